@@ -62,11 +62,11 @@ def _first_cell(env: dict[str, str], user: str, profile: str, kernel: str) -> fl
         began = time.perf_counter()
         person = logged_in(str(hub).rstrip("/"), user, clients, password=password, trusts=False)
         person.start(profile)
-        said = person.run(person.new_kernel(kernel), "print(6 * 7)")
+        output = person.run(person.new_kernel(kernel), "print(6 * 7)")
         took = time.perf_counter() - began
         person.stop()
-    if said != "42":
-        raise SystemExit(f"{user} in {profile} read {said!r}")
+    if output != "42":
+        raise SystemExit(f"{user} in {profile} read {output!r}")
     return took
 
 

@@ -6,7 +6,7 @@
 
 An exam is a CSV file: fields of a case, `expected` (what the people of the thread saw: compatible or incompatible),
 `why`, `source` and `collected`. docs/blind-exams.md says how one is made. A row that cannot be read counts as unknown:
-whoever asked has no answer.
+its reporter gets no answer.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ def main(files: tuple[Path, ...], by: str | None, *, wrong: bool) -> None:
                     missed.append((row, outcome, reasons))
     _print(scores, by or "exam")
     for row, outcome, reasons in missed if wrong else []:
-        asked = ", ".join(f"{name}={row[name]}" for name in FIELDS if row.get(name) and name != "id")
-        click.echo(f"\n{row['id']}  {outcome}; reported: {row['expected']}, {row['why']}\n  {asked}\n  {row['source']}")
+        fields = ", ".join(f"{name}={row[name]}" for name in FIELDS if row.get(name) and name != "id")
+        click.echo(
+            f"\n{row['id']}  {outcome}; reported: {row['expected']}, {row['why']}\n  {fields}\n  {row['source']}"
+        )
         click.echo("\n".join(f"    {reason}" for reason in reasons))
 
 

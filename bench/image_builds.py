@@ -304,8 +304,8 @@ def _sent(rows: list[dict[str, Any]]) -> list[str]:
 
 def _changes(results: Results, step: str) -> Iterator[list[str]]:
     cold = {row["repetition"]: row for row in results.of(step, "cold")}
-    told = {"cold": "cold: no wheel, no layer", "nothing": "nothing changed", "one package": "one package added"}
-    for what, text in told.items():
+    labels = {"cold": "cold: no wheel, no layer", "nothing": "nothing changed", "one package": "one package added"}
+    for what, text in labels.items():
         if rows := results.of(step, what):
             cells = []
             for key in ("seconds", "cpu_s"):

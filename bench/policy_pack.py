@@ -145,9 +145,9 @@ def stack_seconds(site: Site, pods: int, pools: int) -> float:
     shown = requests(3 * pods)[::3]
     for each in shown:
         analyzer.Analyze(proto.AnalyzeRequest(**each), None)
-    asked = proto.AnalyzeStackRequest(resources=[proto.AnalyzerResource(**each) for each in shown])
+    request = proto.AnalyzeStackRequest(resources=[proto.AnalyzerResource(**each) for each in shown])
     began = time.process_time()
-    analyzer.AnalyzeStack(asked, None)
+    analyzer.AnalyzeStack(request, None)
     return time.process_time() - began
 
 

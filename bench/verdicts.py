@@ -67,11 +67,11 @@ def main(number: int, runs: int) -> None:
         _write(sites, _shuffled([*chosen, *chosen]))
         _write(all_, distinct)
         _write(few, distinct[: number // 10])
-        told = {
+        labels = {
             sites: f"{2 * len(chosen):,} cases, half of them distinct (100 images x 25 GPUs x drivers)",
             all_: f"{number:,} cases, all distinct (drawn from all tables)",
         }
-        for file, what in told.items():
+        for file, what in labels.items():
             for option, without in (("--no-remedy", ", no remedies"), ("", "")):
                 seconds, peak = _batch(file, *filter(None, [option]))
                 count = number if file is all_ else 2 * len(chosen)
@@ -157,8 +157,8 @@ def _write(file: Path, given: list[dict[str, str]]) -> None:
 
 def _batch(file: Path, *options: str) -> tuple[float, float]:
     """Seconds and peak memory in MiB, imports included; the answers go nowhere, so that no reader slows it down."""
-    _, told = _run([sys.executable, "-c", MEASURED, str(file), *options], stdout=subprocess.DEVNULL)
-    seconds, kib = told.splitlines()[-1].split()
+    _, output = _run([sys.executable, "-c", MEASURED, str(file), *options], stdout=subprocess.DEVNULL)
+    seconds, kib = output.splitlines()[-1].split()
     return float(seconds), float(kib) / 1024
 
 

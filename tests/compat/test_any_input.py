@@ -1,4 +1,4 @@
-"""Whatever is asked, there is an answer or a usage error, never a traceback."""
+"""Every input gets an answer or a usage error, never a traceback."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_any_input_gives_a_verdict_or_a_usage_error(number: int, seed: int, caps
     found = _tally(number, seed)
     with capsys.disabled():
         shown = ", ".join(f"{what} {count}" for what, count in found.most_common())
-        print(f"\n{number:,} random inputs: {_share(found):.0%} reach a verdict ({shown})")  # noqa: T201 - asked for
+        print(f"\n{number:,} random inputs: {_share(found):.0%} reach a verdict ({shown})")  # noqa: T201 - a figure to read
     assert _share(found) >= SHARE
     assert set(found) >= {*Verdict, "usage error"}
 
@@ -208,9 +208,9 @@ def test_a_mapping_of_anything_is_read_or_refused(given_: dict[str, object]) -> 
 @unhurried
 @given(field=st.sampled_from([field for field in FIELDS if field != "id"]), text=st.text(max_size=60))
 def test_any_text_in_any_field_is_read_or_refused_with_the_field_named(field: str, text: str) -> None:
-    said = {"gpu": "T4", "driver": "535.104.05", "cuda": "12.2", field: text}
+    fields = {"gpu": "T4", "driver": "535.104.05", "cuda": "12.2", field: text}
     try:
-        check(Case(**said))
+        check(Case(**fields))
     except CaseError as error:
         assert {problem.field for problem in error.problems} <= set(FIELDS)  # noqa: PT017
         assert all(len(problem.value) <= 80 for problem in error.problems)  # noqa: PT017
@@ -225,7 +225,7 @@ def test_a_field_that_is_none_is_refused_by_its_name(name: str) -> None:
     assert [problem.field for problem in caught.value.problems] == [name[:80]]
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     with pytest.raises(CaseError) as caught:
         check(Case(gpu="RTX 9999", driver="latest", cuda="cu999", host="vmware", kernel_module="shut", cudnn="new"))
     assert {problem.field for problem in caught.value.problems} >= {

@@ -34,15 +34,15 @@ def _answer(id_: str) -> Answer:
     return check(known.case_of(row))
 
 
-def _told(answer: Answer) -> str:
-    said = (f"  {finding.rule} {finding.severity}: {finding.message}" for finding in answer.findings)
-    return "\n".join((f"answer: {answer.verdict}", *said))
+def _text(answer: Answer) -> str:
+    findings = (f"  {finding.rule} {finding.severity}: {finding.message}" for finding in answer.findings)
+    return "\n".join((f"answer: {answer.verdict}", *findings))
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in SETTLED])
 def test_the_engine_agrees_with_the_source_of_a_case(row: dict[str, str]) -> None:
     answer = _answer(row["id"])
-    assert answer.verdict == row["expected"], f"{row['why']} ({row['source']})\n{_told(answer)}"
+    assert answer.verdict == row["expected"], f"{row['why']} ({row['source']})\n{_text(answer)}"
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in DISPUTED])

@@ -56,6 +56,6 @@ def test_a_driver_that_does_not_drive_the_gpu_runs_nothing() -> None:
     assert (found.cuda, found.build) == ("", "")
 
 
-def test_a_case_that_cannot_be_read_is_told() -> None:
+def test_a_case_that_cannot_be_read_is_reported() -> None:
     with pytest.raises(CaseError):
         _ceiling(gpu="GTX 1080 Ti", driver="418.88", cuda="cu999")

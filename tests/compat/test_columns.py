@@ -1,4 +1,4 @@
-"""A column that no answer looks at is told from those that decide, with the reason why it is there."""
+"""Columns that no answer looks at are listed apart from those that decide, each with its reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from compat.versions import VersionError
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known
 
-ASKED = [*known.reported(), *map(case_from, known.examples())]
+CASES = [*known.reported(), *map(case_from, known.examples())]
 MADE = {"<string>", dataclasses.__file__}  # to compare and to copy a value looks at all of it
 MORE = (
     {"gpu": "T4", "driver": "522.06", "os": "windows", "framework": "ffmpeg", "build": "nvenc 12.1"},
@@ -82,7 +82,7 @@ SHOWN = {
 
 
 class Noted(dict[str, str]):
-    """A row that notes which of its columns are asked for."""
+    """A row that notes which of its columns are read."""
 
     table: str
     seen: set[tuple[str, str]]
@@ -108,7 +108,7 @@ def _rows_of(table: str) -> list[dict[str, str]]:
 
 
 def _ask_everything() -> None:
-    for case in (*ASKED, *(Case(**said) for said in MORE)):
+    for case in (*CASES, *(Case(**fields) for fields in MORE)):
         try:
             check(case)
         except CaseError:
@@ -169,12 +169,12 @@ TAKEN_WHOLE = ("image_tag",)
 
 
 @pytest.mark.slow
-def test_every_column_is_asked_for_or_has_its_reason(
+def test_every_column_is_read_or_has_its_reason(
     seen: tuple[set[tuple[str, str]], set[tuple[str, str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     every = {(table.name, column) for table in TABLES for column in _rows_of(table.name)[0] if column not in ABOUT}
-    asked = {each for each in seen[0] if each[0] not in TAKEN_WHOLE} | _counting("image_tag", monkeypatch)
-    silent, wrong = sorted(every - asked - set(SHOWN)), sorted(set(SHOWN) - (every - asked))
+    looked_at = {each for each in seen[0] if each[0] not in TAKEN_WHOLE} | _counting("image_tag", monkeypatch)
+    silent, wrong = sorted(every - looked_at - set(SHOWN)), sorted(set(SHOWN) - (every - looked_at))
     assert not silent, f"no answer looks at {silent}"
     assert not wrong, f"{wrong} do count, or are gone"
 
@@ -182,19 +182,19 @@ def test_every_column_is_asked_for_or_has_its_reason(
 def _counting(table: str, monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
     """Columns without which some reference is read otherwise."""
     rows = _rows_of(table)
-    told = _told(rows, monkeypatch)
+    readings = _readings(rows, monkeypatch)
     columns = [column for column in rows[0] if column not in ABOUT]
     found = {(table, "repository"), (table, "tag")}
     for column in columns:
         if column in {"repository", "tag"}:
             continue
-        without = _told([{**row, column: ""} for row in rows], monkeypatch)
-        if told != without:
+        without = _readings([{**row, column: ""} for row in rows], monkeypatch)
+        if readings != without:
             found.add((table, column))
     return found
 
 
-def _told(rows: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def _readings(rows: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     known_tags: dict[str, tuple[row_types.ImageTag, ...]] = {}
     for tag in (row_types.parse(row_types.ImageTag, row) for row in rows):
         known_tags[tag.repository] = (*known_tags.get(tag.repository, ()), tag)

@@ -29,16 +29,14 @@ def test_compressed_machine_code_is_refused_for_that_alone_and_the_driver_that_u
 
 
 def test_instead_of_a_compressed_build_the_remedy_names_the_nearest_and_the_newest_that_is_not() -> None:
-    asked = Case(
-        gpu="A100", driver="535.183.01", framework="torch", framework_version="2.9.0+cu128", compressed="sm_80"
-    )
-    answer = check(asked)
+    case = Case(gpu="A100", driver="535.183.01", framework="torch", framework_version="2.9.0+cu128", compressed="sm_80")
+    answer = check(case)
     assert [each.rule for each in answer.findings if each.severity is Severity.REFUSE] == ["R-COMPRESS"]
     assert answer.remedy is not None
     assert answer.remedy.text.startswith("Use torch 2.9.0+cu126 (pip install torch==2.9.0 ")
     newest = next(each for each in answer.remedy.otherwise if each.text.endswith(", the newest that runs here"))
     for changes in (answer.remedy.changes, newest.changes):
-        assert check(asked.with_changes(changes)).verdict.runs
+        assert check(case.with_changes(changes)).verdict.runs
 
 
 @pytest.mark.parametrize(
@@ -69,7 +67,7 @@ def test_what_the_gpu_loads_decides(changes: dict[str, str], severity: str) -> N
         {"gpu": "Jetson AGX Orin", "driver": "JetPack 6.0", "sm_list": "8.7", "compressed": "all"},
     ],
 )
-def test_where_it_does_not_matter_nothing_is_said(changes: dict[str, str]) -> None:
+def test_nothing_is_reported_where_it_does_not_matter(changes: dict[str, str]) -> None:
     assert own(replace(A100, **changes)) == []
 
 
@@ -120,8 +118,8 @@ def test_where_the_targets_are_not_known_compressed_code_for_the_very_gpu_is_wha
 
 def test_a_wheel_whose_machine_code_was_seen_compressed_is_not_called_uncompressed() -> None:
     """Of onnxruntime 1.29 the code for sm_80 is compressed and no PTX; its other targets are in no table."""
-    asked = Case(gpu="A100", driver="535.183.01", framework="onnxruntime", framework_version="1.29.0")
-    assert [each.severity for each in own(asked)] == ["refuse"]
+    case = Case(gpu="A100", driver="535.183.01", framework="onnxruntime", framework_version="1.29.0")
+    assert [each.severity for each in own(case)] == ["refuse"]
 
 
 @pytest.mark.parametrize(
@@ -133,8 +131,8 @@ def test_a_wheel_whose_machine_code_was_seen_compressed_is_not_called_uncompress
     ],
 )
 def test_a_wheel_says_nothing_of_another_release_or_another_system(changes: dict[str, str]) -> None:
-    asked = replace(Case(gpu="A100", driver="535.183.01", framework="vllm"), **changes)
-    (found,) = own(asked)
+    case = replace(Case(gpu="A100", driver="535.183.01", framework="vllm"), **changes)
+    (found,) = own(case)
     assert found.severity is Severity.WARN
     assert "inspect --deep" in found.message
 
@@ -144,7 +142,7 @@ lists = st.sampled_from(["", "none", "all", "sm_80", "compute_80", "sm_80;comput
 
 
 @given(driver=drivers, compressed=lists)
-def test_no_driver_from_550_54_14_on_is_asked(driver: str, compressed: str) -> None:
+def test_drivers_from_550_54_14_on_give_no_finding(driver: str, compressed: str) -> None:
     found = own(replace(A100, driver=driver, compressed=compressed))
     assert bool(found) == (driver < "550.54.14")
 
@@ -152,6 +150,6 @@ def test_no_driver_from_550_54_14_on_is_asked(driver: str, compressed: str) -> N
 @given(driver=drivers)
 def test_more_compression_never_helps(driver: str) -> None:
     rank = [Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.UNKNOWN, Verdict.INCOMPATIBLE]
-    asked = (check(replace(A100, driver=driver, compressed=each)).verdict for each in ("none", "", "sm_80", "all"))
-    ranks = [rank.index(each) for each in asked]
+    verdicts = (check(replace(A100, driver=driver, compressed=each)).verdict for each in ("none", "", "sm_80", "all"))
+    ranks = [rank.index(each) for each in verdicts]
     assert ranks == sorted(ranks)

@@ -24,7 +24,7 @@ from compat.driver_words import cuda_of_driver, without_driver
         ("driver 12.2 or 11.4: nvidia-smi shows CUDA 12.2, driver API version 11.4", "", None),
     ],
 )
-def test_the_cuda_that_a_driver_reports_is_told_from_that_of_the_build(
+def test_the_cuda_that_a_driver_reports_is_distinguished_from_that_of_the_build(
     build: str, reported: str, rest: str | None
 ) -> None:
     assert cuda_of_driver(build) == reported

@@ -44,9 +44,9 @@ def test_a_driver_needs_not_be_stated_where_no_toolkit_of_the_time_knew_the_gpu(
 
 
 def test_what_hands_ptx_to_the_driver_is_not_judged_by_the_floors_of_a_major() -> None:
-    asked = {"gpu": "RTX 3090", "driver": "525.60.13", "build": "January 2024"}
-    assert _verdict(**asked) is Verdict.WITH_WARNING
-    assert _verdict(**asked | {"build": "January 2024, kernels are PTX"}) is not Verdict.WITH_WARNING
+    fields = {"gpu": "RTX 3090", "driver": "525.60.13", "build": "January 2024"}
+    assert _verdict(**fields) is Verdict.WITH_WARNING
+    assert _verdict(**fields | {"build": "January 2024, kernels are PTX"}) is not Verdict.WITH_WARNING
 
 
 @given(MONTHS, MONTHS)

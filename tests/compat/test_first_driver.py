@@ -63,6 +63,6 @@ def test_a_gpu_is_cut_into_slices_from_a_driver_of_its_own_on(
 ) -> None:
     answer = check(case_from({"gpu": gpu, "driver": driver, "cuda": cuda}))
     assert answer.verdict is verdict, answer.findings
-    (said,) = (each for each in answer.findings if each.rule == "R-VIS")
-    assert ("does not support MIG on" in said.message) is (verdict is NOT or verdict is WARNS)
-    assert "mig-user-guide" in said.fact.source
+    (finding,) = (each for each in answer.findings if each.rule == "R-VIS")
+    assert ("does not support MIG on" in finding.message) is (verdict is NOT or verdict is WARNS)
+    assert "mig-user-guide" in finding.fact.source

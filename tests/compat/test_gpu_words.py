@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat import Verdict, case_from, check, tables
-from compat.build_words import required_driver, of_this_build, requirements_in
+from compat.build_words import of_this_build, required_driver, requirements_in
 from compat.capability_bounds import highest_in, lowest_in
 from compat.gpu_words import built_on, reason_against
 from compat.targets import TEGRA, read_targets, runs
@@ -64,7 +64,7 @@ def test_a_compiler_that_does_not_know_the_gpu_is_read(text: str) -> None:
         "extension that is not built for the GPU",
     ],
 )
-def test_code_that_is_said_not_to_be_there_is_read(text: str) -> None:
+def test_a_statement_that_code_is_missing_is_read(text: str) -> None:
     assert reason_against(text, capability("8.6"))
 
 
@@ -86,7 +86,7 @@ def test_code_that_is_said_not_to_be_there_is_read(text: str) -> None:
         "kernels end at sm_80",  # which run on 8.6
     ],
 )
-def test_what_is_said_of_another_gpu_or_another_build_counts_for_nothing(text: str) -> None:
+def test_remarks_on_another_gpu_or_another_build_do_not_count(text: str) -> None:
     assert reason_against(text, capability("8.6")) == ""
 
 
@@ -222,41 +222,41 @@ def test_the_gpu_of_the_machine_that_compiled_it_is_read(text: str, there: str |
 
 
 def test_an_extension_is_for_the_gpu_that_was_there_when_it_was_compiled() -> None:
-    asked = {
+    fields = {
         "framework": "pointnet2",
         "cuda": "11.3",
         "driver": "470.82.01",
         "build": "compiled on an RTX 3090 machine",
     }
-    assert verdict(**asked, gpu="RTX 3070").runs
-    assert verdict(**asked, gpu="RTX 2070") is NOT
+    assert verdict(**fields, gpu="RTX 3070").runs
+    assert verdict(**fields, gpu="RTX 2070") is NOT
 
 
 def test_words_against_the_gpu_count_more_than_the_ptx_of_the_tables() -> None:
-    asked = {"gpu": "RTX 5070", "driver": "572.42", "os": "windows", "framework": "onnxruntime", "cuda": "12.6"}
-    asked["framework_version"] = "1.20.1"
-    assert verdict(**asked, build="pip package").runs
-    assert verdict(**asked, build="pip package without kernels for sm_120") is NOT
+    fields = {"gpu": "RTX 5070", "driver": "572.42", "os": "windows", "framework": "onnxruntime", "cuda": "12.6"}
+    fields["framework_version"] = "1.20.1"
+    assert verdict(**fields, build="pip package").runs
+    assert verdict(**fields, build="pip package without kernels for sm_120") is NOT
 
 
 def test_an_oldest_gpu_promises_nothing_for_one_that_the_compiler_does_not_know() -> None:
-    asked = {"framework": "my-solver", "build": "kernels need compute capability 7.0 or newer", "driver": "572.42"}
-    assert verdict(**asked, gpu="RTX 4070", cuda="12.4").runs
-    assert verdict(**asked, gpu="RTX 5070", cuda="12.4") is NOT
+    fields = {"framework": "my-solver", "build": "kernels need compute capability 7.0 or newer", "driver": "572.42"}
+    assert verdict(**fields, gpu="RTX 4070", cuda="12.4").runs
+    assert verdict(**fields, gpu="RTX 5070", cuda="12.4") is NOT
     torch = {"framework": "torch", "framework_version": "2.5.1+cu121", "build": "wheel, needs compute capability 5.0"}
     assert verdict(**torch, gpu="RTX 5070", driver="572.42", os="linux") is NOT
 
 
-def test_a_driver_that_the_build_is_said_to_need_is_its_floor() -> None:
+def test_a_driver_that_the_build_needs_by_its_text_is_its_floor() -> None:
     assert required_driver("image that needs driver 545 or newer") == DriverVersion.start_of(545)
     assert required_driver("requires NVIDIA driver >= 550.54.14") == DriverVersion.parse("550.54.14")
     assert required_driver("the driver 470 that is there") is None
-    asked = {"gpu": "RTX 3060", "framework": "some-service", "cuda": "12.2", "build": "needs driver 545 or newer"}
-    assert verdict(**asked, driver="535.183.01") is NOT
-    assert verdict(**asked, driver="550.54.14").runs
+    fields = {"gpu": "RTX 3060", "framework": "some-service", "cuda": "12.2", "build": "needs driver 545 or newer"}
+    assert verdict(**fields, driver="535.183.01") is NOT
+    assert verdict(**fields, driver="550.54.14").runs
 
 
-def test_reasons_and_other_builds_are_left_out_of_what_is_said_of_a_build() -> None:
+def test_reasons_and_other_builds_are_left_out_of_the_text_on_a_build() -> None:
     assert "sm_61" not in of_this_build("built from source because the wheel of 2.8 has no sm_61")
     assert "sm_61" not in of_this_build("the wheel has no sm_61, so it was compiled here")
     assert "sm_61" not in of_this_build("nightly instead of the release without sm_61")
@@ -266,24 +266,30 @@ def test_reasons_and_other_builds_are_left_out_of_what_is_said_of_a_build() -> N
 
 @pytest.mark.parametrize(("board", "jetpack"), [("Jetson AGX Thor", "JetPack 7.0"), ("Jetson Orin NX", "JetPack 6.1")])
 def test_what_is_built_on_a_jetson_is_built_by_the_cuda_of_its_jetpack(board: str, jetpack: str) -> None:
-    asked = {"gpu": board, "driver": jetpack, "os": "l4t", "cpu_arch": "arm64", "framework": "some-robot"}
-    assert verdict(**asked, build="compiled on the device").runs
-    assert verdict(**asked, build="compiled on the device for sm_53") is NOT
+    fields = {"gpu": board, "driver": jetpack, "os": "l4t", "cpu_arch": "arm64", "framework": "some-robot"}
+    assert verdict(**fields, build="compiled on the device").runs
+    assert verdict(**fields, build="compiled on the device for sm_53") is NOT
 
 
 def test_thor_is_known_to_compilers_of_cuda_12_by_another_name() -> None:
-    asked = {"gpu": "Jetson AGX Thor", "driver": "JetPack 7.0", "os": "l4t", "cpu_arch": "arm64", "framework": "my-jit"}
+    fields = {
+        "gpu": "Jetson AGX Thor",
+        "driver": "JetPack 7.0",
+        "os": "l4t",
+        "cpu_arch": "arm64",
+        "framework": "my-jit",
+    }
     build = "kernels that the bundled NVRTC compiles for the GPU"
-    assert verdict(**asked, build=build, cuda="12.9").runs
-    assert verdict(**asked, build=build, cuda="12.6") is NOT
+    assert verdict(**fields, build=build, cuda="12.9").runs
+    assert verdict(**fields, build=build, cuda="12.6") is NOT
 
 
 def test_flashinfer_before_0_1_6_in_sglang_is_for_ampere_and_newer() -> None:
-    asked = {"gpu": "RTX 2080 Ti", "driver": "535.104.05", "framework": "sglang", "cuda": "12.1"}
-    asked["framework_version"] = "0.3.0"
-    assert verdict(**asked, build="pip with flashinfer 0.1.5 and torch 2.4.0+cu121") is NOT
-    assert verdict(**asked, build="pip with flashinfer 0.1.6 and torch 2.4.0+cu121").runs
-    assert verdict(**asked, build="flashinfer 0.1.5, started with --attention-backend triton").runs
+    fields = {"gpu": "RTX 2080 Ti", "driver": "535.104.05", "framework": "sglang", "cuda": "12.1"}
+    fields["framework_version"] = "0.3.0"
+    assert verdict(**fields, build="pip with flashinfer 0.1.5 and torch 2.4.0+cu121") is NOT
+    assert verdict(**fields, build="pip with flashinfer 0.1.6 and torch 2.4.0+cu121").runs
+    assert verdict(**fields, build="flashinfer 0.1.5, started with --attention-backend triton").runs
 
 
 @pytest.mark.parametrize(
@@ -291,11 +297,11 @@ def test_flashinfer_before_0_1_6_in_sglang_is_for_ampere_and_newer() -> None:
     [("my-registry/llama.cpp:server-cuda13", ""), ("", "image built on nvidia/cuda:13.1.1-runtime-ubuntu24.04")],
 )
 def test_what_is_built_on_nvidias_cuda_image_brings_its_compat_package(image: str, build: str) -> None:
-    asked = {"host": "docker", "framework": "llama.cpp", "image": image, "build": build, "cuda": "13.1.1"}
-    assert verdict(**asked, gpu="RTX 3080", driver="580.95.05") is NOT
-    assert verdict(**asked, gpu="RTX 3080", driver="590.44.01").runs
-    assert verdict(**asked, gpu="A100", driver="580.95.05").runs
-    assert verdict(**asked, gpu="RTX 3080", driver="580.95.05", cuda_compat="removed").runs
+    fields = {"host": "docker", "framework": "llama.cpp", "image": image, "build": build, "cuda": "13.1.1"}
+    assert verdict(**fields, gpu="RTX 3080", driver="580.95.05") is NOT
+    assert verdict(**fields, gpu="RTX 3080", driver="590.44.01").runs
+    assert verdict(**fields, gpu="A100", driver="580.95.05").runs
+    assert verdict(**fields, gpu="RTX 3080", driver="580.95.05", cuda_compat="removed").runs
 
 
 def test_images_for_one_compute_capability_are_for_it_alone() -> None:
@@ -307,18 +313,18 @@ def test_images_for_one_compute_capability_are_for_it_alone() -> None:
     assert verdict(gpu="RTX 3060", driver="550.90.07", framework="mistral.rs", image="x/mistral.rs:cuda-89") is NOT
 
 
-def test_what_an_image_is_said_to_ask_of_the_driver_is_asked() -> None:
+def test_what_an_image_requires_of_the_driver_by_its_text_is_checked() -> None:
     assert requirements_in("image whose entrypoint asks for CUDA >= 12.9") == ("cuda>=12.9",)
     assert requirements_in("toolkit with cuda>=12.9") == ()
-    asked = {"gpu": "RTX 3080", "host": "docker", "framework": "some-service", "cuda": "12.6"}
-    asked |= {"container_toolkit": "1.17.8", "build": "image with the requirement cuda>=12.6"}
-    assert verdict(**asked, driver="535.183.01") is NOT
-    assert verdict(**asked, driver="560.35.03").runs
+    fields = {"gpu": "RTX 3080", "host": "docker", "framework": "some-service", "cuda": "12.6"}
+    fields |= {"container_toolkit": "1.17.8", "build": "image with the requirement cuda>=12.6"}
+    assert verdict(**fields, driver="535.183.01") is NOT
+    assert verdict(**fields, driver="560.35.03").runs
 
 
 def test_the_fastertransformer_backend_in_a_triton_server_is_for_volta_and_newer() -> None:
-    asked = {"host": "docker", "framework": "triton-inference-server", "framework_version": "22.04"}
-    asked |= {"driver": "515.65.01", "build": "fastertransformer_backend as in its guide"}
-    assert verdict(**asked, gpu="Tesla P4") is NOT
-    assert verdict(**asked, gpu="Tesla T4").runs
-    assert verdict(**{**asked, "build": ""}, gpu="Tesla P4").runs
+    fields = {"host": "docker", "framework": "triton-inference-server", "framework_version": "22.04"}
+    fields |= {"driver": "515.65.01", "build": "fastertransformer_backend as in its guide"}
+    assert verdict(**fields, gpu="Tesla P4") is NOT
+    assert verdict(**fields, gpu="Tesla T4").runs
+    assert verdict(**{**fields, "build": ""}, gpu="Tesla P4").runs

@@ -41,8 +41,8 @@ def test_a_host_from_values_gets_the_answers_of_the_same_host_in_words(driver: s
         assert typed.shown == words
         for image in IMAGES:
             of_image = {"cuda": image.cuda, "framework": image.framework, "image": image.image}
-            asked = replace(words, framework_version=image.framework_version, **of_image)
-            assert check_on(image, typed) == check(asked), f"{model} {image}"
+            case = replace(words, framework_version=image.framework_version, **of_image)
+            assert check_on(image, typed) == check(case), f"{model} {image}"
 
 
 def test_a_name_that_is_sold_with_several_chips_leaves_open_which_it_is() -> None:

@@ -85,15 +85,15 @@ def test_deepstream_for_jetson_is_for_the_jetpack_of_its_release(
 
 
 @pytest.mark.parametrize("system", ["JetPack 5.1.1", "Ubuntu 20.04 (JetPack 5.1.1)", "Ubuntu 20.04, L4T R35.3.1"])
-def test_a_jetpack_may_be_named_where_the_system_is_asked_for(system: str) -> None:
-    asked = {"gpu": "Jetson Orin NX", "os": system, "image": "pytorch/pytorch:2.2.0-cuda12.1-cudnn8-runtime"}
-    assert verdict(**asked) is NOT
+def test_a_jetpack_may_be_named_in_the_field_for_the_system(system: str) -> None:
+    fields = {"gpu": "Jetson Orin NX", "os": system, "image": "pytorch/pytorch:2.2.0-cuda12.1-cudnn8-runtime"}
+    assert verdict(**fields) is NOT
     assert verdict(gpu="Jetson Orin NX", os=system, cuda="11.4").runs
 
 
 def test_text_generation_inference_is_published_for_amd64_alone() -> None:
-    asked = {"gpu": "GH200", "driver": "550.54.14", "image": "ghcr.io/huggingface/text-generation-inference:2.4.1"}
-    assert verdict(**asked, cpu_arch="arm64") is NOT
+    fields = {"gpu": "GH200", "driver": "550.54.14", "image": "ghcr.io/huggingface/text-generation-inference:2.4.1"}
+    assert verdict(**fields, cpu_arch="arm64") is NOT
 
 
 @pytest.mark.parametrize(("driver", "expected"), [("525.85.12", "runs"), ("470.223.02", NOT)])

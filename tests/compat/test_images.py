@@ -14,7 +14,7 @@ def _check(**case: str) -> Answer:
     return check(case_from(case))
 
 
-def _told(answer: Answer) -> str:
+def _text(answer: Answer) -> str:
     return "; ".join(f"{each.rule} {each.severity}: {each.message}" for each in answer.findings)
 
 
@@ -56,19 +56,19 @@ def test_a_base_from_memory_is_not_inherited() -> None:
 def test_what_a_moving_tag_holds_is_not_known(tag: str) -> None:
     assert read_image(f"tensorflow/tensorflow:{tag}").is_moving
     answer = _check(gpu="T4", driver="535.183.01", host="docker", image="vllm/vllm-openai:latest")
-    assert answer.verdict == "unknown", _told(answer)
+    assert answer.verdict == "unknown", _text(answer)
 
 
 def test_a_moving_tag_that_names_its_cuda_is_judged_by_that() -> None:
-    asked = {"host": "kubernetes", "gpu": "L4"}
-    old = _check(**asked, driver="570.172.08", image="quay.io/jupyter/pytorch-notebook:cuda13-latest")
-    new = _check(**asked, driver="535.183.01", image="quay.io/jupyter/pytorch-notebook:cuda12-latest")
-    assert (old.verdict, new.verdict.runs) == ("incompatible", True), (_told(old), _told(new))
+    fields = {"host": "kubernetes", "gpu": "L4"}
+    old = _check(**fields, driver="570.172.08", image="quay.io/jupyter/pytorch-notebook:cuda13-latest")
+    new = _check(**fields, driver="535.183.01", image="quay.io/jupyter/pytorch-notebook:cuda12-latest")
+    assert (old.verdict, new.verdict.runs) == ("incompatible", True), (_text(old), _text(new))
 
 
 def test_a_row_that_was_read_in_another_image_of_the_family_decides_nothing() -> None:
     answer = _check(gpu="T4", driver="535.183.01", image="huggingface/transformers-pytorch-gpu:4.35.2")
-    assert answer.verdict == "unknown", _told(answer)
+    assert answer.verdict == "unknown", _text(answer)
 
 
 def test_an_ngc_image_does_without_its_compat_package_where_the_gpu_cannot_use_it() -> None:
@@ -76,9 +76,9 @@ def test_an_ngc_image_does_without_its_compat_package_where_the_gpu_cannot_use_i
     ngc = _check(**host, image="nvcr.io/nvidia/pytorch:23.10-py3")
     plain = _check(**host, image="nvidia/cuda:12.2.2-base-ubuntu22.04")
     older = _check(**host | {"driver": "470.199.02"}, image="nvcr.io/nvidia/pytorch:23.10-py3")
-    assert ngc.verdict == "compatible", _told(ngc)
-    assert _says(plain, "R-COMPATHOOK", Severity.REFUSE), _told(plain)
-    assert older.verdict == "incompatible", _told(older)  # another CUDA major: only the package would help
+    assert ngc.verdict == "compatible", _text(ngc)
+    assert _says(plain, "R-COMPATHOOK", Severity.REFUSE), _text(plain)
+    assert older.verdict == "incompatible", _text(older)  # another CUDA major: only the package would help
 
 
 def test_a_compat_folder_in_the_images_loader_cache_warns_on_a_newer_driver() -> None:
@@ -107,8 +107,8 @@ def test_the_cuda_of_an_image_picks_the_torch_beside_vllm() -> None:
 def test_of_two_wheels_in_one_program_both_must_have_code() -> None:
     case = {"gpu": "RTX 5090", "driver": "570.133.20", "framework": "xformers", "framework_version": "0.0.30"}
     alone, beside = _check(**case), _check(**case, build="cu128")
-    assert alone.verdict == "incompatible", _told(alone)  # torch cu126 ends at 9.0, whatever xformers has
-    assert beside.verdict == "compatible_with_warning", _told(beside)  # by PTX 8.0 of xformers itself
+    assert alone.verdict == "incompatible", _text(alone)  # torch cu126 ends at 9.0, whatever xformers has
+    assert beside.verdict == "compatible_with_warning", _text(beside)  # by PTX 8.0 of xformers itself
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_of_two_wheels_in_one_program_both_must_have_code() -> None:
 def test_a_tag_may_name_the_one_gpu_that_its_code_is_for(tag: str, gpu: str, verdict: str) -> None:
     image = f"ghcr.io/huggingface/text-embeddings-inference:{tag}"
     answer = _check(gpu=gpu, driver="550.54.15", host="docker", image=image)
-    assert answer.verdict == verdict, _told(answer)
+    assert answer.verdict == verdict, _text(answer)
 
 
 def test_a_known_family_of_which_nothing_is_known_is_no_promise() -> None:
     answer = _check(gpu="T4", driver="535.183.01", host="docker", image="ghcr.io/ggerganov/llama.cpp:server-cuda")
-    assert answer.verdict == "unknown", _told(answer)
+    assert answer.verdict == "unknown", _text(answer)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_known_family_of_which_nothing_is_known_is_no_promise() -> None:
 def test_torch_of_pypi_uses_no_gpu_on_windows(build: str, verdict: str) -> None:
     case = {"gpu": "RTX 4070", "driver": "552.22", "os": "windows", "framework": "torch", "framework_version": "2.3.0"}
     answer = _check(**case, build=build)
-    assert answer.verdict == verdict, _told(answer)
+    assert answer.verdict == verdict, _text(answer)
 
 
 @pytest.mark.parametrize(
@@ -168,14 +168,14 @@ def test_tensorflow_and_jax_ask_for_the_minor_of_cudnn(
     case = {"gpu": "T4", "driver": "550.54.15", "cuda": cuda, "framework": framework, "framework_version": version}
     answer = _check(**case, build=build, cudnn=cudnn)
     runs = answer.verdict.runs
-    assert runs is (verdict == "compatible"), _told(answer)
+    assert runs is (verdict == "compatible"), _text(answer)
 
 
 def test_ptx_counts_by_its_own_version_where_that_was_read() -> None:
     """TensorFlow 2.15 is built with CUDA 12.2, but its PTX is of ISA 7.1, which a driver of CUDA 12.0 compiles."""
     case = {"gpu": "A100", "driver": "525.147.05", "framework": "tensorflow", "framework_version": "2.15.0"}
     answer = _check(**case, build="tensorflow[and-cuda]")
-    assert answer.verdict == "compatible_with_warning", _told(answer)
+    assert answer.verdict == "compatible_with_warning", _text(answer)
 
 
 def test_cupy_compiles_for_gpus_that_its_nvrtc_knows() -> None:
@@ -198,15 +198,15 @@ def test_a_tag_that_names_its_cuda_is_not_described_by_a_note_on_all_tags_with_i
 def test_a_repository_that_names_its_cuda_says_what_its_newest_tag_holds() -> None:
     azure = "mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.8-cudnn8-ubuntu22.04:latest"
     answer = _check(gpu="T4", driver="535.183.01", host="kubernetes", image=azure)
-    assert answer.verdict == "compatible", _told(answer)
+    assert answer.verdict == "compatible", _text(answer)
     assert read_image("pytorch/pytorch:latest").is_moving
 
 
 @pytest.mark.parametrize(("cuda", "cudnn", "runs"), [("12.3", "9.8", True), ("13.0", "9.8", False)])
-def test_cudnn_is_asked_for_by_the_cuda_of_the_build(cuda: str, cudnn: str, *, runs: bool) -> None:
+def test_cudnn_is_looked_up_by_the_cuda_of_the_build(cuda: str, cudnn: str, *, runs: bool) -> None:
     case = {"gpu": "A100", "driver": "580.95.05", "framework": "jax", "framework_version": "0.10.0"}
     answer = _check(**case, build=f"cuda{cuda[:2]}_local", cuda=cuda, cudnn=cudnn)
-    assert answer.verdict.runs is runs, _told(answer)
+    assert answer.verdict.runs is runs, _text(answer)
 
 
 @pytest.mark.parametrize(
@@ -230,16 +230,16 @@ def test_an_ngc_image_is_read_by_its_month_however_short_it_is_written(
 
 
 def test_a_project_that_publishes_ptx_is_taken_to_have_it() -> None:
-    asked = {"gpu": "RTX 5080", "driver": "580.95.05", "cuda": "12.2", "build": "image of the project"}
-    found = check(case_from(asked | {"framework": "onnxruntime"}))
+    fields = {"gpu": "RTX 5080", "driver": "580.95.05", "cuda": "12.2", "build": "image of the project"}
+    found = check(case_from(fields | {"framework": "onnxruntime"}))
     assert found.verdict is Verdict.WITH_WARNING
     assert any("publishes its builds with PTX" in each.message for each in found.findings)
-    assert not check(case_from(asked | {"framework": "cupy"})).verdict.runs  # its compiler must know the GPU
-    assert not check(case_from(asked | {"framework": "onnxruntime", "build": "targets are unknown"})).verdict.runs
+    assert not check(case_from(fields | {"framework": "cupy"})).verdict.runs  # its compiler must know the GPU
+    assert not check(case_from(fields | {"framework": "onnxruntime", "build": "targets are unknown"})).verdict.runs
 
 
 def test_of_the_libraries_in_bitsandbytes_the_one_for_the_driver_counts() -> None:
-    asked = {"gpu": "RTX 3090", "framework": "bitsandbytes"}
-    assert check(case_from(asked | {"driver": "525.147.05"})).verdict.runs
-    assert check(case_from(asked | {"driver": "525.147.05", "build": "cu130"})).verdict is Verdict.INCOMPATIBLE
-    assert check(case_from(asked | {"driver": "390.157"})).verdict is Verdict.INCOMPATIBLE
+    fields = {"gpu": "RTX 3090", "framework": "bitsandbytes"}
+    assert check(case_from(fields | {"driver": "525.147.05"})).verdict.runs
+    assert check(case_from(fields | {"driver": "525.147.05", "build": "cu130"})).verdict is Verdict.INCOMPATIBLE
+    assert check(case_from(fields | {"driver": "390.157"})).verdict is Verdict.INCOMPATIBLE

@@ -40,9 +40,9 @@ def test_a_release_in_full_is_one(text: str) -> None:
 
 
 def test_what_runs_on_all_or_none_of_a_major_needs_no_release() -> None:
-    asked = {"gpu": "Jetson Orin NX", "sm_list": "8.7", "host": "jetson"}
-    assert verdict(**asked, driver="JetPack 5", cuda="11.4").runs
-    assert verdict(**asked, driver="JetPack 6", cuda="13.0") is NOT
+    fields = {"gpu": "Jetson Orin NX", "sm_list": "8.7", "host": "jetson"}
+    assert verdict(**fields, driver="JetPack 5", cuda="11.4").runs
+    assert verdict(**fields, driver="JetPack 6", cuda="13.0") is NOT
     assert verdict(gpu="Jetson TX2", driver="JetPack 6", cuda="12.2", sm_list="6.2") is NOT
 
 
@@ -72,13 +72,13 @@ def test_tensorrt_of_a_jetson_is_that_of_its_jetpack(gpu: str, driver: str, vers
 def test_a_framework_without_a_source_is_taken_for_one_made_for_the_jetpack(
     framework: str, version: str, build: str
 ) -> None:
-    asked = {"framework": framework, "framework_version": version, "build": build}
-    assert verdict(gpu="Jetson Orin Nano", driver="JetPack 6.1", **asked).runs
+    fields = {"framework": framework, "framework_version": version, "build": build}
+    assert verdict(gpu="Jetson Orin Nano", driver="JetPack 6.1", **fields).runs
 
 
 def test_a_wheel_for_servers_does_not_serve_a_jetson_before_jetpack_7() -> None:
-    asked = {"framework": "pytorch", "framework_version": "2.9.0", "build": "pip cu126 wheel (sbsa)"}
-    assert verdict(gpu="Jetson Orin NX", driver="JetPack 6.2", **asked) is NOT
+    fields = {"framework": "pytorch", "framework_version": "2.9.0", "build": "pip cu126 wheel (sbsa)"}
+    assert verdict(gpu="Jetson Orin NX", driver="JetPack 6.2", **fields) is NOT
     flash = {"framework": "flash-attn", "framework_version": "2.7.4", "cuda": "12.6"}
     assert verdict(gpu="Jetson Orin NX", driver="JetPack 6.2", build="pip install flash-attn", **flash) is NOT
     assert verdict(gpu="Jetson Orin NX", driver="JetPack 6.2", build="jetson wheel", **flash).runs
@@ -106,26 +106,26 @@ def test_a_cuda_that_no_jetpack_brings_to_the_module_needs_no_release(gpu: str, 
 def test_ollama_found_no_gpu_of_a_jetson_without_its_management_library(
     version: str, jetpack: str, is_refused: bool
 ) -> None:
-    asked = {"gpu": "Jetson Xavier NX" if jetpack < "6" else "Jetson AGX Orin", "driver": f"JetPack {jetpack}"}
-    found = check(case_from({**asked, "framework": "ollama", "framework_version": version}), with_remedy=False)
+    fields = {"gpu": "Jetson Xavier NX" if jetpack < "6" else "Jetson AGX Orin", "driver": f"JetPack {jetpack}"}
+    found = check(case_from({**fields, "framework": "ollama", "framework_version": version}), with_remedy=False)
     assert (found.verdict is Verdict.INCOMPATIBLE) is is_refused
 
 
 def test_a_wheel_of_tensorflow_from_pypi_uses_no_gpu_on_a_jetson() -> None:
-    asked = {
+    fields = {
         "gpu": "Jetson AGX Xavier",
         "driver": "JetPack 5.1",
         "framework": "tensorflow",
         "framework_version": "2.12",
     }
-    from_pypi = check(case_from({**asked, "build": "from PyPI"}), with_remedy=False)
+    from_pypi = check(case_from({**fields, "build": "from PyPI"}), with_remedy=False)
     assert from_pypi.verdict is Verdict.INCOMPATIBLE
-    assert check(case_from({**asked, "build": "wheel of NVIDIA for JetPack 5.1"}), with_remedy=False).verdict.runs
+    assert check(case_from({**fields, "build": "wheel of NVIDIA for JetPack 5.1"}), with_remedy=False).verdict.runs
 
 
 def test_torch2trt_needs_the_python_module_that_tensorrt_has_since_jetpack_4_2() -> None:
-    asked = {"gpu": "Jetson TX2", "framework": "torch2trt"}
-    old, new = (check(case_from({**asked, "driver": f"JetPack {each}"})).verdict for each in ("3.2", "4.3"))
+    fields = {"gpu": "Jetson TX2", "framework": "torch2trt"}
+    old, new = (check(case_from({**fields, "driver": f"JetPack {each}"})).verdict for each in ("3.2", "4.3"))
     assert old is Verdict.INCOMPATIBLE
     assert new.runs
 

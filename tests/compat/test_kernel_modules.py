@@ -34,7 +34,7 @@ def test_open_modules_before_545_need_an_opt_in_for_cards_outside_the_data_centr
         ("Tesla T4", "535.183.01", "open"),
     ],
 )
-def test_no_opt_in_is_asked_for_where_none_is_needed(gpu: str, driver: str, module: str) -> None:
+def test_no_opt_in_is_required_where_none_is_needed(gpu: str, driver: str, module: str) -> None:
     assert _findings(gpu, driver, module) == []
 
 

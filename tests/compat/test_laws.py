@@ -105,8 +105,8 @@ def cases(draw: st.DrawFn, *, driver: st.SearchStrategy[DriverVersion | None] = 
     model = draw(st.sampled_from(CARDS))
     gpu = draw(st.sampled_from([{"gpu": model.name}, {"compute_capability": str(model.compute_capability)}]))
     chosen = draw(driver)
-    said = {"driver": str(chosen)} if chosen is not None else {}
-    return Case(**{**gpu, **said, **draw(contents), **draw(st.one_of(st.just({}), surroundings))})
+    driver_field = {"driver": str(chosen)} if chosen is not None else {}
+    return Case(**{**gpu, **driver_field, **draw(contents), **draw(st.one_of(st.just({}), surroundings))})
 
 
 def _answered(case: Case, *, with_remedy: bool = False) -> Answer:
@@ -118,11 +118,11 @@ def _answered(case: Case, *, with_remedy: bool = False) -> Answer:
         raise
 
 
-def _told(case: Case, answer: Answer) -> str:
-    said = "".join(f"\n  {finding.rule} {finding.severity}: {finding.message}" for finding in answer.findings)
+def _text(case: Case, answer: Answer) -> str:
+    findings = "".join(f"\n  {finding.rule} {finding.severity}: {finding.message}" for finding in answer.findings)
     given_ = {name: value for name, value in asdict(case).items() if value}
     remedy = f"\n  remedy: {answer.remedy.text} {answer.remedy.changes}" if answer.remedy else ""
-    return f"{given_}\n{answer.verdict}{said}{remedy}"
+    return f"{given_}\n{answer.verdict}{findings}{remedy}"
 
 
 # --- drivers and targets ---
@@ -148,7 +148,7 @@ def test_a_newer_driver_never_breaks_what_ran_unless_a_documented_rule_says_so()
             this = replace(case, driver=str(driver))
             answer = _answered(this)
             refusing = {finding.rule for finding in answer.findings if finding.severity is Severity.REFUSE}
-            assert not ran or answer.verdict is not Verdict.INCOMPATIBLE or refusing & MAY_TURN, _told(this, answer)
+            assert not ran or answer.verdict is not Verdict.INCOMPATIBLE or refusing & MAY_TURN, _text(this, answer)
             # R-FWD: a compat package that serves this branch need not serve a newer one.
             ran = ran or (answer.verdict.runs and "R-FWD" not in {finding.rule for finding in answer.findings})
         tried[ran] += 1
@@ -158,7 +158,7 @@ def test_a_newer_driver_never_breaks_what_ran_unless_a_documented_rule_says_so()
 
 
 @pytest.mark.parametrize(
-    ("rule", "older", "newer", "said"),
+    ("rule", "older", "newer", "fields"),
     [
         ("R-DROP", "580.95.05", "595.71.05", {"gpu": "V100", "cuda": "12.4"}),
         ("R-FWD", "450.80.02", "460.32.03", {"gpu": "A100", "cuda": "12.0", "cuda_compat": "yes"}),
@@ -182,10 +182,10 @@ def test_a_newer_driver_never_breaks_what_ran_unless_a_documented_rule_says_so()
     ],
 )
 def test_each_of_the_documented_rules_does_turn_a_verdict(
-    rule: str, older: str, newer: str, said: dict[str, str]
+    rule: str, older: str, newer: str, fields: dict[str, str]
 ) -> None:
-    assert check(Case(driver=older, **said)).verdict.runs
-    after = check(Case(driver=newer, **said))
+    assert check(Case(driver=older, **fields)).verdict.runs
+    after = check(Case(driver=newer, **fields))
     assert rule in {finding.rule for finding in after.findings if finding.severity is Severity.REFUSE}
 
 
@@ -217,7 +217,7 @@ def test_one_more_target_never_makes_it_worse() -> None:
         case, more = drawn
         richer = replace(case, sm_list=f"{case.sm_list};{more}")
         before, after = check(case, with_remedy=False), check(richer, with_remedy=False)
-        assert RANK[after.verdict] <= RANK[before.verdict], f"{_told(case, before)}\n{_told(richer, after)}"
+        assert RANK[after.verdict] <= RANK[before.verdict], f"{_text(case, before)}\n{_text(richer, after)}"
         tried[before.verdict.runs or after.verdict is not before.verdict] += 1
 
     holds()
@@ -292,7 +292,7 @@ def _in_a_process(questions: list[dict[str, str]], seed: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_an_answer_depends_on_the_case_alone_and_not_on_what_was_asked_before() -> None:
+def test_an_answer_depends_on_the_case_alone_and_not_on_earlier_cases() -> None:
     cards = CARDS[:: max(7, 700 // EXAMPLES)]
     questions = [
         {"gpu": model.name, "driver": str(driver), **content}
@@ -391,7 +391,7 @@ def test_a_gpu_by_its_label_is_the_gpu_by_its_name(model: GpuModel, case: Case) 
 def test_a_fact_from_memory_never_refuses(case: Case) -> None:
     answer = _answered(case)
     from_memory = [f for f in answer.findings if f.severity is Severity.REFUSE and not f.fact.verified]
-    assert not from_memory, _told(case, answer)
+    assert not from_memory, _text(case, answer)
 
 
 @law
@@ -407,9 +407,9 @@ def test_the_verdict_is_the_worst_finding(case: Case) -> None:
             Severity.UNKNOWN: Verdict.UNKNOWN,
             Severity.REFUSE: Verdict.INCOMPATIBLE,
         }[worst]
-    ), _told(case, answer)
+    ), _text(case, answer)
     ranks = [list(Severity).index(finding.severity) for finding in answer.findings]
-    assert all(left >= right for left, right in pairwise(ranks)), _told(case, answer)  # worst first
+    assert all(left >= right for left, right in pairwise(ranks)), _text(case, answer)  # worst first
 
 
 @law
@@ -417,19 +417,19 @@ def test_the_verdict_is_the_worst_finding(case: Case) -> None:
 def test_an_unknown_names_what_is_missing(case: Case) -> None:
     answer = _answered(case)
     assume(answer.verdict is Verdict.UNKNOWN)
-    said = [finding.message for finding in answer.findings if finding.severity is Severity.UNKNOWN]
-    assert said, _told(case, answer)
-    assert all(re.search(r"not known|depends on \w|nothing says", text) for text in said), _told(case, answer)
+    messages = [finding.message for finding in answer.findings if finding.severity is Severity.UNKNOWN]
+    assert messages, _text(case, answer)
+    assert all(re.search(r"not known|depends on \w|nothing says", text) for text in messages), _text(case, answer)
 
 
 @law
 @given(case=cases(driver=st.one_of(drivers, st.none())))
 def test_only_a_refusal_has_a_remedy_and_every_refusal_has_one(case: Case) -> None:
     answer = _answered(case, with_remedy=True)
-    assert (answer.remedy is not None) == (answer.verdict is Verdict.INCOMPATIBLE), _told(case, answer)
+    assert (answer.remedy is not None) == (answer.verdict is Verdict.INCOMPATIBLE), _text(case, answer)
     if answer.remedy is not None:
-        assert answer.remedy.text.endswith("."), _told(case, answer)
-        assert all(change.field in FIELDS for change in answer.remedy.changes), _told(case, answer)
+        assert answer.remedy.text.endswith("."), _text(case, answer)
+        assert all(change.field in FIELDS for change in answer.remedy.changes), _text(case, answer)
 
 
 ONE_CHIP = tuple(model for model in CARDS if find_gpus(model.name) == (model,))  # by name: what to do is one thing
@@ -448,7 +448,7 @@ def test_a_remedy_for_a_cuda_line_works() -> None:
         if answer.remedy is not None and has_changes:
             changed = case.with_changes(answer.remedy.changes)
             after = check(changed, with_remedy=False)
-            assert after.verdict.runs, f"{_told(case, answer)}\n--- with the changes ---\n{_told(changed, after)}"
+            assert after.verdict.runs, f"{_text(case, answer)}\n--- with the changes ---\n{_text(changed, after)}"
 
     holds()
     assert tried[True] >= SHARE * tried.total(), f"a remedy with changes: {tried}"
@@ -471,13 +471,13 @@ def test_remedies_for_builds_and_images_work() -> None:
     versioned = [build for build in BUILDS if re.fullmatch(r"[0-9.]+", build.version)]
     for build in random.sample(versioned, k=500):
         model = random.choice(CARDS)
-        said = {"framework": build.framework, "framework_version": build.version}
+        fields = {"framework": build.framework, "framework_version": build.version}
         image = random.choice(["", "", random.choice(IMAGES)])
-        case = Case(gpu=model.name, driver=str(random.choice(DRIVERS)), image=image, **said)
+        case = Case(gpu=model.name, driver=str(random.choice(DRIVERS)), image=image, **fields)
         answer = check(case)
         works = _works(case, answer)
         tried[works] += 1
         if works is False:
-            failed.append(_told(case, answer))
+            failed.append(_text(case, answer))
     assert not failed, f"{len(failed)} of {tried}\n" + "\n\n".join(failed[:3])
     assert tried[True] >= 200, f"remedies that were tried: {tried}"

@@ -30,16 +30,16 @@ def verdict(**case: str) -> Verdict:
     ],
 )
 def test_an_own_build_with_libraries_from_before_turing_fails_there(framework: str, cuda: str, runs: bool) -> None:
-    asked = {"driver": DRIVER, "framework": framework, "cuda": cuda, "build": "built from source, sm_70, compute_70"}
-    assert verdict(gpu="RTX 2080 Ti", **asked).runs is runs
-    assert verdict(gpu="V100", **(asked | {"cuda": "9.0"})).runs
+    fields = {"driver": DRIVER, "framework": framework, "cuda": cuda, "build": "built from source, sm_70, compute_70"}
+    assert verdict(gpu="RTX 2080 Ti", **fields).runs is runs
+    assert verdict(gpu="V100", **(fields | {"cuda": "9.0"})).runs
 
 
 @pytest.mark.parametrize(("cudnn", "runs"), [("7.1.4", False), ("7.2", False), ("7.3.1", True), ("7.4", True)])
 def test_cuda_9_2_fails_on_turing_with_a_cudnn_from_before_it(cudnn: str, runs: bool) -> None:
-    asked = {"driver": DRIVER, "framework": "caffe", "cuda": "9.2", "build": "from source, sm_70", "cudnn": cudnn}
-    assert verdict(gpu="T4", **asked).runs is runs
-    assert verdict(gpu="V100", **asked).runs
+    fields = {"driver": DRIVER, "framework": "caffe", "cuda": "9.2", "build": "from source, sm_70", "cudnn": cudnn}
+    assert verdict(gpu="T4", **fields).runs is runs
+    assert verdict(gpu="V100", **fields).runs
 
 
 @pytest.mark.parametrize(
@@ -60,15 +60,15 @@ def test_cuda_9_2_fails_on_turing_with_a_cudnn_from_before_it(cudnn: str, runs: 
 def test_libraries_that_always_fail_on_newer_gpus_are_refused_where_a_program_always_calls_them(
     framework: str, cuda: str, gpu: str, verdict_: Verdict
 ) -> None:
-    asked = {"driver": "460.91.03", "framework": framework, "cuda": cuda, "build": "built from source", "ptx": "5.0"}
+    fields = {"driver": "460.91.03", "framework": framework, "cuda": cuda, "build": "built from source", "ptx": "5.0"}
     listed = "5.0;5.2" if cuda < "8" and cuda[1] == "." else "5.0;5.2;6.0;6.1" + ";8.0" * cuda.startswith("11")
-    assert verdict(gpu=gpu, **asked, sm_list=listed).value == verdict_
+    assert verdict(gpu=gpu, **fields, sm_list=listed).value == verdict_
 
 
 def test_ptx_of_the_program_does_not_make_up_for_its_libraries() -> None:
-    asked = {"gpu": "RTX 2080 Ti", "driver": DRIVER, "cuda": "9.0", "sm_list": "6.1", "ptx": "6.1"}
-    assert verdict(**asked).runs
-    assert verdict(**asked, framework="darknet", build="built from source") is Verdict.INCOMPATIBLE
+    fields = {"gpu": "RTX 2080 Ti", "driver": DRIVER, "cuda": "9.0", "sm_list": "6.1", "ptx": "6.1"}
+    assert verdict(**fields).runs
+    assert verdict(**fields, framework="darknet", build="built from source") is Verdict.INCOMPATIBLE
 
 
 @settings(max_examples=60, deadline=None)
@@ -76,13 +76,13 @@ def test_ptx_of_the_program_does_not_make_up_for_its_libraries() -> None:
 def test_newer_math_libraries_never_fail_where_older_ones_do_not(
     gpu: ComputeCapability, one: CudaVersion, other: CudaVersion
 ) -> None:
-    def is_told(cuda: CudaVersion) -> bool:
-        asked = {"compute_capability": str(gpu), "driver": "999.10", "cuda": str(cuda), "framework": "darknet"}
-        found = check(case_from(asked), with_remedy=False).findings
+    def is_reported(cuda: CudaVersion) -> bool:
+        fields = {"compute_capability": str(gpu), "driver": "999.10", "cuda": str(cuda), "framework": "darknet"}
+        found = check(case_from(fields), with_remedy=False).findings
         return any(each.rule == "R-MATHLIB" and each.severity is not Severity.NOTE for each in found)
 
     older, newer = sorted((one, other))
-    assert is_told(older) or not is_told(newer)
+    assert is_reported(older) or not is_reported(newer)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_pytorch_of_a_cuda_before_11_fails_on_ampere_in_spite_of_its_ptx(version
 def test_programs_that_are_known_to_call_cufft_fail_with_an_old_one_on_ada(
     framework: str, build: str, *, runs: bool
 ) -> None:
-    asked = {"gpu": "RTX 4080", "driver": "535.183.01", "framework": framework, "build": build}
-    assert verdict(cuda="11.7", **asked).runs is runs
-    assert verdict(cuda="11.8", **asked).runs
-    assert verdict(cuda="11.7", **(asked | {"gpu": "RTX 3080"})).runs
+    fields = {"gpu": "RTX 4080", "driver": "535.183.01", "framework": framework, "build": build}
+    assert verdict(cuda="11.7", **fields).runs is runs
+    assert verdict(cuda="11.8", **fields).runs
+    assert verdict(cuda="11.7", **(fields | {"gpu": "RTX 3080"})).runs

@@ -85,14 +85,14 @@ def test_an_older_release_of_the_branch_that_a_major_came_with_reports_it_too(
         "PTX ISA 8.5",
     ],
 )
-def test_what_is_said_to_run_from_ptx_needs_a_driver_of_its_level(build: str) -> None:
-    asked = Case(gpu="RTX 4070", cuda="12.5", framework="my-renderer", build=build)
-    assert check(replace(asked, driver="550.90.07")).verdict is Verdict.INCOMPATIBLE
-    assert check(replace(asked, driver="555.42.06")).verdict.runs
-    assert check(replace(asked, driver="550.90.07", build="wheel with PTX for sm_90 beside sm_89")).verdict.runs
+def test_a_build_that_runs_from_ptx_by_its_text_needs_a_driver_of_its_level(build: str) -> None:
+    case = Case(gpu="RTX 4070", cuda="12.5", framework="my-renderer", build=build)
+    assert check(replace(case, driver="550.90.07")).verdict is Verdict.INCOMPATIBLE
+    assert check(replace(case, driver="555.42.06")).verdict.runs
+    assert check(replace(case, driver="550.90.07", build="wheel with PTX for sm_90 beside sm_89")).verdict.runs
 
 
 def test_the_isa_of_its_ptx_tells_the_cuda_of_a_build() -> None:
-    asked = Case(gpu="RTX 4070", framework="my-renderer", build="wheel whose embedded PTX is of ISA version 8.7")
-    assert check(replace(asked, driver="560.35.03")).verdict is Verdict.INCOMPATIBLE
-    assert check(replace(asked, driver="570.124.06")).verdict.runs
+    case = Case(gpu="RTX 4070", framework="my-renderer", build="wheel whose embedded PTX is of ISA version 8.7")
+    assert check(replace(case, driver="560.35.03")).verdict is Verdict.INCOMPATIBLE
+    assert check(replace(case, driver="570.124.06")).verdict.runs

@@ -36,7 +36,7 @@ def verdict(**case: str) -> Verdict:
         "Pascal has now been phased out",
     ],
 )
-def test_a_model_that_is_said_to_be_left_out_is_read(text: str) -> None:
+def test_a_statement_that_a_model_is_left_out_is_read(text: str) -> None:
     assert reason_against(text, PASCAL)
 
 
@@ -53,7 +53,7 @@ def test_a_model_that_is_said_to_be_left_out_is_read(text: str) -> None:
         "GPUs below the GTX 1080 are no longer supported",
     ],
 )
-def test_what_is_said_of_another_model_or_build_is_not(text: str) -> None:
+def test_a_statement_on_another_model_or_build_is_not(text: str) -> None:
     assert not reason_against(text, PASCAL)
 
 
@@ -68,7 +68,7 @@ def test_what_was_dropped_is_gone_with_what_is_older_and_nothing_else(model: str
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "is_read"),
     [
         ("release of CUDA 9, older cards left out of the targets", True),
         ("wheel, older GPUs are no longer supported", True),
@@ -78,8 +78,8 @@ def test_what_was_dropped_is_gone_with_what_is_older_and_nothing_else(model: str
         ("dropped an older driver", False),
     ],
 )
-def test_that_older_cards_are_left_out_is_read(text: str, *, said: bool) -> None:
-    assert leaves_older_out(text) is said
+def test_that_older_cards_are_left_out_is_read(text: str, *, is_read: bool) -> None:
+    assert leaves_older_out(text) is is_read
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_that_older_cards_are_left_out_is_read(text: str, *, said: bool) -> None
 def test_older_cards_are_those_of_the_oldest_generations_that_the_toolkit_knows(
     gpu: str, cuda: str, *, runs: bool
 ) -> None:
-    asked = {"driver": "390.87" if cuda == "9.1" else "580.95.05", "framework": "my-miner", "cuda": cuda}
-    assert verdict(gpu=gpu, **asked, build="release, older cards left out").runs is runs
-    assert verdict(gpu=gpu, **asked, build="release").runs
+    fields = {"driver": "390.87" if cuda == "9.1" else "580.95.05", "framework": "my-miner", "cuda": cuda}
+    assert verdict(gpu=gpu, **fields, build="release, older cards left out").runs is runs
+    assert verdict(gpu=gpu, **fields, build="release").runs
 
 
 @settings(max_examples=100, deadline=None)

@@ -223,17 +223,17 @@ def test_two_chips_of_one_name_are_decided_only_where_both_agree() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "advice"),
     [
         ("GTX 860M", "GeForce GTX 860M or GeForce GTX 860M (Maxwell); compute_capability 3.0 or 5.0 tells"),
         ("NVIDIA Graphics Device", "a board that it has no name for; write the model, or compute_capability"),
         ("NVIDIA Corporation Device 2882 (rev a1)", "write the model, or compute_capability"),
     ],
 )
-def test_what_is_left_open_says_what_to_write(text: str, told: str) -> None:
+def test_what_is_left_open_says_what_to_write(text: str, advice: str) -> None:
     answer = check(case_from({"gpu": text, "driver": "470.256.02", "cuda": "11.4", "sm_list": "5.0", "ptx": "none"}))
     assert answer.verdict is Verdict.UNKNOWN
-    assert all(told in finding.message for finding in answer.findings if finding.severity is Severity.UNKNOWN)
+    assert all(advice in finding.message for finding in answer.findings if finding.severity is Severity.UNKNOWN)
 
 
 def test_a_board_without_a_name_is_decided_by_its_measured_capability() -> None:
@@ -242,11 +242,11 @@ def test_a_board_without_a_name_is_decided_by_its_measured_capability() -> None:
     assert check(case_from(case | {"compute_capability": "8.9"})).verdict is Verdict.COMPATIBLE
 
 
-def test_a_vgpu_is_told_whose_driver_counts() -> None:
+def test_for_a_vgpu_the_answer_states_whose_driver_counts() -> None:
     answer = check(case_from({"gpu": "GRID T4-16Q", "driver": "535.161.08", "cuda": "12.2"}))
     assert answer.verdict is Verdict.COMPATIBLE
-    (told,) = (finding for finding in answer.findings if "vGPU" in finding.message)
-    assert "vGPU software in the guest" in told.message
+    (finding,) = (finding for finding in answer.findings if "vGPU" in finding.message)
+    assert "vGPU software in the guest" in finding.message
 
 
 @pytest.mark.parametrize(
@@ -416,9 +416,9 @@ def test_several_gpus_are_judged_together_and_which_one_it_is_counts_only_where_
         "GeForce RTX 3080",
         "Tesla P100-PCIE-16GB",
     }
-    asked = {"gpu": "RTX 3080 and GTX 1070", "driver": "580.95.05", "framework": "torch"}
-    assert check(case_from({**asked, "framework_version": "2.6.0+cu124"})).verdict.runs
-    assert check(case_from({**asked, "framework_version": "2.8.0+cu128"})).verdict is Verdict.UNKNOWN
+    fields = {"gpu": "RTX 3080 and GTX 1070", "driver": "580.95.05", "framework": "torch"}
+    assert check(case_from({**fields, "framework_version": "2.6.0+cu124"})).verdict.runs
+    assert check(case_from({**fields, "framework_version": "2.8.0+cu128"})).verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize("text", ["RTX 2070 Ti", "GTX 970 Super", "dual GTX 1085", "Quadro 3090 FE", "Ampere GTX 980"])
@@ -428,9 +428,9 @@ def test_a_word_that_could_tell_models_apart_is_not_passed_over(text: str) -> No
 
 
 def test_a_gpu_without_a_known_name_is_read_by_what_else_the_case_says_of_it() -> None:
-    asked = {"driver": "550.54.14", "framework": "torch", "framework_version": "2.6.0+cu124"}
-    assert check(case_from({**asked, "gpu": "some card with sm_61"})).verdict.runs
-    assert check(case_from({**asked, "gpu": "a board of compute capability 3.5"})).verdict is Verdict.INCOMPATIBLE
-    assert check(case_from({**asked, "gpu": "the GPU of the instance", "instance_type": "g4dn.xlarge"})).verdict.runs
+    fields = {"driver": "550.54.14", "framework": "torch", "framework_version": "2.6.0+cu124"}
+    assert check(case_from({**fields, "gpu": "some card with sm_61"})).verdict.runs
+    assert check(case_from({**fields, "gpu": "a board of compute capability 3.5"})).verdict is Verdict.INCOMPATIBLE
+    assert check(case_from({**fields, "gpu": "the GPU of the instance", "instance_type": "g4dn.xlarge"})).verdict.runs
     assert {str(each.compute_capability) for each in described_gpus("DGX-1")} == {"6.0", "7.0"}
     assert {str(each.compute_capability) for each in described_gpus("DGX-2 16xV100")} == {"7.0"}

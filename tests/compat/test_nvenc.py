@@ -41,8 +41,10 @@ def test_an_encoder_runs_if_the_driver_has_its_api(case: dict[str, str], runs: b
 
 
 def test_an_error_of_ffmpeg_names_the_api_that_it_asks_for() -> None:
-    said = "Driver does not support the required nvenc API version. Required: 13.0 Found: 12.2"
-    assert verdict(gpu="GTX 950", driver="566.36", os="windows", framework="ffmpeg", build=said) is Verdict.INCOMPATIBLE
+    error = "Driver does not support the required nvenc API version. Required: 13.0 Found: 12.2"
+    assert (
+        verdict(gpu="GTX 950", driver="566.36", os="windows", framework="ffmpeg", build=error) is Verdict.INCOMPATIBLE
+    )
 
 
 def test_a_program_for_video_whose_api_nobody_says_is_open() -> None:
@@ -52,9 +54,9 @@ def test_a_program_for_video_whose_api_nobody_says_is_open() -> None:
 @pytest.mark.parametrize("gpu", ["A100", "A30", "H100"])
 @pytest.mark.parametrize("build", ["-c:v h264_nvenc", "NVENC API 11.1"])
 def test_what_encodes_is_refused_on_gpus_without_an_encoder(gpu: str, build: str) -> None:
-    asked = {"driver": "580.95.05", "cuda": "12.4", "build": build}
-    assert verdict(gpu=gpu, **asked) is Verdict.INCOMPATIBLE
-    assert verdict(gpu="L4", **asked).runs
+    fields = {"driver": "580.95.05", "cuda": "12.4", "build": build}
+    assert verdict(gpu=gpu, **fields) is Verdict.INCOMPATIBLE
+    assert verdict(gpu="L4", **fields).runs
 
 
 def test_the_cuda_of_a_driver_says_nothing_of_its_encoder() -> None:
@@ -72,27 +74,27 @@ def test_a_newer_api_never_asks_for_an_older_driver() -> None:
 @given(st.sampled_from(nvencs()), st.sampled_from(DRIVERS), st.sampled_from(["linux", "windows"]))
 def test_an_api_runs_on_exactly_the_drivers_from_its_own_on(row: Nvenc, driver: DriverVersion, system: str) -> None:
     floor = row.windows_floor if system == "windows" else row.linux_floor
-    asked = {"driver": str(driver), "os": system, "framework": "ffmpeg", "build": f"nvenc {row.api}"}
-    findings = check(case_from({"gpu": "T4", **asked}), with_remedy=False).findings
+    fields = {"driver": str(driver), "os": system, "framework": "ffmpeg", "build": f"nvenc {row.api}"}
+    findings = check(case_from({"gpu": "T4", **fields}), with_remedy=False).findings
     refused = any(each.rule == "R-NVENC" and each.severity in {"refuse", "warn"} for each in findings)
     assert refused is (driver < floor)
 
 
 def test_a_number_that_is_none_of_the_api_is_one_of_the_program_of_that_name() -> None:
-    asked = {"gpu": "GTX 1050 Ti", "os": "windows", "framework": "NVEnc"}
-    assert verdict(**asked, framework_version="7.49", driver="531.61").runs
-    assert verdict(**asked, framework_version="6.02", driver="417.35") is Verdict.INCOMPATIBLE
-    assert verdict(**asked, framework_version="12.1", driver="531.18") is Verdict.INCOMPATIBLE  # the API itself
+    fields = {"gpu": "GTX 1050 Ti", "os": "windows", "framework": "NVEnc"}
+    assert verdict(**fields, framework_version="7.49", driver="531.61").runs
+    assert verdict(**fields, framework_version="6.02", driver="417.35") is Verdict.INCOMPATIBLE
+    assert verdict(**fields, framework_version="12.1", driver="531.18") is Verdict.INCOMPATIBLE  # the API itself
 
 
 @pytest.mark.parametrize("gpu", ["GT 1030", "GeForce MX250", "GeForce 930MX", "GeForce MX450"])
 def test_some_small_chips_have_no_encoder(gpu: str) -> None:
-    asked = {"gpu": gpu, "driver": "535.183.01", "framework": "ffmpeg", "framework_version": "6.0", "build": "nvenc"}
-    assert check(case_from(asked)).verdict is Verdict.INCOMPATIBLE
+    fields = {"gpu": gpu, "driver": "535.183.01", "framework": "ffmpeg", "framework_version": "6.0", "build": "nvenc"}
+    assert check(case_from(fields)).verdict is Verdict.INCOMPATIBLE
 
 
 @pytest.mark.parametrize("build", ["av1_nvenc", "AV1 NVENC", "NVENC, AV1", "encoding to AV1 by NVENC"])
 def test_av1_is_encoded_from_ada_on(build: str) -> None:
-    asked = {"driver": "570.124.06", "framework": "ffmpeg", "framework_version": "7.0", "build": build}
-    assert check(case_from({**asked, "gpu": "RTX 3070"})).verdict is Verdict.INCOMPATIBLE
-    assert check(case_from({**asked, "gpu": "RTX 4070"})).verdict.runs
+    fields = {"driver": "570.124.06", "framework": "ffmpeg", "framework_version": "7.0", "build": build}
+    assert check(case_from({**fields, "gpu": "RTX 3070"})).verdict is Verdict.INCOMPATIBLE
+    assert check(case_from({**fields, "gpu": "RTX 4070"})).verdict.runs

@@ -71,8 +71,8 @@ def test_a_release_is_refused_on_gpus_that_its_project_leaves_out(case: dict[str
 def test_hashcat_runs_by_opencl_where_no_cuda_is_there_for_it(
     version: str, cuda: str, gpu: str, driver: str, runs: bool
 ) -> None:
-    asked = {"gpu": gpu, "driver": driver, "framework": "hashcat", "framework_version": version, "cuda": cuda}
-    assert verdict(**asked).runs is runs
+    fields = {"gpu": gpu, "driver": driver, "framework": "hashcat", "framework_version": version, "cuda": cuda}
+    assert verdict(**fields).runs is runs
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_hashcat_runs_by_opencl_where_no_cuda_is_there_for_it(
 def test_ollama_takes_the_gpus_that_it_lists_and_no_others(
     version: str, gpu: str, driver: str, targets: str, runs: bool
 ) -> None:
-    asked = {"gpu": gpu, "driver": driver, "framework": "ollama", "framework_version": version, "sm_list": targets}
-    assert verdict(**asked).runs is runs
+    fields = {"gpu": gpu, "driver": driver, "framework": "ollama", "framework_version": version, "sm_list": targets}
+    assert verdict(**fields).runs is runs
 
 
 def test_libraries_for_arm64_servers_find_no_gpu_on_a_jetson_before_jetpack_7() -> None:
-    asked = {"gpu": "Jetson AGX Orin", "framework": "ollama", "framework_version": "0.6.0"}
-    assert verdict(**asked, driver="JetPack 6.1", build="cuda_v12") is Verdict.INCOMPATIBLE
-    assert verdict(**asked, driver="JetPack 6.1", build="cuda_jetpack6").runs
+    fields = {"gpu": "Jetson AGX Orin", "framework": "ollama", "framework_version": "0.6.0"}
+    assert verdict(**fields, driver="JetPack 6.1", build="cuda_v12") is Verdict.INCOMPATIBLE
+    assert verdict(**fields, driver="JetPack 6.1", build="cuda_jetpack6").runs
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_libraries_for_arm64_servers_find_no_gpu_on_a_jetson_before_jetpack_7() 
     ],
 )
 def test_a_release_of_cuda_jl_takes_the_toolkit_of_its_driver(version: str, gpu: str, driver: str, runs: bool) -> None:
-    asked = {"gpu": gpu, "driver": driver, "framework": "CUDA.jl", "framework_version": version, "cuda": "12.4"}
-    assert (verdict(**asked) is Verdict.INCOMPATIBLE) is not runs
+    fields = {"gpu": gpu, "driver": driver, "framework": "CUDA.jl", "framework_version": version, "cuda": "12.4"}
+    assert (verdict(**fields) is Verdict.INCOMPATIBLE) is not runs
 
 
 @pytest.mark.parametrize(

@@ -70,10 +70,10 @@ def test_a_release_is_judged_by_the_span_that_it_is_in(
     [("1.9", "A40", NOT), ("1.9", "L4", "runs"), ("0.5", "L4", NOT), ("0.5", "H100", "runs")],
 )
 def test_fp8_of_transformer_engine_asks_for_gpus_that_have_it(version: str, gpu: str, expected: str) -> None:
-    asked = {"framework": "transformer-engine", "framework_version": version, "gpu": gpu, "driver": "550.54.14"}
-    found = verdict(**asked, build="fp8_autocast")
+    fields = {"framework": "transformer-engine", "framework_version": version, "gpu": gpu, "driver": "550.54.14"}
+    found = verdict(**fields, build="fp8_autocast")
     assert found.runs if expected == "runs" else found is expected
-    assert verdict(**asked).runs
+    assert verdict(**fields).runs
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_a_driver_needs_not_be_stated_where_the_gpu_decides() -> None:
 
 
 def test_one_of_several_builds_of_a_release_is_meant_only_where_it_is_named() -> None:
-    asked = {"framework": "frigate", "framework_version": "0.12.0", "gpu": "GTX 1650", "driver": "525.147.05"}
-    assert verdict(**asked, build="tensorrt image").runs
-    assert verdict(**asked) is OPEN
+    fields = {"framework": "frigate", "framework_version": "0.12.0", "gpu": "GTX 1650", "driver": "525.147.05"}
+    assert verdict(**fields, build="tensorrt image").runs
+    assert verdict(**fields) is OPEN
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_one_of_several_builds_of_a_release_is_meant_only_where_it_is_named() ->
 def test_cycles_by_optix_runs_on_the_gpus_and_drivers_of_the_manual_whose_release_is_doubtful(
     version: str, gpu: str, driver: str, expected: str
 ) -> None:
-    asked = {"framework": "Blender", "framework_version": version, "build": "Cycles OptiX", "os": "Windows 11"}
-    found = verdict(**asked, gpu=gpu, driver=driver)
+    fields = {"framework": "Blender", "framework_version": version, "build": "Cycles OptiX", "os": "Windows 11"}
+    found = verdict(**fields, gpu=gpu, driver=driver)
     assert found.runs if expected == "runs" else found is expected
 
 
@@ -156,20 +156,20 @@ def test_a_doubtful_end_of_a_span_refuses_nothing() -> None:
 
 
 def test_a_build_of_ones_own_is_not_judged_by_what_its_project_publishes() -> None:
-    asked = {"framework": "dorado", "framework_version": "0.9.0", "gpu": "RTX 5080", "driver": "570.124.06"}
-    assert verdict(**asked, cuda="12.8", build="built from source, sm_120").runs
+    fields = {"framework": "dorado", "framework_version": "0.9.0", "gpu": "RTX 5080", "driver": "570.124.06"}
+    assert verdict(**fields, cuda="12.8", build="built from source, sm_120").runs
 
 
 def test_ollama_leaves_a_gpu_alone_whose_driver_is_older_than_it_asks_for() -> None:
-    asked = {"framework": "ollama", "framework_version": "0.32.0", "gpu": "RTX 3080"}
-    assert verdict(**asked, driver="535.183.01") is NOT
-    assert verdict(**asked, driver="550.54.15").runs
+    fields = {"framework": "ollama", "framework_version": "0.32.0", "gpu": "RTX 3080"}
+    assert verdict(**fields, driver="535.183.01") is NOT
+    assert verdict(**fields, driver="550.54.15").runs
 
 
 def test_a_plain_number_beside_an_image_of_a_month_is_that_of_the_build_in_it() -> None:
-    asked = {"gpu": "A100", "driver": "460.32.03", "image": "nvcr.io/nvidia/mxnet:21.02-py3", "framework": "mxnet"}
-    assert verdict(**asked, framework_version="1.8.0").runs
-    assert not verdict(**asked, framework_version="1.8.0", build="pip install mxnet-cu102").runs
+    fields = {"gpu": "A100", "driver": "460.32.03", "image": "nvcr.io/nvidia/mxnet:21.02-py3", "framework": "mxnet"}
+    assert verdict(**fields, framework_version="1.8.0").runs
+    assert not verdict(**fields, framework_version="1.8.0", build="pip install mxnet-cu102").runs
 
 
 @pytest.mark.parametrize(
@@ -205,19 +205,19 @@ def test_an_encoder_needs_the_driver_of_the_api_that_its_release_is_built_with(
         ("0.19.0", "wsl", "", False),
     ],
 )
-def test_vllm_under_wsl_is_warned_of_unless_pinned_memory_is_asked_for(
+def test_vllm_under_wsl_gets_a_warning_unless_pinned_memory_is_requested(
     version: str, host: str, env: str, warns: bool
 ) -> None:
-    asked = {"gpu": "RTX 4070", "driver": "591.44", "framework": "vllm", "framework_version": version}
-    answer = check(case_from({**asked, "host": host, "env": env}), with_remedy=False)
+    fields = {"gpu": "RTX 4070", "driver": "591.44", "framework": "vllm", "framework_version": version}
+    answer = check(case_from({**fields, "host": host, "env": env}), with_remedy=False)
     assert any("UVA" in each.message for each in answer.findings) is warns
 
 
-def test_the_v1_engine_of_vllm_is_asked_for_by_a_variable() -> None:
-    asked = {"gpu": "T4", "driver": "550.54.14", "framework": "vllm"}
-    assert verdict(**asked, framework_version="0.8.5", env="VLLM_USE_V1=1") is NOT
-    assert verdict(**asked, framework_version="0.8.5", env="VLLM_USE_V1=0").runs
-    assert verdict(**asked, framework_version="0.10.2", env="VLLM_USE_V1=1").runs
+def test_the_v1_engine_of_vllm_is_requested_by_a_variable() -> None:
+    fields = {"gpu": "T4", "driver": "550.54.14", "framework": "vllm"}
+    assert verdict(**fields, framework_version="0.8.5", env="VLLM_USE_V1=1") is NOT
+    assert verdict(**fields, framework_version="0.8.5", env="VLLM_USE_V1=0").runs
+    assert verdict(**fields, framework_version="0.10.2", env="VLLM_USE_V1=1").runs
 
 
 @pytest.mark.parametrize(

@@ -35,15 +35,15 @@ def test_a_release_of_ollama_runs_where_one_of_its_runners_does(
 
 
 def test_the_cuda_of_the_driver_says_nothing_of_what_a_release_of_ollama_is_built_for() -> None:
-    asked = {"gpu": "Tesla K80", "driver": "470.199.02", "cuda": "11.4", "framework": "ollama"}
-    assert verdict(**asked, framework_version="0.3.0") is Verdict.INCOMPATIBLE
+    fields = {"gpu": "Tesla K80", "driver": "470.199.02", "cuda": "11.4", "framework": "ollama"}
+    assert verdict(**fields, framework_version="0.3.0") is Verdict.INCOMPATIBLE
 
 
 def test_a_program_around_a_framework_is_read_as_the_framework_that_its_build_names() -> None:
-    asked = {"gpu": "RTX 5090", "driver": "570.124.06", "framework": "ComfyUI", "framework_version": "0.3.40"}
-    assert verdict(**asked) is Verdict.UNKNOWN
-    assert verdict(**asked, build="torch 2.6.0+cu124") is Verdict.INCOMPATIBLE
-    assert verdict(**asked, build="torch 2.7.0+cu128").runs
+    fields = {"gpu": "RTX 5090", "driver": "570.124.06", "framework": "ComfyUI", "framework_version": "0.3.40"}
+    assert verdict(**fields) is Verdict.UNKNOWN
+    assert verdict(**fields, build="torch 2.6.0+cu124") is Verdict.INCOMPATIBLE
+    assert verdict(**fields, build="torch 2.7.0+cu128").runs
 
 
 @pytest.mark.parametrize(
@@ -94,17 +94,17 @@ def test_a_program_runs_where_its_release_has_code(case: dict[str, str], runs: b
 def test_a_build_that_loads_cuda_from_outside_finds_the_libraries_that_it_was_linked_with(
     framework: str, version: str, cuda: str, runs: bool
 ) -> None:
-    asked = {"gpu": "T4", "driver": "550.54.15", "framework": framework, "framework_version": version}
-    assert verdict(**asked, cuda=cuda).runs is runs
-    assert verdict(**asked, cuda=cuda, build="built from source").runs
+    fields = {"gpu": "T4", "driver": "550.54.15", "framework": framework, "framework_version": version}
+    assert verdict(**fields, cuda=cuda).runs is runs
+    assert verdict(**fields, cuda=cuda, build="built from source").runs
 
 
 @pytest.mark.parametrize(
     ("version", "cudnn", "runs"), [("4.4.0", "8.9", True), ("4.5.0", "8.9", False), ("4.5.0", "9.1", True)]
 )
 def test_ctranslate2_loads_the_cudnn_of_its_major(version: str, cudnn: str, runs: bool) -> None:
-    asked = {"gpu": "T4", "driver": "550.54.15", "framework": "ctranslate2", "framework_version": version}
-    assert verdict(**asked, cuda="12.2", cudnn=cudnn).runs is runs
+    fields = {"gpu": "T4", "driver": "550.54.15", "framework": "ctranslate2", "framework_version": version}
+    assert verdict(**fields, cuda="12.2", cudnn=cudnn).runs is runs
 
 
 @pytest.mark.parametrize(
@@ -128,5 +128,5 @@ def test_ctranslate2_loads_the_cudnn_of_its_major(version: str, cudnn: str, runs
 def test_wheels_of_jax_have_code_for_the_gpus_that_were_read_in_them(
     version: str, build: str, gpu: str, driver: str, runs: bool
 ) -> None:
-    asked = {"gpu": gpu, "driver": driver, "framework": "jax", "framework_version": version, "build": build}
-    assert verdict(**asked, cpu_arch="arm64" if gpu.startswith("Jetson") else "").runs is runs
+    fields = {"gpu": gpu, "driver": driver, "framework": "jax", "framework_version": version, "build": build}
+    assert verdict(**fields, cpu_arch="arm64" if gpu.startswith("Jetson") else "").runs is runs

@@ -256,15 +256,15 @@ def test_a_jetpack_is_known_by_the_cuda_that_it_brings() -> None:
 
 
 def test_a_jetson_runs_a_newer_cuda_than_its_jetpacks_with_the_compat_package_alone() -> None:
-    asked = Case(gpu="Jetson Orin NX", driver="JetPack 6.0", cuda="12.6", build="from source for sm_87")
-    answer = check(asked)
+    case = Case(gpu="Jetson Orin NX", driver="JetPack 6.0", cuda="12.6", build="from source for sm_87")
+    answer = check(case)
     assert answer.verdict is Verdict.INCOMPATIBLE
     assert answer.remedy is not None
     assert [(each.field, each.to) for each in answer.remedy.changes] == [("cuda_compat", "yes")]
-    assert check(replace(asked, cuda_compat="yes")).verdict is Verdict.COMPATIBLE
+    assert check(replace(case, cuda_compat="yes")).verdict is Verdict.COMPATIBLE
 
 
-def test_a_publishers_image_and_its_framework_are_one_thing_said_twice() -> None:
+def test_a_publishers_image_and_its_framework_are_one_thing_stated_twice() -> None:
     image = "nvcr.io/nvidia/tensorflow:23.05-tf2-py3"
     alone = check(Case(gpu="A30", driver="535.183.01", image=image))
     both = check(Case(gpu="A30", driver="535.183.01", image=image, framework="TensorFlow"))
@@ -273,15 +273,15 @@ def test_a_publishers_image_and_its_framework_are_one_thing_said_twice() -> None
 
 
 def test_a_stated_cuda_narrows_a_variant_for_a_whole_major() -> None:
-    asked = Case(gpu="RTX 5080", driver="580.95.05", framework="pytorch", build="cuda12 variant", cuda="12.1")
-    assert check(asked).verdict is Verdict.INCOMPATIBLE
-    assert check(replace(asked, cuda="12.8")).verdict is Verdict.COMPATIBLE
+    case = Case(gpu="RTX 5080", driver="580.95.05", framework="pytorch", build="cuda12 variant", cuda="12.1")
+    assert check(case).verdict is Verdict.INCOMPATIBLE
+    assert check(replace(case, cuda="12.8")).verdict is Verdict.COMPATIBLE
 
 
 def test_variables_may_stand_beside_each_other() -> None:
-    asked = Case(gpu="L4", driver="535.183.01", cuda="12.2", env="CUDA_VISIBLE_DEVICES=0 CUDA_MODULE_LOADING=LAZY")
-    assert check(asked).verdict is Verdict.COMPATIBLE
-    assert check(replace(asked, env="CUDA_VISIBLE_DEVICES=-1 OMP_NUM_THREADS=4")).verdict is Verdict.INCOMPATIBLE
+    case = Case(gpu="L4", driver="535.183.01", cuda="12.2", env="CUDA_VISIBLE_DEVICES=0 CUDA_MODULE_LOADING=LAZY")
+    assert check(case).verdict is Verdict.COMPATIBLE
+    assert check(replace(case, env="CUDA_VISIBLE_DEVICES=-1 OMP_NUM_THREADS=4")).verdict is Verdict.INCOMPATIBLE
 
 
 def test_a_gtx_of_the_20_series_or_later_is_an_rtx() -> None:
@@ -296,42 +296,42 @@ def test_targets_are_read_as_the_compiler_numbers_them() -> None:
 
 @pytest.mark.parametrize(("host", "verdict"), [("wsl2", Verdict.COMPATIBLE), ("", Verdict.UNKNOWN)])
 def test_on_wsl_the_oldest_driver_is_the_first_with_cuda_for_it(host: str, verdict: Verdict) -> None:
-    asked = Case(gpu="RTX 2070", cuda="11.2", framework="torch", framework_version="1.8.1+cu111", host=host)
-    assert check(asked).verdict is verdict
+    case = Case(gpu="RTX 2070", cuda="11.2", framework="torch", framework_version="1.8.1+cu111", host=host)
+    assert check(case).verdict is verdict
 
 
 def test_a_jetson_without_a_release_is_answered_where_every_release_for_it_answers_alike() -> None:
-    asked = Case(gpu="Jetson Xavier NX", cuda="10.2", sm_list="sm_53", ptx="none", build="from source")
-    assert check(asked).verdict is Verdict.INCOMPATIBLE
-    assert check(replace(asked, sm_list="sm_72", cuda="12.2")).verdict is not Verdict.COMPATIBLE
+    case = Case(gpu="Jetson Xavier NX", cuda="10.2", sm_list="sm_53", ptx="none", build="from source")
+    assert check(case).verdict is Verdict.INCOMPATIBLE
+    assert check(replace(case, sm_list="sm_72", cuda="12.2")).verdict is not Verdict.COMPATIBLE
 
 
 @pytest.mark.parametrize(
     ("framework", "target", "gpu"), [("apex", "sm_89", "L4"), ("tiny-cuda-nn", "compute_90", "H100")]
 )
 def test_a_compiler_makes_no_build_for_targets_that_it_does_not_know(framework: str, target: str, gpu: str) -> None:
-    asked = Case(gpu=gpu, driver="535.183.01", framework=framework, build=f"from source, for {target}")
-    assert check(replace(asked, cuda="11.7")).verdict is Verdict.INCOMPATIBLE
-    assert check(replace(asked, cuda="11.8")).verdict.runs
+    case = Case(gpu=gpu, driver="535.183.01", framework=framework, build=f"from source, for {target}")
+    assert check(replace(case, cuda="11.7")).verdict is Verdict.INCOMPATIBLE
+    assert check(replace(case, cuda="11.8")).verdict.runs
 
 
 def test_nvrtc_of_a_toolkit_that_is_older_than_the_gpu_refuses_it() -> None:
-    asked = Case(gpu="H100", driver="535.183.01", cuda="11.7", framework="nvrtc")
-    assert [each.rule for each in check(asked).findings if each.severity is Severity.REFUSE] == ["R-DROP"]
-    assert check(replace(asked, cuda="11.8")).verdict is Verdict.COMPATIBLE
+    case = Case(gpu="H100", driver="535.183.01", cuda="11.7", framework="nvrtc")
+    assert [each.rule for each in check(case).findings if each.severity is Severity.REFUSE] == ["R-DROP"]
+    assert check(replace(case, cuda="11.8")).verdict is Verdict.COMPATIBLE
 
 
 def test_a_machine_of_another_cloud_is_no_instance_type() -> None:
-    asked = Case(gpu="T4", driver="535.183.01", cuda="12.2", instance_type="n1-standard-8 with a T4")
-    assert check(asked).verdict is Verdict.COMPATIBLE
-    assert check(replace(asked, instance_type="g99.xlarge")).verdict is Verdict.UNKNOWN
+    case = Case(gpu="T4", driver="535.183.01", cuda="12.2", instance_type="n1-standard-8 with a T4")
+    assert check(case).verdict is Verdict.COMPATIBLE
+    assert check(replace(case, instance_type="g99.xlarge")).verdict is Verdict.UNKNOWN
 
 
 def test_a_patch_that_the_tables_lack_is_as_its_minor() -> None:
     answer = check(Case(gpu="A100", driver="550.54.14", framework="torch", framework_version="2.4.7+cu124"))
     assert answer.verdict is Verdict.COMPATIBLE
-    (told,) = (finding for finding in answer.findings if "read as" in finding.message)
-    assert "read as 2.4.1" in told.message
+    (finding,) = (finding for finding in answer.findings if "read as" in finding.message)
+    assert "read as 2.4.1" in finding.message
 
 
 def test_a_compat_folder_that_is_put_first_breaks_a_newer_driver() -> None:
@@ -341,9 +341,9 @@ def test_a_compat_folder_that_is_put_first_breaks_a_newer_driver() -> None:
 
 def test_a_variable_in_the_words_of_a_build_is_one_of_its_environment() -> None:
     case = Case(gpu="T4", driver="535.54.03", host="docker", container_toolkit="1.17.8", cuda="12.8", sm_list="7.5")
-    asked = "own image with NVIDIA_REQUIRE_CUDA=cuda>=12.8"
-    assert check(replace(case, build=asked)).verdict is Verdict.INCOMPATIBLE
-    assert check(replace(case, build=f"{asked}; NVIDIA_DISABLE_REQUIRE=1")).verdict.runs
+    image = "own image with NVIDIA_REQUIRE_CUDA=cuda>=12.8"
+    assert check(replace(case, build=image)).verdict is Verdict.INCOMPATIBLE
+    assert check(replace(case, build=f"{image}; NVIDIA_DISABLE_REQUIRE=1")).verdict.runs
 
 
 FORMS = [text for _, text, _ in VERSIONS] + [text for text, *_ in (*TARGETS, *IN_A_BUILD)]

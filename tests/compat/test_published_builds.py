@@ -27,9 +27,9 @@ def test_ngc_images_of_a_month_have_one_cuda(name: str) -> None:
 
 
 def test_an_ngc_image_and_its_framework_are_one_thing_however_the_month_is_written() -> None:
-    asked = {"gpu": "RTX 4080", "driver": "525.60.13", "host": "docker", "framework": "tensorrt"}
-    assert verdict(**asked, image="nvcr.io/nvidia/tensorrt:23.02-py3", framework_version="23.02-py3 image").runs
-    assert verdict(**asked, image="nvcr.io/nvidia/tensorrt:22.05-py3") is NOT  # its TensorRT is older than Ada
+    fields = {"gpu": "RTX 4080", "driver": "525.60.13", "host": "docker", "framework": "tensorrt"}
+    assert verdict(**fields, image="nvcr.io/nvidia/tensorrt:23.02-py3", framework_version="23.02-py3 image").runs
+    assert verdict(**fields, image="nvcr.io/nvidia/tensorrt:22.05-py3") is NOT  # its TensorRT is older than Ada
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,9 @@ def test_of_a_program_with_a_build_for_each_cuda_the_one_for_the_driver_is_taken
 
 
 def test_a_build_that_is_named_is_the_one() -> None:
-    asked = {"gpu": "GTX 1080", "framework": "openmm", "framework_version": "7.4.1", "build": "conda cuda101"}
-    assert verdict(**asked, driver="390.87") is NOT
-    assert verdict(**asked, driver="418.88").runs
+    fields = {"gpu": "GTX 1080", "framework": "openmm", "framework_version": "7.4.1", "build": "conda cuda101"}
+    assert verdict(**fields, driver="390.87") is NOT
+    assert verdict(**fields, driver="418.88").runs
 
 
 @pytest.mark.parametrize(
@@ -61,20 +61,20 @@ def test_a_build_that_is_named_is_the_one() -> None:
 def test_releases_of_tensorrt_llm_are_of_the_cuda_of_their_containers(
     gpu: str, version: str, driver: str, *, runs: bool
 ) -> None:
-    asked = {"framework": "tensorrt-llm", "framework_version": version, "cuda_compat": "no"}
-    assert verdict(gpu=gpu, driver=driver, **asked).runs is runs
+    fields = {"framework": "tensorrt-llm", "framework_version": version, "cuda_compat": "no"}
+    assert verdict(gpu=gpu, driver=driver, **fields).runs is runs
 
 
 def test_triton_needs_a_driver_for_what_its_ptxas_makes() -> None:
-    asked = {"gpu": "RTX 3090", "framework": "triton", "framework_version": "3.0.0"}
-    assert verdict(**asked, driver="515.65.01") is NOT
-    assert verdict(**asked, driver="535.54.03").runs
+    fields = {"gpu": "RTX 3090", "framework": "triton", "framework_version": "3.0.0"}
+    assert verdict(**fields, driver="515.65.01") is NOT
+    assert verdict(**fields, driver="535.54.03").runs
 
 
 @pytest.mark.parametrize(("gpu", "runs"), [("RTX 4090", True), ("RTX 5080", False), ("GTX 980", False)])
 def test_the_tensorrt_inside_a_program_sets_the_gpus(gpu: str, *, runs: bool) -> None:
-    asked = {"framework": "my-detector", "build": "TensorRT 8.6.1 engine backend", "cuda": "12.1", "ptx": "yes"}
-    assert verdict(gpu=gpu, driver="575.57.08", sm_list="5.2 7.5 8.9", **asked).runs is runs
+    fields = {"framework": "my-detector", "build": "TensorRT 8.6.1 engine backend", "cuda": "12.1", "ptx": "yes"}
+    assert verdict(gpu=gpu, driver="575.57.08", sm_list="5.2 7.5 8.9", **fields).runs is runs
 
 
 @pytest.mark.parametrize(
@@ -84,33 +84,33 @@ def test_the_tensorrt_inside_a_program_sets_the_gpus(gpu: str, *, runs: bool) ->
 def test_programs_of_ggml_compress_their_code_where_cuda_12_8_builds_them(
     framework: str, version: str, build: str
 ) -> None:
-    asked = {"gpu": "A100", "framework": framework, "framework_version": version, "cuda": "12.8", "build": build}
-    assert verdict(**asked, driver="535.183.01") is NOT
-    assert verdict(**asked, driver="550.90.07").runs
+    fields = {"gpu": "A100", "framework": framework, "framework_version": version, "cuda": "12.8", "build": build}
+    assert verdict(**fields, driver="535.183.01") is NOT
+    assert verdict(**fields, driver="550.90.07").runs
 
 
-def test_ggml_may_be_told_not_to_compress() -> None:
-    asked = {"gpu": "A100", "framework": "llama.cpp", "cuda": "12.9", "driver": "535.183.01"}
-    assert verdict(**asked, build="GGML_CUDA_COMPRESSION_MODE=none").runs
-    assert verdict(**asked).runs is False
+def test_ggml_can_be_built_without_compression() -> None:
+    fields = {"gpu": "A100", "framework": "llama.cpp", "cuda": "12.9", "driver": "535.183.01"}
+    assert verdict(**fields, build="GGML_CUDA_COMPRESSION_MODE=none").runs
+    assert verdict(**fields).runs is False
 
 
 def test_turing_runs_libraries_of_cuda_9_with_a_cudnn_of_its_time() -> None:
-    asked = {"gpu": "RTX 2070", "driver": "418.56", "cuda": "9.0", "framework": "keras"}
-    assert verdict(**asked, cudnn="7.4.2").runs
-    assert verdict(**asked, cudnn="7.0.5") is NOT
+    fields = {"gpu": "RTX 2070", "driver": "418.56", "cuda": "9.0", "framework": "keras"}
+    assert verdict(**fields, cudnn="7.4.2").runs
+    assert verdict(**fields, cudnn="7.0.5") is NOT
 
 
-def test_boards_that_came_later_are_asked_of_no_driver_from_before_them() -> None:
+def test_no_driver_older_than_a_board_is_tried_for_it() -> None:
     wheel = {"framework": "pytorch", "framework_version": "2.6.0+cu124"}
     assert verdict(gpu="H200 NVL", **wheel).runs
     assert verdict(gpu="H100", **wheel) is OPEN
-    assert verdict(gpu="H20", driver="525.60.13", **wheel).runs  # what is said is not refused for it
+    assert verdict(gpu="H20", driver="525.60.13", **wheel).runs  # a stated driver is not refused for it
 
 
 def test_a_path_to_compat_libraries_in_the_image_finds_no_gpu_under_wsl() -> None:
-    asked = {"gpu": "RTX 4070", "image": "vllm/vllm-openai:v0.16.0", "driver": "576.02"}
-    assert verdict(**asked, host="wsl2") is NOT
+    fields = {"gpu": "RTX 4070", "image": "vllm/vllm-openai:v0.16.0", "driver": "576.02"}
+    assert verdict(**fields, host="wsl2") is NOT
     assert verdict(gpu="RTX 4070", image="vllm/vllm-openai:v0.9.0", driver="576.02", host="wsl2").runs
 
 
@@ -162,7 +162,7 @@ def test_an_extension_of_pytorch_needs_an_nvcc_that_knows_the_gpu_of_the_machine
     assert check(case_from(case)).verdict.runs is runs
 
 
-def test_what_stands_in_brackets_behind_a_reference_is_said_of_it() -> None:
+def test_text_in_brackets_after_a_reference_describes_it() -> None:
     case = {"gpu": "A100", "driver": "535.183.01", "host": "docker"}
     reference = "nvidia/cuda:11.8.0-base-ubuntu22.04"
     assert check(case_from(case | {"image": f"{reference} (pulled in May 2023)"})).verdict is (
@@ -179,11 +179,11 @@ def test_a_framework_of_the_tables_is_found_by_the_name_that_it_has_there() -> N
     ("version", "cuda", "runs"), [("1.0.2", "11.8", False), ("1.0.2", "12.4", True), ("1.1.1", "11.6", False)]
 )
 def test_a_wheel_of_one_cuda_finds_its_libraries_there_or_not_at_all(version: str, cuda: str, *, runs: bool) -> None:
-    asked = {"gpu": "RTX 2080", "driver": "550.54.14", "framework": "faster-whisper", "framework_version": version}
-    assert verdict(**asked, cuda=cuda).runs is runs
+    fields = {"gpu": "RTX 2080", "driver": "550.54.14", "framework": "faster-whisper", "framework_version": version}
+    assert verdict(**fields, cuda=cuda).runs is runs
 
 
 def test_a_month_names_the_release_beside_a_cuda_too() -> None:
-    asked = {"gpu": "Tesla P100", "driver": "535.183.01", "framework": "onnxruntime", "cuda": "12.4"}
-    assert verdict(**asked, build="CUDA 12 wheel of May 2026").runs
-    assert verdict(**{**asked, "gpu": "GTX 970"}, build="CUDA 12 wheel of May 2026") is NOT
+    fields = {"gpu": "Tesla P100", "driver": "535.183.01", "framework": "onnxruntime", "cuda": "12.4"}
+    assert verdict(**fields, build="CUDA 12 wheel of May 2026").runs
+    assert verdict(**{**fields, "gpu": "GTX 970"}, build="CUDA 12 wheel of May 2026") is NOT

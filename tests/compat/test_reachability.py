@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests
 import known
 
 Row = Mapping[str, str]
-Said = dict[str, str]
+Fields = dict[str, str]
 Key = tuple[tuple[str, str], ...]
 ANCIENT, TODAY, FUTURE = "100.10", "580.95.05", "999.10"  # below every floor of the tables, usual, above every branch
 CARDS = ("H100", "GTX 1080 Ti", "Tesla K20")
@@ -49,7 +49,7 @@ def quoted() -> Iterator[set[Key]]:
     """Rows whose source was put behind a statement since this module began; every answer is made anew."""
     found: set[Key] = set()
     keys: dict[int, tuple[Origin, Key]] = {}  # the origin too, so that its id stays its own
-    made, told = Origin.of, Origin.fact
+    made, make_fact = Origin.of, Origin.fact
 
     def origin(row: dict[str, str]) -> Origin:
         own = made(row)
@@ -59,7 +59,7 @@ def quoted() -> Iterator[set[Key]]:
     def fact(self: Origin, text: str, *columns: str) -> Fact:
         if id(self) in keys:
             found.add(keys[id(self)][1])
-        return told(self, text, *columns)
+        return make_fact(self, text, *columns)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Origin, "of", origin)
@@ -70,15 +70,15 @@ def quoted() -> Iterator[set[Key]]:
 
 
 def _forget() -> None:
-    """Empty the engine's caches: what an earlier test asked would not be made from its rows again."""
+    """Empty the engine's caches: answers cached by an earlier test would not be made from their rows again."""
     for each in gc.get_objects():
         if isinstance(each, type(_references)) and str(getattr(each, "__module__", "")).startswith("compat"):
             each.cache_clear()
 
 
-def _answer(said: Said) -> Answer | None:
+def _answer(fields: Fields) -> Answer | None:
     try:
-        return check(Case(**said), with_remedy=False)
+        return check(Case(**fields), with_remedy=False)
     except CaseError:
         return None
 
@@ -86,12 +86,12 @@ def _answer(said: Said) -> Answer | None:
 # --- tables that are quoted: questions that should rest on a row
 
 
-def gpu_model(row: Row) -> Iterator[Said]:
+def gpu_model(row: Row) -> Iterator[Fields]:
     yield {"gpu": row["model"], "driver": "535.104.05", "cuda": "12.2", "compute_capability": row["compute_capability"]}
     yield {"gpu": row["model"], "driver": "R35.4.1", "cuda": "11.4"}
 
 
-def gpu_arch(row: Row) -> Iterator[Said]:
+def gpu_arch(row: Row) -> Iterator[Fields]:
     own = {"compute_capability": row["compute_capability"]}
     for driver in (ANCIENT, "535.104.05", FUTURE):
         for cuda in (row["first_cuda"] or "12.2", "5.0", "13.0"):
@@ -100,30 +100,30 @@ def gpu_arch(row: Row) -> Iterator[Said]:
         yield {**own, "gpu_class": "jetson", "os": "l4t", "driver": "JetPack 6.2", "cuda": cuda}
 
 
-def cuda_driver(row: Row) -> Iterator[Said]:
+def cuda_driver(row: Row) -> Iterator[Fields]:
     """Drivers around every floor, on each system."""
     for system in ({}, {"os": "windows"}, {"cpu_arch": "arm64"}):
         for driver in (ANCIENT, FUTURE):
             yield {"gpu": "H100", **system, "driver": driver, "cuda": row["cuda_version"]}
 
 
-def framework(row: Row) -> Iterator[Said]:
+def framework(row: Row) -> Iterator[Fields]:
     """The build by name, on its system, on several GPUs, and inside an image with a CUDA of its own."""
     system = {"cpu_arch": "arm64"} if "aarch64" in row["distribution"] else {}
     system |= {"os": "windows"} if "windows" in row["distribution"] else {}
     version = row["version"] if row["version"][:1].isdigit() else ""
-    said = {"framework": row["framework"], "framework_version": version, "driver": TODAY, **system}
+    fields = {"framework": row["framework"], "framework_version": version, "driver": TODAY, **system}
     conda = " conda" if "conda" in row["distribution"] else ""
     written = [f"{row['variant']}{conda}", f"cu{row['cuda'].replace('.', '')}{conda}", conda.strip()]
     for build in dict.fromkeys((*written, row["distribution"])):
         for cuda in ("", row["cuda"]):
             for gpu in CARDS:
-                yield {**said, "gpu": gpu, "build": build, "cuda": cuda}
+                yield {**fields, "gpu": gpu, "build": build, "cuda": cuda}
     if container := row["distribution"].removeprefix("container "):
         yield {"gpu": "H100", "driver": TODAY, "image": container}
 
 
-def cudnn(row: Row) -> Iterator[Said]:
+def cudnn(row: Row) -> Iterator[Fields]:
     lines = row["cuda_versions"].replace("|", "-").split("-")
     written = [part.strip() for part in row["cudnn_version"].split("-")]
     for version in (*written, f"{written[0]}.0"):
@@ -132,20 +132,20 @@ def cudnn(row: Row) -> Iterator[Said]:
                 yield {"compute_capability": gpu, "driver": TODAY, "cuda": line, "cudnn": version}
 
 
-def nccl(row: Row) -> Iterator[Said]:  # noqa: ARG001 - no field of a case names NCCL: only notes on images do
+def nccl(row: Row) -> Iterator[Fields]:  # noqa: ARG001 - no field of a case names NCCL: only notes on images do
     for each in facts("image_tag"):
         if each["nccl"]:
             yield {"gpu": "H100", "driver": TODAY, "image": f"{each['repository']}:{each['tag'].rstrip('*')}"}
 
 
-def nvenc(row: Row) -> Iterator[Said]:
+def nvenc(row: Row) -> Iterator[Fields]:
     """A program for video that is built with it, on a driver that is too old, of each system."""
-    said = {"gpu": "T4", "driver": ANCIENT, "framework": "ffmpeg", "build": f"NVENC API {row['api']}"}
-    yield said
-    yield {**said, "os": "windows"}
+    fields = {"gpu": "T4", "driver": ANCIENT, "framework": "ffmpeg", "build": f"NVENC API {row['api']}"}
+    yield fields
+    yield {**fields, "os": "windows"}
 
 
-def forward_compat(row: Row) -> Iterator[Said]:
+def forward_compat(row: Row) -> Iterator[Fields]:
     line = row["compat_line"].replace("-", ".")
     for gpu in ("Tesla P100-PCIE-16GB", "A100", "H100"):
         for minor in ("10", "99"):
@@ -156,21 +156,21 @@ def forward_compat(row: Row) -> Iterator[Said]:
             yield {"gpu": gpu, "driver": driver, "cuda": line, "cuda_compat": "yes", "env": path, "host": "docker"}
 
 
-def jetson(row: Row) -> Iterator[Said]:
+def jetson(row: Row) -> Iterator[Fields]:
     for module in row["modules"].split(";"):
-        said = {"compute_capability": module, "gpu_class": "jetson", "os": "l4t", "cuda": row["cuda"]}
-        yield {**said, "driver": f"JetPack {row['jetpack']}"}
-        yield {**said, "driver": f"L4T {row['l4t']}"}
+        fields = {"compute_capability": module, "gpu_class": "jetson", "os": "l4t", "cuda": row["cuda"]}
+        yield {**fields, "driver": f"JetPack {row['jetpack']}"}
+        yield {**fields, "driver": f"L4T {row['l4t']}"}
 
 
-def image_tag(row: Row) -> Iterator[Said]:
+def image_tag(row: Row) -> Iterator[Fields]:
     for tag in (row["tag"].removesuffix("*"), *(row["tag"].replace("*", tail) for tail in ("-x", "1", ".1"))):
         image = f"{row['repository']}:{tag}".rstrip(":")
         yield {"gpu": "T4", "driver": "535.104.05", "image": image}
         yield {"gpu": "Jetson AGX Orin", "driver": "R35.4.1", "image": image}
 
 
-def image_repository(row: Row) -> Iterator[Said]:
+def image_repository(row: Row) -> Iterator[Fields]:
     for reference in _references():
         if reference.startswith(row["repository"].partition("*")[0]):
             yield {"gpu": "T4", "driver": "535.104.05", "image": reference}
@@ -227,16 +227,16 @@ REFERENCES = (
 )
 
 
-def gpu_operator(row: Row) -> Iterator[Said]:
+def gpu_operator(row: Row) -> Iterator[Fields]:
     yield {"gpu": "T4", "cuda": "11.8", "operator": row["operator_version"], "host": "kubernetes"}
 
 
-def container_toolkit(row: Row) -> Iterator[Said]:
+def container_toolkit(row: Row) -> Iterator[Fields]:
     """A toolkit that still asks for NVIDIA_REQUIRE_*, or not; that loads a compat package, or not."""
-    said = {"gpu": "L4", "driver": "535.230.02", "host": "docker", "container_toolkit": row["version"]}
-    yield {**said, "cuda": "13.0", "cuda_compat": "yes"}
-    yield {**said, "cuda": "12.8", "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.8"}
-    yield {**said, "gpu": "RTX 4090", "cuda": "12.4", "cuda_compat": "yes"}
+    fields = {"gpu": "L4", "driver": "535.230.02", "host": "docker", "container_toolkit": row["version"]}
+    yield {**fields, "cuda": "13.0", "cuda_compat": "yes"}
+    yield {**fields, "cuda": "12.8", "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.8"}
+    yield {**fields, "gpu": "RTX 4090", "cuda": "12.4", "cuda_compat": "yes"}
 
 
 # How people ask for a part of a framework.
@@ -252,16 +252,16 @@ WORDS = {
 }
 
 
-def program(row: Row) -> Iterator[Said]:
+def program(row: Row) -> Iterator[Fields]:
     """A release at the beginning of its span, on GPUs and drivers inside and outside."""
     version = row["from_version"] if row["from_version"] != "0" else "0.0.1"
-    said = {"framework": row["program"], "framework_version": version, "build": row["word"]}
+    fields = {"framework": row["program"], "framework_version": version, "build": row["word"]}
     for gpu in ("3.0", "6.1", "8.6", "12.0"):
         for driver in ("390.48", "535.104.05", TODAY):
-            yield {**said, "compute_capability": gpu, "driver": driver}
+            yield {**fields, "compute_capability": gpu, "driver": driver}
 
 
-def framework_floor(row: Row) -> Iterator[Said]:
+def framework_floor(row: Row) -> Iterator[Fields]:
     """Versions at both ends of its span on GPUs from the oldest to the newest."""
     key, _, variant = row["framework"].partition("[")
     name = next((part.framework for part in PARTS if part.key == key), key)
@@ -280,31 +280,36 @@ def framework_floor(row: Row) -> Iterator[Said]:
                 }  # fmt: skip
 
 
-def framework_library(row: Row) -> Iterator[Said]:
+def framework_library(row: Row) -> Iterator[Fields]:
     """A build in images whose libraries are too old, too new, and of another CUDA."""
     name, _, extra = row["framework"].partition("[")
-    said = {"gpu": "A100", "framework": name, "framework_version": row["version"].replace(".*", ".0"), "driver": TODAY}
+    fields = {
+        "gpu": "A100",
+        "framework": name,
+        "framework_version": row["version"].replace(".*", ".0"),
+        "driver": TODAY,
+    }
     if row["library"] == "nvenc":
-        yield {**said, "gpu": "T4", "build": row["variant"]}
+        yield {**fields, "gpu": "T4", "build": row["variant"]}
         return
     if row["library"] == "glibc":
         arm = {"cpu_arch": "arm64"} if row["variant"] == "aarch64" else {}
         for cuda in ("", "11.8", "12.4", "13.0"):
-            yield {**said, **arm, "build": extra.rstrip("]"), "image_glibc": "1.0", "cuda": cuda}
+            yield {**fields, **arm, "build": extra.rstrip("]"), "image_glibc": "1.0", "cuda": cuda}
         return
     for build in dict.fromkeys((row["variant"], f"{row['variant']}_local", extra.rstrip("]"), "")):
         for more in ({"cudnn": "1.0"}, {"cudnn": "99.0"}):
             for cuda in ("", "10.0", "10.1", "10.2", "11.0", "11.2", "11.8", "12.4", "13.0"):
-                yield {**said, "build": build, **more, "cuda": cuda}
+                yield {**fields, "build": build, **more, "cuda": cuda}
 
 
-def eks_ami(row: Row) -> Iterator[Said]:
+def eks_ami(row: Row) -> Iterator[Fields]:
     """The machine image of its type and release, for each Kubernetes version of the row."""
     for version in row["k8s_versions"].split("|"):
         for release in (f"{row['ami_type']} {version}-{row['release']}", f"{row['ami_type']} {row['release']}"):
-            said = {"gpu": "T4", "cuda": "11.8", "ami_release": release, "host": "kubernetes"}
-            yield said
-            yield {**said, "driver": row["nvidia_driver"].split("|")[0].removesuffix(".x")}
+            fields = {"gpu": "T4", "cuda": "11.8", "ami_release": release, "host": "kubernetes"}
+            yield fields
+            yield {**fields, "driver": row["nvidia_driver"].split("|")[0].removesuffix(".x")}
 
 
 # --- tables that are read without being quoted
@@ -312,17 +317,17 @@ def eks_ami(row: Row) -> Iterator[Said]:
 
 def ec2_gpu_instances(row: Row) -> bool:
     """An instance by its type has the GPU and the processor of its row, and takes drivers within its limits."""
-    said = {"instance_type": row["instance_type"], "cuda": "12.2"}
+    fields = {"instance_type": row["instance_type"], "cuda": "12.2"}
     if row["gpu_vendor"] != "nvidia":
         with pytest.raises(CaseError, match="no NVIDIA GPU"):
-            check(Case(**said))
+            check(Case(**fields))
         return True
-    by_type, by_name = (read_host(Case(**each)).may_be for each in (said, {"gpu": row["gpu_model"]}))
+    by_type, by_name = (read_host(Case(**each)).may_be for each in (fields, {"gpu": row["gpu_model"]}))
     gpus = [
         [(p.gpu.capability, p.gpu.product_class, p.gpu.drivers is None) for p in pools] for pools in (by_type, by_name)
     ]
     is_host = all(pool.cpu_architecture == row["host_arch"] for pool in by_type)
-    return gpus[0] == gpus[1] and is_host and all(_takes(said, driver) is takes for driver, takes in _limits(row))
+    return gpus[0] == gpus[1] and is_host and all(_takes(fields, driver) is takes for driver, takes in _limits(row))
 
 
 def _limits(row: Row) -> Iterator[tuple[str, bool]]:
@@ -338,8 +343,8 @@ def _limits(row: Row) -> Iterator[tuple[str, bool]]:
         yield from (("450.80.02", True), (FUTURE, True))
 
 
-def _takes(said: Said, driver: str) -> bool:
-    answer = _answer({**said, "driver": driver})
+def _takes(fields: Fields, driver: str) -> bool:
+    answer = _answer({**fields, "driver": driver})
     return answer is not None and not any(
         each.rule == "R-EKS" and each.severity is not Severity.NOTE for each in answer.findings
     )
@@ -347,11 +352,11 @@ def _takes(said: Said, driver: str) -> bool:
 
 def driver_branch(row: Row) -> bool:
     """NVIDIA_REQUIRE_CUDA of the branch's own CUDA holds, of the next one not."""
-    said = {"compute_capability": "7.5", "driver": f"{row['branch']}.99", "cuda": "10.0", "host": "docker"}
-    said["container_toolkit"] = "1.17.3"
+    fields = {"compute_capability": "7.5", "driver": f"{row['branch']}.99", "cuda": "10.0", "host": "docker"}
+    fields["container_toolkit"] = "1.17.3"
     major, _, minor = row["native_cuda"].partition(".")
     answers = [
-        _answer({**said, "env": f"NVIDIA_REQUIRE_CUDA=cuda>={each}"})
+        _answer({**fields, "env": f"NVIDIA_REQUIRE_CUDA=cuda>={each}"})
         for each in (row["native_cuda"], f"{major}.{int(minor) + 1}")
     ]
     return [_refuses(answer, "R-REQ") for answer in answers] == [False, True]
@@ -402,7 +407,7 @@ def _read(reference: str) -> ImageName | None:
         return None
 
 
-QUOTED: dict[str, Callable[[Row], Iterator[Said]]] = {
+QUOTED: dict[str, Callable[[Row], Iterator[Fields]]] = {
     ask.__name__: ask
     for ask in (
         gpu_model, gpu_arch, cuda_driver, framework, cudnn, nccl, nvenc, forward_compat, jetson, image_tag,
@@ -424,7 +429,7 @@ def _missed(table: str, quoted: set[Key]) -> list[Row]:
     missed = []
     for row in facts(table):
         key = _key(row)
-        if not any(_answer(said) is not None and key in quoted for said in QUOTED[table](row)):
+        if not any(_answer(fields) is not None and key in quoted for fields in QUOTED[table](row)):
             missed.append(row)
     return missed
 
@@ -438,7 +443,7 @@ def _says_what_jaxlib_says(row: Row) -> bool:
 
 
 def _needs_no_package(row: Row) -> bool:
-    """The oldest driver of the host's branch that is asked for here reaches the line by itself."""
+    """The oldest driver of the host's branch that is tried here reaches the line by itself."""
     line, driver = CudaVersion.parse(row["compat_line"].replace("-", ".")), f"{row['host_branch']}.10"
     return row["works"] == "no" and reaches(line, DriverVersion.parse(driver), Platform.LINUX) is True
 
@@ -448,7 +453,7 @@ def _has_the_code_of_what_it_pins(row: Row) -> bool:
 
 
 # Rows that no answer needs, by table: which, and why they stay. Each reason fits only rows that no question reaches,
-# and at least one of those; so a row that is reached after all, and a reason that is out of date, are both told.
+# and at least one of those; so the test reports both a row that is reached after all and a reason that is out of date.
 SILENT: dict[str, tuple[tuple[str, Callable[[Row], bool]], ...]] = {
     "cuda_driver": (("only the release is known, no driver", lambda row: row["driver_precision"] == "unknown"),),
     "forward_compat": (("the driver of the host needs no package", _needs_no_package),),
@@ -479,8 +484,8 @@ def test_every_row_of_a_table_is_reached_by_a_question(table: str, quoted: set[K
         assert not wide, f"{table}.csv: these are reached, and left out because {why}: {wide}"
         missed = [row for row in missed if not fits(row)]
     shown = "\n".join(" | ".join(list(row.values())[:5]) for row in missed)
-    told = f"{len(missed)} of {len(facts(table))} rows of {table}.csv are reached by no question:\n{shown}"
-    assert not shown, told
+    message = f"{len(missed)} of {len(facts(table))} rows of {table}.csv are reached by no question:\n{shown}"
+    assert not shown, message
 
 
 # --- fields and rules
@@ -495,13 +500,13 @@ TURNS = (
 
 @pytest.mark.parametrize("field", [field for field in FIELDS if field != "id"])
 def test_every_field_of_a_case_turns_an_answer(field: str) -> None:
-    asked = [said for said in (*known.examples(), *TURNS) if said.get(field)]
-    assert any(_answer(said) != _answer({**said, field: ""}) for said in asked)
+    cases = [fields for fields in (*known.examples(), *TURNS) if fields.get(field)]
+    assert any(_answer(fields) != _answer({**fields, field: ""}) for fields in cases)
 
 
 @pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
 def test_every_rule_speaks_in_an_answer_at_its_worst(rule: Rule) -> None:
-    answers = [_answer(said) for said in known.examples()]
+    answers = [_answer(fields) for fields in known.examples()]
     assert rule.severity in {
         each.severity for answer in answers if answer for each in answer.findings if each.rule == rule.id
     }

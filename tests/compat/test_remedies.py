@@ -25,10 +25,10 @@ def _drawn(number: int) -> list[Case]:
     wheels = [build for framework in framework_rows() for build in builds(framework)]
     found = []
     for _ in range(number):
-        said = {"gpu": chance.choice(gpu_models()).name, "driver": chance.choice(drivers)}
-        said["host"] = chance.choice(["", "docker", "kubernetes", "bare"])
+        fields = {"gpu": chance.choice(gpu_models()).name, "driver": chance.choice(drivers)}
+        fields["host"] = chance.choice(["", "docker", "kubernetes", "bare"])
         line, wheel = str(chance.choice(toolkits()).version), chance.choice(wheels)
-        said |= chance.choice(
+        fields |= chance.choice(
             [
                 {"cuda": line},
                 {"image": f"nvidia/cuda:{line}-runtime-ubuntu20.04"},
@@ -37,7 +37,7 @@ def _drawn(number: int) -> list[Case]:
                 {"framework": wheel.framework, "framework_version": wheel.version},
             ]
         )
-        found.append(Case(**said))
+        found.append(Case(**fields))
     return found
 
 
@@ -66,8 +66,8 @@ def test_with_the_changes_of_any_way_the_case_runs(cases: list[Case]) -> None:
 
 
 def test_a_change_starts_from_what_the_case_says_where_that_cannot_be_read() -> None:
-    asked = Case(gpu="GTX 1080 Ti", driver="418.88", framework="jax", framework_version="current docs", cuda="12.4")
-    remedy = check(asked).remedy
+    case = Case(gpu="GTX 1080 Ti", driver="418.88", framework="jax", framework_version="current docs", cuda="12.4")
+    remedy = check(case).remedy
     assert remedy is not None
     (version,) = [change for change in remedy.changes if change.field == "framework_version"]
     assert version.from_ == "current docs"
@@ -85,8 +85,8 @@ def test_no_remedy_shows_a_driver_that_stands_for_something_else() -> None:
         assert not re.search(r"(?<![.\d])\d{3}\.(999|9999|00)\b", shown), f"{case}\n{shown}"
 
 
-def _text(**said: str) -> str:
-    answer: Answer = check(Case(**said))
+def _text(**fields: str) -> str:
+    answer: Answer = check(Case(**fields))
     assert answer.verdict is Verdict.INCOMPATIBLE
     assert answer.remedy is not None
     return answer.remedy.text

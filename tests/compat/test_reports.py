@@ -22,9 +22,9 @@ def test_who_made_the_board_may_stand_beside_its_chip(text: str) -> None:
 
 
 def test_an_image_for_another_jetson_line_is_refused_whichever_module_is_meant() -> None:
-    asked = {"gpu": "Jetson NX", "host": "jetson", "image": "nvcr.io/nvidia/l4t-pytorch:r35.2.1-pth2.0-py3"}
+    fields = {"gpu": "Jetson NX", "host": "jetson", "image": "nvcr.io/nvidia/l4t-pytorch:r35.2.1-pth2.0-py3"}
     assert {str(model.compute_capability) for model in find_gpus("Jetson NX")} == {"7.2", "8.7"}
-    assert verdict(**asked, driver="L4T r32.7.1") is NOT
+    assert verdict(**fields, driver="L4T r32.7.1") is NOT
 
 
 @pytest.mark.parametrize(
@@ -43,16 +43,21 @@ def test_an_instance_type_in_short_is_read_in_full(text: str, known: str) -> Non
 
 
 def test_flags_of_the_compiler_say_whether_a_list_of_targets_is_all() -> None:
-    asked = {"gpu": "GTX 1080", "driver": "384.90", "cuda": "8.0", "framework": "my-solver", "sm_list": "sm_52"}
-    assert verdict(**asked, ptx="unknown") is UNKNOWN
-    assert verdict(**asked, build="-gencode arch=compute_52,code=sm_52") is NOT
-    assert verdict(**asked, build="-gencode arch=compute_52,code=[sm_52,compute_52]") is not NOT
+    fields = {"gpu": "GTX 1080", "driver": "384.90", "cuda": "8.0", "framework": "my-solver", "sm_list": "sm_52"}
+    assert verdict(**fields, ptx="unknown") is UNKNOWN
+    assert verdict(**fields, build="-gencode arch=compute_52,code=sm_52") is NOT
+    assert verdict(**fields, build="-gencode arch=compute_52,code=[sm_52,compute_52]") is not NOT
 
 
 def test_a_build_without_an_architecture_has_no_code_for_its_gpus() -> None:
-    asked = {"driver": "470.199.02", "cuda": "11.4", "framework": "my-miner", "build": "release without Pascal targets"}
-    assert verdict(**asked, gpu="GTX 1060") is NOT
-    assert verdict(**asked, gpu="RTX 2060").runs
+    fields = {
+        "driver": "470.199.02",
+        "cuda": "11.4",
+        "framework": "my-miner",
+        "build": "release without Pascal targets",
+    }
+    assert verdict(**fields, gpu="GTX 1060") is NOT
+    assert verdict(**fields, gpu="RTX 2060").runs
 
 
 @pytest.mark.parametrize(
@@ -65,41 +70,41 @@ def test_wheels_of_paddle_hold_what_they_list_and_no_ptx(gpu: str, driver: str, 
 
 
 def test_an_image_of_ngc_may_be_named_in_words() -> None:
-    asked = {"gpu": "Tesla M60", "driver": "418.67", "host": "docker"}
-    in_words = verdict(**asked, image="NGC TensorFlow 19.03-py3")
-    assert in_words is verdict(**asked, image="nvcr.io/nvidia/tensorflow:19.03-py3") is NOT
+    fields = {"gpu": "Tesla M60", "driver": "418.67", "host": "docker"}
+    in_words = verdict(**fields, image="NGC TensorFlow 19.03-py3")
+    assert in_words is verdict(**fields, image="nvcr.io/nvidia/tensorflow:19.03-py3") is NOT
 
 
 def test_pytorch_of_a_checkout_is_built_with_the_cuda_that_is_named() -> None:
-    asked = {"gpu": "GTX 1080", "driver": "390.87", "framework": "pytorch"}
-    assert verdict(**asked, framework_version="1.0.0a0+8601b33", cuda="10.0") is NOT
-    assert verdict(**asked, framework_version="1.0.0a0+8601b33", cuda="9.1").runs
+    fields = {"gpu": "GTX 1080", "driver": "390.87", "framework": "pytorch"}
+    assert verdict(**fields, framework_version="1.0.0a0+8601b33", cuda="10.0") is NOT
+    assert verdict(**fields, framework_version="1.0.0a0+8601b33", cuda="9.1").runs
 
 
 @pytest.mark.parametrize(("gpu", "answer"), [("GTX 580", NOT), ("Tesla M2090", NOT)])
 def test_no_cudnn_serves_a_gpu_before_kepler(gpu: str, answer: Verdict) -> None:
-    asked = {"gpu": gpu, "driver": "375.66", "cuda": "8.0", "framework": "caffe"}
-    assert verdict(**asked, cudnn="6.0.21") is answer
-    assert verdict(**asked) is not answer
+    fields = {"gpu": gpu, "driver": "375.66", "cuda": "8.0", "framework": "caffe"}
+    assert verdict(**fields, cudnn="6.0.21") is answer
+    assert verdict(**fields) is not answer
 
 
 def test_pycuda_compiles_for_the_very_gpu() -> None:
-    asked = {"gpu": "RTX 3060", "driver": "470.199.02", "framework": "pycuda"}
-    assert verdict(**asked, cuda="11.0") is NOT  # sm_86 came with 11.1
-    assert verdict(**asked, cuda="11.2").runs
+    fields = {"gpu": "RTX 3060", "driver": "470.199.02", "framework": "pycuda"}
+    assert verdict(**fields, cuda="11.0") is NOT  # sm_86 came with 11.1
+    assert verdict(**fields, cuda="11.2").runs
 
 
 @pytest.mark.parametrize("framework", ["candle", "mistral.rs"])
 def test_what_compiles_to_ptx_needs_a_driver_of_that_toolkit(framework: str) -> None:
-    asked = {"gpu": "RTX 4080", "cuda": "12.5", "framework": framework}
-    assert verdict(**asked, driver="550.54.14") is NOT
-    assert verdict(**asked, driver="555.42.06").runs
+    fields = {"gpu": "RTX 4080", "cuda": "12.5", "framework": framework}
+    assert verdict(**fields, driver="550.54.14") is NOT
+    assert verdict(**fields, driver="555.42.06").runs
 
 
 def test_tensorrt_calls_cudnn_and_needs_one_of_turings_time() -> None:
-    asked = {"gpu": "RTX 2080", "driver": "440.33.01", "framework": "tensorrt", "framework_version": "6.0.1"}
-    assert verdict(**asked, cuda="9.0") is NOT
-    assert verdict(**asked, cuda="10.0").runs
+    fields = {"gpu": "RTX 2080", "driver": "440.33.01", "framework": "tensorrt", "framework_version": "6.0.1"}
+    assert verdict(**fields, cuda="9.0") is NOT
+    assert verdict(**fields, cuda="10.0").runs
 
 
 @pytest.mark.parametrize(

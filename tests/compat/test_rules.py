@@ -39,41 +39,41 @@ OPENS = re.compile(r"https://\S|NVIDIA_Changelog \S")
 each_rule = pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.id) for rule in ALL_RULES])
 
 
-def _said(rule: Rule, example: Mapping[str, str]) -> tuple[Verdict, list[Finding], str]:
+def _tried(rule: Rule, example: Mapping[str, str]) -> tuple[Verdict, list[Finding], str]:
     answer = check(case_from(example))
-    told = "; ".join(f"{finding.rule} {finding.severity}: {finding.message}" for finding in answer.findings)
+    text = "; ".join(f"{finding.rule} {finding.severity}: {finding.message}" for finding in answer.findings)
     own = [finding for finding in answer.findings if finding.rule == rule.id]
-    return answer.verdict, own, f"{answer.verdict}: {told}"
+    return answer.verdict, own, f"{answer.verdict}: {text}"
 
 
 @each_rule
 def test_the_passing_example_of_a_rule_runs_and_the_rule_is_at_ease(rule: Rule) -> None:
-    verdict, own, told = _said(rule, rule.passing)
-    assert verdict.runs, told
+    verdict, own, text = _tried(rule, rule.passing)
+    assert verdict.runs, text
     # PTX alone always warns (a slow first start): that is how R-PTX passes.
     allowed = RANK[Severity.WARN] if rule.id == "R-PTX" else RANK[Severity.NOTE]
-    assert all(RANK[finding.severity] <= allowed for finding in own), told
+    assert all(RANK[finding.severity] <= allowed for finding in own), text
 
 
 @each_rule
 def test_the_failing_example_of_a_rule_is_decided_by_its_worst(rule: Rule) -> None:
-    verdict, own, told = _said(rule, rule.failing)
+    verdict, own, text = _tried(rule, rule.failing)
     worst = [finding for finding in own if finding.severity is rule.severity]
-    assert worst, f"no finding of {rule.id} with severity {rule.severity}: {told}"
-    assert verdict is DECIDES[rule.severity], told
+    assert worst, f"no finding of {rule.id} with severity {rule.severity}: {text}"
+    assert verdict is DECIDES[rule.severity], text
 
 
 @each_rule
 def test_the_undecided_example_of_a_rule_names_what_is_missing(rule: Rule) -> None:
-    verdict, own, told = _said(rule, rule.undecided)
+    verdict, own, text = _tried(rule, rule.undecided)
     if rule.severity in {Severity.WARN, Severity.NOTE}:
         # A rule that cannot refuse leaves the verdict alone and says in a note what it does not know.
-        assert own, told
-        assert all("not known" in finding.message for finding in own), told
+        assert own, text
+        assert all("not known" in finding.message for finding in own), text
         return
     unknown = [finding for finding in own if finding.severity is Severity.UNKNOWN]
-    assert unknown, f"no finding of {rule.id} with severity unknown: {told}"
-    assert verdict is Verdict.UNKNOWN, told
+    assert unknown, f"no finding of {rule.id} with severity unknown: {text}"
+    assert verdict is Verdict.UNKNOWN, text
     assert all(finding.message for finding in unknown)
 
 
@@ -107,8 +107,8 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
 
 
 def test_no_answer_speaks_in_the_name_of_a_rule_that_is_not_in_the_index() -> None:
-    said = {finding.rule for example in known.examples() for finding in check(case_from(example)).findings}
-    assert said <= set(BY_ID)
+    rules = {finding.rule for example in known.examples() for finding in check(case_from(example)).findings}
+    assert rules <= set(BY_ID)
 
 
 def _verdict_and_text(**case: str) -> tuple[Verdict, str]:
@@ -128,8 +128,8 @@ def _verdict_and_text(**case: str) -> tuple[Verdict, str]:
     ],
 )
 def test_a_gpu_model_has_a_first_driver_of_its_own(gpu: str, driver: str, verdict: Verdict) -> None:
-    found, told = _verdict_and_text(gpu=gpu, driver=driver, cuda="10.0", sm_list="7.5")
-    assert found is verdict, told
+    found, text = _verdict_and_text(gpu=gpu, driver=driver, cuda="10.0", sm_list="7.5")
+    assert found is verdict, text
 
 
 @pytest.mark.parametrize(
@@ -143,16 +143,16 @@ def test_a_gpu_model_has_a_first_driver_of_its_own(gpu: str, driver: str, verdic
     ],
 )
 def test_windows_has_first_branches_and_floors_too(driver: str, cuda: str, verdict: Verdict) -> None:
-    found, told = _verdict_and_text(gpu="RTX 3060", driver=driver, cuda=cuda, sm_list="8.6", os="windows")
-    assert found is verdict, told
+    found, text = _verdict_and_text(gpu="RTX 3060", driver=driver, cuda=cuda, sm_list="8.6", os="windows")
+    assert found is verdict, text
 
 
 @pytest.mark.parametrize(("driver", "cuda"), [("367", "8.0")])
 def test_a_bare_branch_is_open_where_a_floor_lies_inside_it(driver: str, cuda: str) -> None:
-    found, told = _verdict_and_text(gpu="GTX 1080", driver=driver, cuda=cuda, sm_list="6.1")
-    assert found is Verdict.UNKNOWN, told
-    assert f"which release of branch {driver} it is (runs on {driver}." in told
-    assert ".999" not in told
+    found, text = _verdict_and_text(gpu="GTX 1080", driver=driver, cuda=cuda, sm_list="6.1")
+    assert found is Verdict.UNKNOWN, text
+    assert f"which release of branch {driver} it is (runs on {driver}." in text
+    assert ".999" not in text
 
 
 @pytest.mark.parametrize(
@@ -169,25 +169,27 @@ def test_a_bare_branch_is_open_where_a_floor_lies_inside_it(driver: str, cuda: s
 def test_from_cuda_9_on_any_release_of_the_branch_runs_the_cuda_that_it_reports(
     driver: str, cuda: str, verdict: Verdict
 ) -> None:
-    found, told = _verdict_and_text(gpu="GTX 1080", driver=driver, cuda=cuda, sm_list="6.1")
-    assert found is verdict, told
+    found, text = _verdict_and_text(gpu="GTX 1080", driver=driver, cuda=cuda, sm_list="6.1")
+    assert found is verdict, text
 
 
-def test_what_a_driver_lacks_is_said_once_with_the_number_that_was_asked() -> None:
+def test_what_a_driver_lacks_is_reported_once_with_the_number_of_the_case() -> None:
     for driver in ("418.88", "418.88.00"):
-        _, told = _verdict_and_text(gpu="T4", driver=driver, cuda="10.2", sm_list="7.5")
-        assert (told.count("440.33"), told.count(f"this one is {driver}.")) == (1, 1), told
-    _, told = _verdict_and_text(gpu="T4", cuda="10.2", sm_list="7.5")
-    assert "this one" not in told
+        _, text = _verdict_and_text(gpu="T4", driver=driver, cuda="10.2", sm_list="7.5")
+        assert (text.count("440.33"), text.count(f"this one is {driver}.")) == (1, 1), text
+    _, text = _verdict_and_text(gpu="T4", cuda="10.2", sm_list="7.5")
+    assert "this one" not in text
 
 
 @pytest.mark.parametrize(
     ("release", "verdict"),
     [("20251023", Verdict.UNKNOWN), ("1.34-20251023", Verdict.COMPATIBLE), ("20260120", Verdict.COMPATIBLE)],
 )
-def test_a_machine_image_with_two_drivers_is_open_until_its_kubernetes_is_said(release: str, verdict: Verdict) -> None:
-    found, told = _verdict_and_text(instance_type="g6.xlarge", ami_release=release, cuda="13.0", sm_list="8.9")
-    assert found is verdict, told
+def test_a_machine_image_with_two_drivers_is_open_until_its_kubernetes_is_stated(
+    release: str, verdict: Verdict
+) -> None:
+    found, text = _verdict_and_text(instance_type="g6.xlarge", ami_release=release, cuda="13.0", sm_list="8.9")
+    assert found is verdict, text
 
 
 @pytest.mark.parametrize(
@@ -203,10 +205,10 @@ def test_a_machine_image_with_two_drivers_is_open_until_its_kubernetes_is_said(r
 def test_an_instance_has_a_last_driver_branch_of_its_own(instance: str, driver: str, verdict: Verdict) -> None:
     answer = check(case_from({"instance_type": instance, "driver": driver, "cuda": "12.8", "host": "kubernetes"}))
     assert answer.verdict is verdict, answer.findings
-    said = [each for each in answer.findings if each.rule == "R-EKS" and each.severity is not Severity.NOTE]
-    assert bool(said) is (verdict is not Verdict.COMPATIBLE)
-    if "6f" in instance and said:
-        assert "g7-ami.md" in said[0].fact.source
+    findings = [each for each in answer.findings if each.rule == "R-EKS" and each.severity is not Severity.NOTE]
+    assert bool(findings) is (verdict is not Verdict.COMPATIBLE)
+    if "6f" in instance and findings:
+        assert "g7-ami.md" in findings[0].fact.source
 
 
 @pytest.mark.parametrize(
@@ -229,8 +231,8 @@ def test_a_part_of_a_framework_has_a_floor_of_its_own(
 ) -> None:
     case = {"gpu": gpu, "driver": "580.95.05", "cuda": "12.3", "framework": framework, "framework_version": version}
     answer = check(case_from({**case, "build": build}))
-    said = [each.severity for each in answer.findings if "requires compute capability" in each.message]
-    assert max(said, key=RANK.__getitem__, default=None) is severity, answer.findings
+    severities = [each.severity for each in answer.findings if "requires compute capability" in each.message]
+    assert max(severities, key=RANK.__getitem__, default=None) is severity, answer.findings
 
 
 def test_another_build_is_offered_for_the_same_use() -> None:
@@ -243,16 +245,16 @@ def test_another_build_is_offered_for_the_same_use() -> None:
 def test_what_is_known_of_one_framework_is_no_source_for_another() -> None:
     arm = {"gpu": "GH200", "driver": "580.95.05", "cuda": "12.4", "cpu_arch": "arm64"}
     other = check(case_from({**arm, "framework": "bitsandbytes"}))
-    (said,) = (each for each in other.findings if each.rule == "R-CPU")
-    assert (said.severity, said.fact.verified) == (Severity.UNKNOWN, False)
-    assert "torch" not in said.fact.text + said.fact.source
+    (finding,) = (each for each in other.findings if each.rule == "R-CPU")
+    assert (finding.severity, finding.fact.verified) == (Severity.UNKNOWN, False)
+    assert "torch" not in finding.fact.text + finding.fact.source
     torch = check(case_from({**arm, "framework": "torch", "framework_version": "2.9.1"}))
-    (said,) = (each for each in torch.findings if each.rule == "R-CPU")
-    assert "pypi.org/project/torch" in said.fact.source
+    (finding,) = (each for each in torch.findings if each.rule == "R-CPU")
+    assert "pypi.org/project/torch" in finding.fact.source
 
 
 @pytest.mark.parametrize(
-    ("driver", "told"),
+    ("driver", "text"),
     [
         ("418.88", "driver branch 418 reached its end of life in 2022-03"),
         ("535", "driver branch 535 reached its end of life in 2026-06"),
@@ -261,17 +263,17 @@ def test_what_is_known_of_one_framework_is_no_source_for_another() -> None:
         ("455.45.01", ""),  # a branch to try things with
     ],
 )
-def test_the_end_of_life_of_a_branch_is_told_and_decides_nothing(driver: str, told: str) -> None:
+def test_the_end_of_life_of_a_branch_is_reported_and_decides_nothing(driver: str, text: str) -> None:
     answer = check(case_from({"gpu": "T4", "driver": driver, "cuda": "10.0"}))
-    said = [each for each in answer.findings if each.rule == "R-EOL"]
-    assert [each.message for each in said] == [told] * bool(told)
-    assert all(each.severity is Severity.NOTE and each.fact.verified for each in said)
-    assert all(each.fact.date and OPENS.match(each.fact.source) for each in said)
+    findings = [each for each in answer.findings if each.rule == "R-EOL"]
+    assert [each.message for each in findings] == [text] * bool(text)
+    assert all(each.severity is Severity.NOTE and each.fact.verified for each in findings)
+    assert all(each.fact.date and OPENS.match(each.fact.source) for each in findings)
     assert answer.verdict is Verdict.COMPATIBLE, answer.findings
 
 
 @pytest.mark.parametrize("more", [{"os": "windows", "driver": "535.98"}, {"driver": ""}])
-def test_the_end_of_life_is_told_of_branches_that_somebody_says_and_on_linux(more: dict[str, str]) -> None:
+def test_the_end_of_life_is_reported_for_stated_branches_and_on_linux(more: dict[str, str]) -> None:
     answer = check(case_from({"gpu": "T4", "cuda": "10.0", **more}))
     assert "R-EOL" not in {each.rule for each in answer.findings}
 
@@ -317,6 +319,6 @@ def test_a_wheel_asks_for_the_c_library_of_its_own_processor(cpu_arch: str, glib
     case = {"gpu": "GH200" if cpu_arch == "arm64" else "H100", "driver": "580.95.05", "cpu_arch": cpu_arch}
     case |= {"framework": "onnxruntime", "framework_version": "1.29.0", "image_glibc": glibc}
     answer = check(case_from(case))
-    said = [each for each in answer.findings if "needs glibc" in each.message]
-    assert (said == []) is is_enough, answer.findings
-    assert all(each.severity is Severity.REFUSE for each in said)
+    findings = [each for each in answer.findings if "needs glibc" in each.message]
+    assert (findings == []) is is_enough, answer.findings
+    assert all(each.severity is Severity.REFUSE for each in findings)

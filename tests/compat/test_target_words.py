@@ -1,4 +1,4 @@
-"""GPUs that a build is said to be for, in words: generations, a lowest one, one that is left out."""
+"""GPUs that a text gives for a build, in words: generations, a lowest one, one that is left out."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_oldest_gpu_that_a_build_is_for_is_read(text: str, lowest: str | Non
         ("without sm_61", False),
     ],
 )
-def test_a_target_that_is_said_not_to_be_there_is_left_out(text: str, is_left_out: bool) -> None:
+def test_a_target_that_the_text_leaves_out_is_left_out(text: str, is_left_out: bool) -> None:
     assert leaves_out(text, ComputeCapability.parse("5.2")) is is_left_out
 
 
@@ -110,10 +110,10 @@ def test_a_build_without_code_for_the_gpu_is_refused_whatever_driver_is_there() 
 
 
 def test_what_compiles_for_the_gpu_when_it_runs_needs_a_compiler_that_knows_it() -> None:
-    asked = {"gpu": "RTX 3060", "driver": "510.47.03", "framework": "my-simulator"}
-    assert verdict(**asked, cuda="11.0", build="PyCUDA kernels") is NOT
-    assert verdict(**asked, cuda="11.0", build="nvcc at run time") is NOT
-    assert verdict(**asked, cuda="11.1", build="PyCUDA kernels").runs
+    fields = {"gpu": "RTX 3060", "driver": "510.47.03", "framework": "my-simulator"}
+    assert verdict(**fields, cuda="11.0", build="PyCUDA kernels") is NOT
+    assert verdict(**fields, cuda="11.0", build="nvcc at run time") is NOT
+    assert verdict(**fields, cuda="11.1", build="PyCUDA kernels").runs
 
 
 @pytest.mark.parametrize(
@@ -151,10 +151,10 @@ def test_an_own_build_for_targets_that_its_compiler_dropped_is_never_made(
 
 
 def test_what_the_device_reports_picks_one_of_several_gpus_of_a_name() -> None:
-    asked = {"framework": "cuda.jl", "cuda": "11.4", "gpu": "GT 730", "driver": "470.57.02"}
-    assert verdict(**asked, build="the device reports sm_35").runs
-    assert not verdict(**asked, build="the card is compute capability 2.1").runs
-    assert verdict(**asked) is OPEN
+    fields = {"framework": "cuda.jl", "cuda": "11.4", "gpu": "GT 730", "driver": "470.57.02"}
+    assert verdict(**fields, build="the device reports sm_35").runs
+    assert not verdict(**fields, build="the card is compute capability 2.1").runs
+    assert verdict(**fields) is OPEN
 
 
 def test_the_pair_of_one_gencode_is_machine_code_without_ptx() -> None:

@@ -32,8 +32,8 @@ def verdict(**case: str) -> Verdict:
     ],
 )
 def test_a_release_of_tensorrt_runs_on_the_gpus_that_it_knows(version: str, gpu: str, cuda: str, runs: bool) -> None:
-    asked = {"gpu": gpu, "driver": "575.57.08", "cuda": cuda, "framework": "TensorRT", "framework_version": version}
-    assert verdict(**asked).runs is runs
+    fields = {"gpu": gpu, "driver": "575.57.08", "cuda": cuda, "framework": "TensorRT", "framework_version": version}
+    assert verdict(**fields).runs is runs
 
 
 @pytest.mark.parametrize(
@@ -61,31 +61,31 @@ def test_a_release_of_tensorrt_runs_on_the_gpus_that_it_knows(version: str, gpu:
 )
 def test_an_image_of_a_month_is_for_the_gpus_of_its_release_notes(image: str, gpu: str, runs: bool) -> None:
     driver = "470.256.02" if gpu == "Tesla K80" else "560.35.05"
-    asked = {"gpu": gpu, "driver": driver, "host": "docker", "image": image}
-    assert (verdict(**asked) is Verdict.INCOMPATIBLE) is not runs
+    fields = {"gpu": gpu, "driver": driver, "host": "docker", "image": image}
+    assert (verdict(**fields) is Verdict.INCOMPATIBLE) is not runs
 
 
 def test_a_framework_that_was_put_into_an_image_of_a_month_is_judged_by_itself() -> None:
-    asked = {
+    fields = {
         "gpu": "A100",
         "driver": "535.183.01",
         "host": "docker",
         "image": "nvcr.io/nvidia/tensorflow:20.03-tf1-py3",
     }
-    assert verdict(**asked) is Verdict.INCOMPATIBLE
-    assert verdict(**asked, framework="pytorch", framework_version="1.10.0+cu113").runs
+    assert verdict(**fields) is Verdict.INCOMPATIBLE
+    assert verdict(**fields, framework="pytorch", framework_version="1.10.0+cu113").runs
 
 
 def test_the_old_name_of_the_triton_server_is_read_as_its_image_of_that_month() -> None:
-    asked = {"driver": "410.104", "framework": "TensorRT Inference Server", "framework_version": "19.01"}
-    assert verdict(**asked, gpu="Quadro M2000") is Verdict.INCOMPATIBLE
-    assert verdict(**asked, gpu="Tesla P40").runs
+    fields = {"driver": "410.104", "framework": "TensorRT Inference Server", "framework_version": "19.01"}
+    assert verdict(**fields, gpu="Quadro M2000") is Verdict.INCOMPATIBLE
+    assert verdict(**fields, gpu="Tesla P40").runs
 
 
-def test_what_is_said_of_wheels_does_not_count_for_the_build_of_an_image_of_nvidia() -> None:
-    asked = {"gpu": "RTX 5080", "driver": "576.40", "host": "wsl", "framework": "tensorrt-llm"}
+def test_statements_on_wheels_do_not_count_for_the_build_of_an_image_of_nvidia() -> None:
+    fields = {"gpu": "RTX 5080", "driver": "576.40", "host": "wsl", "framework": "tensorrt-llm"}
     image = "nvcr.io/nvidia/tritonserver:{}-trtllm-python-py3"
-    assert verdict(**asked, framework_version="0.19.0", image=image.format("25.05")).runs
+    assert verdict(**fields, framework_version="0.19.0", image=image.format("25.05")).runs
     # Of a month whose CUDA is older than the GPU, the CUDA decides.
-    assert verdict(**asked, framework_version="0.13.0", image=image.format("24.10")) is Verdict.INCOMPATIBLE
-    assert verdict(**asked, framework_version="0.19.0", cuda="12.8") is Verdict.INCOMPATIBLE
+    assert verdict(**fields, framework_version="0.13.0", image=image.format("24.10")) is Verdict.INCOMPATIBLE
+    assert verdict(**fields, framework_version="0.19.0", cuda="12.8") is Verdict.INCOMPATIBLE

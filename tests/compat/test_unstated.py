@@ -1,4 +1,4 @@
-"""What a report does not say, and what a reader of it takes for granted all the same."""
+"""What a report leaves out, and what its reader takes for granted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compat.versions import CudaVersion
 RUNS, WARNS, UNKNOWN, NOT = Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.UNKNOWN, Verdict.INCOMPATIBLE
 
 
-def _told(answer: Answer) -> str:
+def _text(answer: Answer) -> str:
     return "\n".join(finding.message for finding in answer.findings)
 
 
@@ -24,7 +24,7 @@ def _told(answer: Answer) -> str:
 def test_a_list_that_names_no_ptx_is_one_without(listed: str) -> None:
     answer = check(Case(gpu="H200", driver="550.90.07", cuda="12.4", framework="faiss", sm_list=listed))
     assert answer.verdict is NOT
-    assert "names no PTX" in _told(answer)
+    assert "names no PTX" in _text(answer)
 
 
 def test_whoever_does_not_know_of_ptx_can_say_so() -> None:
@@ -73,35 +73,35 @@ def test_a_compiler_that_is_older_leaves_open_what_may_carry_ptx(case: Case) -> 
 
 
 def test_stated_ptx_settles_what_a_compiler_that_is_older_would_not() -> None:
-    asked = {"gpu": "RTX 5080", "driver": "572.16", "cuda": "12.4", "framework": "own"}
-    assert check(Case(**asked)).verdict is NOT
-    assert check(Case(**asked, sm_list="9.0", ptx="9.0")).verdict.runs
+    fields = {"gpu": "RTX 5080", "driver": "572.16", "cuda": "12.4", "framework": "own"}
+    assert check(Case(**fields)).verdict is NOT
+    assert check(Case(**fields, sm_list="9.0", ptx="9.0")).verdict.runs
 
 
-# --- a CUDA that is not said
+# --- a CUDA that is not stated
 
 
 def test_targets_without_a_cuda_are_answered_where_every_compiler_of_them_gives_the_same() -> None:
-    asked = {"gpu": "A40", "framework": "some-solver", "sm_list": "sm_86"}
-    assert check(Case(**asked, driver="580.95.05")).verdict is RUNS
-    older = check(Case(**asked, driver="470.82.01"))
+    fields = {"gpu": "A40", "framework": "some-solver", "sm_list": "sm_86"}
+    assert check(Case(**fields, driver="580.95.05")).verdict is RUNS
+    older = check(Case(**fields, driver="470.82.01"))
     assert older.verdict is UNKNOWN
-    assert "which CUDA some-solver is built by" in _told(older) or "which CUDA somesolver is built by" in _told(older)
+    assert "which CUDA some-solver is built by" in _text(older) or "which CUDA somesolver is built by" in _text(older)
 
 
 def test_of_a_major_only_the_lines_that_know_the_listed_targets_are_meant() -> None:
-    asked = {"gpu": "RTX 5090", "driver": "570.124.06", "cuda": "12", "framework": "own", "build": "own build"}
-    assert check(Case(**asked, sm_list="sm_120")).verdict is RUNS
+    fields = {"gpu": "RTX 5090", "driver": "570.124.06", "cuda": "12", "framework": "own", "build": "own build"}
+    assert check(Case(**fields, sm_list="sm_120")).verdict is RUNS
 
 
 @pytest.mark.parametrize(("isa", "verdict"), [("7.8", WARNS), ("8.5", NOT)])
 def test_the_isa_of_ptx_tells_the_cuda_that_the_driver_has_to_know(isa: str, verdict: Verdict) -> None:
     build = f"PTX ISA {isa}, compiled by the driver"
-    asked = Case(gpu="A10", driver="535.129.03", framework="own", build=build, sm_list="none", ptx="8.0")
-    assert check(asked).verdict is verdict
+    case = Case(gpu="A10", driver="535.129.03", framework="own", build=build, sm_list="none", ptx="8.0")
+    assert check(case).verdict is verdict
 
 
-# --- a driver that is not said
+# --- a driver that is not stated
 
 
 def test_without_a_driver_those_that_do_not_list_the_board_do_not_count() -> None:
@@ -110,7 +110,7 @@ def test_without_a_driver_those_that_do_not_list_the_board_do_not_count() -> Non
     assert check(Case(gpu="GTX TITAN X", cuda="7.5", framework="own")).verdict is UNKNOWN
 
 
-# --- a release that is not said
+# --- a release that is not stated
 
 
 @pytest.mark.parametrize(
@@ -137,27 +137,27 @@ def test_the_releases_of_a_month_are_the_newest_before_it_and_those_in_it() -> N
 
 
 def test_the_latest_release_of_a_month_is_judged_as_that_release() -> None:
-    asked = {"gpu": "GTX 1080", "driver": "580.95.05", "framework": "xgboost"}
-    latest = check(Case(**asked, build="latest pip wheel of April 2023"))
-    assert latest.verdict is check(Case(**asked, framework_version="1.7.5")).verdict
-    assert "2023-04 is read as" in _told(latest)
+    fields = {"gpu": "GTX 1080", "driver": "580.95.05", "framework": "xgboost"}
+    latest = check(Case(**fields, build="latest pip wheel of April 2023"))
+    assert latest.verdict is check(Case(**fields, framework_version="1.7.5")).verdict
+    assert "2023-04 is read as" in _text(latest)
 
 
 # --- ggml
 
 
 def test_a_published_build_of_llama_cpp_runs_on_newer_gpus_by_its_ptx() -> None:
-    asked = {"gpu": "RTX 5090", "driver": "572.83", "os": "windows", "framework": "llama.cpp", "cuda": "12.4"}
-    assert check(Case(**asked, framework_version="b5200", build="release")).verdict is WARNS
-    assert check(Case(**asked, build="from source")).verdict is NOT  # for the GPU that was there
+    fields = {"gpu": "RTX 5090", "driver": "572.83", "os": "windows", "framework": "llama.cpp", "cuda": "12.4"}
+    assert check(Case(**fields, framework_version="b5200", build="release")).verdict is WARNS
+    assert check(Case(**fields, build="from source")).verdict is NOT  # for the GPU that was there
 
 
 def test_ptx_of_llama_cpp_needs_a_driver_of_its_cuda() -> None:
-    asked = {"gpu": "GTX 1080", "framework": "llama.cpp", "cuda": "12.4", "framework_version": "b5200"}
-    assert check(Case(**asked, driver="535.183.01")).verdict.runs  # on Linux it is compiled, for the GPU that is there
-    asked |= {"build": "release"}
-    assert check(Case(**asked, driver="535.183.01")).verdict is NOT
-    assert check(Case(**asked, driver="550.54.14")).verdict is WARNS
+    fields = {"gpu": "GTX 1080", "framework": "llama.cpp", "cuda": "12.4", "framework_version": "b5200"}
+    assert check(Case(**fields, driver="535.183.01")).verdict.runs  # on Linux it is compiled, for the GPU that is there
+    fields |= {"build": "release"}
+    assert check(Case(**fields, driver="535.183.01")).verdict is NOT
+    assert check(Case(**fields, driver="550.54.14")).verdict is WARNS
 
 
 def test_code_of_ggml_follows_its_cuda_and_the_number_of_the_build() -> None:
@@ -175,39 +175,39 @@ def test_code_of_ggml_follows_its_cuda_and_the_number_of_the_build() -> None:
 
 @pytest.mark.parametrize("build", ["uses cuFFT", "trains on spectrograms", "torch.stft at each step"])
 def test_cufft_before_11_8_fails_on_ada(build: str) -> None:
-    asked = {"gpu": "RTX 4080", "driver": "535.129.03", "framework": "own", "build": build}
-    assert check(Case(**asked, cuda="11.7")).verdict is NOT
-    assert check(Case(**asked, cuda="11.8")).verdict is RUNS
-    assert check(Case(**{**asked, "gpu": "RTX 3080"}, cuda="11.7")).verdict is RUNS
+    fields = {"gpu": "RTX 4080", "driver": "535.129.03", "framework": "own", "build": build}
+    assert check(Case(**fields, cuda="11.7")).verdict is NOT
+    assert check(Case(**fields, cuda="11.8")).verdict is RUNS
+    assert check(Case(**{**fields, "gpu": "RTX 3080"}, cuda="11.7")).verdict is RUNS
 
 
 # --- Jetson
 
 
 def test_the_tag_of_a_local_image_names_the_jetson_linux_that_it_is_made_for() -> None:
-    asked = {"gpu": "Jetson AGX Orin", "host": "docker", "image": "my-robot:r36.2.0"}
-    assert check(Case(**asked, driver="JetPack 6.0")).verdict is RUNS
-    assert check(Case(**asked, driver="JetPack 5.1.2")).verdict is NOT
+    fields = {"gpu": "Jetson AGX Orin", "host": "docker", "image": "my-robot:r36.2.0"}
+    assert check(Case(**fields, driver="JetPack 6.0")).verdict is RUNS
+    assert check(Case(**fields, driver="JetPack 5.1.2")).verdict is NOT
 
 
 def test_an_image_for_a_jetson_linux_serves_the_chips_of_its_time() -> None:
     answer = check(Case(gpu="Jetson Thor", driver="JetPack 7.1", host="docker", image="dustynv/ros:r36.4.0"))
     assert answer.verdict is NOT
-    assert "the chips of its time" in _told(answer)
+    assert "the chips of its time" in _text(answer)
 
 
 def test_torch_of_pypi_for_arm64_finds_no_gpu_on_a_jetson() -> None:
-    asked = {"gpu": "Jetson Orin NX", "driver": "JetPack 6.1", "framework": "torch", "build": "aarch64 wheel of PyPI"}
-    assert check(Case(**asked)).verdict is NOT
-    assert check(Case(**asked, framework_version="2.12.0")).verdict is NOT  # for the GPUs of servers
+    fields = {"gpu": "Jetson Orin NX", "driver": "JetPack 6.1", "framework": "torch", "build": "aarch64 wheel of PyPI"}
+    assert check(Case(**fields)).verdict is NOT
+    assert check(Case(**fields, framework_version="2.12.0")).verdict is NOT  # for the GPUs of servers
 
 
 # --- words
 
 
 def test_what_the_card_is_and_what_a_release_is_not_compiled_for() -> None:
-    asked = {"driver": "470.82.01", "cuda": "11.4", "framework": "own"}
+    fields = {"driver": "470.82.01", "cuda": "11.4", "framework": "own"}
     build = "release, not compiled for the 3000 series"
-    assert check(Case(gpu="RTX 3070", **asked, build=build)).verdict is NOT
-    assert check(Case(gpu="RTX 2070", **asked, build=build)).verdict.runs
-    assert check(Case(gpu="GTX 980", **asked, build="card reports architecture 30")).verdict.runs
+    assert check(Case(gpu="RTX 3070", **fields, build=build)).verdict is NOT
+    assert check(Case(gpu="RTX 2070", **fields, build=build)).verdict.runs
+    assert check(Case(gpu="GTX 980", **fields, build="card reports architecture 30")).verdict.runs

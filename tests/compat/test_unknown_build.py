@@ -1,4 +1,4 @@
-"""Programs of which nothing tells the CUDA: what GPU and driver decide all the same."""
+"""Programs whose CUDA is not known: what GPU and driver still decide."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def test_gpu_and_driver_decide_where_any_build_of_today_would_agree(
 ) -> None:
     found = answer(gpu=gpu, **({"driver": driver} if driver else {}), **where)
     assert found.verdict is Verdict.WITH_WARNING if expected == "runs" else found.verdict is expected
-    said = next(each for each in found.findings if "it is not known which CUDA" in each.message)
-    assert said.rule == "R-FRAMEWORK"
-    assert (said.severity is Severity.UNKNOWN) is (expected is OPEN)
+    finding = next(each for each in found.findings if "it is not known which CUDA" in each.message)
+    assert finding.rule == "R-FRAMEWORK"
+    assert (finding.severity is Severity.UNKNOWN) is (expected is OPEN)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_release_of_an_old_gpus_own_time_is_not_refused() -> None:
     assert answer(gpu="Tesla K40m", build="release of 2025").verdict is NOT
 
 
-def test_what_is_said_of_the_build_counts_before_it() -> None:
+def test_the_text_on_the_build_counts_before_it() -> None:
     assert answer(gpu="RTX 4070", driver="580.95.05", build="no code for sm_89").verdict is NOT
     assert answer(gpu="RTX 4070", driver="580.95.05", cuda="13.3", build="wheel").verdict.runs
 

@@ -1,4 +1,4 @@
-"""What is said of a build, and decides without a list of targets: its compiler's default, PTX, an engine, a server."""
+"""Text on a build that decides without a list of targets: its compiler's default, PTX, an engine, a server."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def test_nvcc_without_a_target_makes_code_for_its_own_default(gpu: str, cuda: st
 
 
 def test_a_program_that_emits_ptx_needs_the_driver_of_its_toolkit() -> None:
-    asked = {"gpu": "RTX 4070", "cuda": "12.6", "framework": "my-solver"}
-    assert verdict(**asked, driver="550.90.07", build="NVRTC to PTX") is NOT
-    assert verdict(**asked, driver="550.90.07", build="nvcc").runs
-    assert verdict(**asked, driver="560.35.03", build="NVRTC to PTX").runs
+    fields = {"gpu": "RTX 4070", "cuda": "12.6", "framework": "my-solver"}
+    assert verdict(**fields, driver="550.90.07", build="NVRTC to PTX") is NOT
+    assert verdict(**fields, driver="550.90.07", build="nvcc").runs
+    assert verdict(**fields, driver="560.35.03", build="NVRTC to PTX").runs
 
 
 @pytest.mark.parametrize(
@@ -46,52 +46,52 @@ def test_the_ptx_that_a_driver_loads_tells_its_branch(text: str, branch: int) ->
 
 
 def test_jax_of_cuda_11_needed_a_driver_of_its_toolkit_at_first() -> None:
-    asked = {"gpu": "RTX 3070", "framework": "jax", "cuda": "11.2", "sm_list": "8.0"}
-    assert verdict(**asked, framework_version="0.2.9", driver="455.45.01") is NOT
-    assert verdict(**asked, framework_version="0.2.9", driver="460.32.03").runs
-    assert verdict(**asked, framework_version="0.4.1", driver="455.45.01").runs
+    fields = {"gpu": "RTX 3070", "framework": "jax", "cuda": "11.2", "sm_list": "8.0"}
+    assert verdict(**fields, framework_version="0.2.9", driver="455.45.01") is NOT
+    assert verdict(**fields, framework_version="0.2.9", driver="460.32.03").runs
+    assert verdict(**fields, framework_version="0.4.1", driver="455.45.01").runs
 
 
 def test_an_engine_is_for_the_architecture_that_it_was_built_on() -> None:
-    asked = {"gpu": "Tesla T4", "driver": "535.104.05", "framework": "tensorrt", "framework_version": "8.6.1"}
-    assert verdict(**asked, build="engine generated on an A10") is NOT
-    assert verdict(**asked, build="engine built on an RTX 2080 Ti").runs
-    assert verdict(**asked, build="engine built on an A10, hardware compatibility mode").runs
+    fields = {"gpu": "Tesla T4", "driver": "535.104.05", "framework": "tensorrt", "framework_version": "8.6.1"}
+    assert verdict(**fields, build="engine generated on an A10") is NOT
+    assert verdict(**fields, build="engine built on an RTX 2080 Ti").runs
+    assert verdict(**fields, build="engine built on an A10, hardware compatibility mode").runs
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "fields",
     [
         {"image": "nvcr.io/nvidia/tensorrtserver:19.03-py3", "framework": "triton", "framework_version": "19.03"},
         {"framework": "triton", "framework_version": "19.03"},
         {"image": "my-trtis-1903", "framework": "triton inference server", "framework_version": "19.03"},
     ],
 )
-def test_triton_of_a_month_is_the_server(asked: dict[str, str]) -> None:
-    assert verdict(gpu="Tesla P40", driver="418.67", host="docker", **asked).runs
+def test_triton_of_a_month_is_the_server(fields: dict[str, str]) -> None:
+    assert verdict(gpu="Tesla P40", driver="418.67", host="docker", **fields).runs
     assert verdict(gpu="Tesla P40", driver="418.67", framework="triton", framework_version="2.1.0") is NOT
 
 
 def test_a_release_candidate_is_read_as_the_release_that_it_became() -> None:
-    asked = {"gpu": "GTX 750", "driver": "450.80.02", "framework": "tensorflow"}
-    assert verdict(**asked, framework_version="2.3.0rc2") is verdict(**asked, framework_version="2.3.0") is NOT
-    assert verdict(**asked, framework_version="2.2.0rc3") is verdict(**asked, framework_version="2.2.0")
+    fields = {"gpu": "GTX 750", "driver": "450.80.02", "framework": "tensorflow"}
+    assert verdict(**fields, framework_version="2.3.0rc2") is verdict(**fields, framework_version="2.3.0") is NOT
+    assert verdict(**fields, framework_version="2.2.0rc3") is verdict(**fields, framework_version="2.2.0")
 
 
 def test_a_version_or_newer_is_read_from_that_version_on() -> None:
-    asked = {"gpu": "RTX 3060", "driver": "470.199.02", "framework": "ctranslate2", "cuda": "11.8"}
-    assert verdict(**asked, framework_version="4.0 or newer") is NOT  # built for CUDA 12
-    assert verdict(**asked, framework_version="3.24").runs
+    fields = {"gpu": "RTX 3060", "driver": "470.199.02", "framework": "ctranslate2", "cuda": "11.8"}
+    assert verdict(**fields, framework_version="4.0 or newer") is NOT  # built for CUDA 12
+    assert verdict(**fields, framework_version="3.24").runs
 
 
 @pytest.mark.parametrize("build", ["CUDA_ARCH_BIN set to 8.6 / 8.9 values", "CUDA_ARCH_BIN=8.6"])
 def test_opencv_for_newer_gpus_alone_has_no_code_for_older_ones(build: str) -> None:
-    asked = {"framework": "opencv", "framework_version": "4.9.0", "cuda": "12.2", "driver": "535.104.05"}
-    assert verdict(gpu="RTX 2070", build=build, **asked) is NOT
-    assert verdict(gpu="RTX 3070", build=build, **asked).runs
+    fields = {"framework": "opencv", "framework_version": "4.9.0", "cuda": "12.2", "driver": "535.104.05"}
+    assert verdict(gpu="RTX 2070", build=build, **fields) is NOT
+    assert verdict(gpu="RTX 3070", build=build, **fields).runs
 
 
 def test_a_compat_package_of_cuda_10_serves_the_branches_that_nvidia_lists_alone() -> None:
-    asked = {"gpu": "Tesla P100", "host": "docker", "image": "nvcr.io/nvidia/tensorflow:19.01-py3"}
-    assert verdict(**asked, driver="384.145").runs
-    assert verdict(**asked, driver="390.116") is NOT
+    fields = {"gpu": "Tesla P100", "host": "docker", "image": "nvcr.io/nvidia/tensorflow:19.01-py3"}
+    assert verdict(**fields, driver="384.145").runs
+    assert verdict(**fields, driver="390.116") is NOT
