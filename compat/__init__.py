@@ -43,7 +43,7 @@ __all__ = [
     "read_host",
 ]
 
-# No module here may be called like one of these names: imported, it would stand in its place.
+# No module here may have one of these names: once imported, it would replace the name.
 _HOMES: Final = MappingProxyType(
     {
         "answer": ("check", "check_on"),

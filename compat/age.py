@@ -1,4 +1,4 @@
-"""How old the tables are that change by themselves: drivers and machine images appear every few weeks."""
+"""The age of the tables that go out of date: new drivers and machine images appear every few weeks."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from compat.versions import DriverVersion
 def check(case: Case, *, with_remedy: bool = True) -> Answer:
     """Will this image run on that GPU with that driver, and if not, what to change?
 
-    A remedy costs more than the rest of the answer: whoever wants verdicts and findings of many cases does without.
+    A remedy costs more than the rest of the answer: callers that want only verdicts and findings leave it out.
     A field that cannot be read counts as not given, and a note says so. Raises CaseError, with every problem, where
     that leaves no GPU or nothing to run.
     """
@@ -37,7 +37,7 @@ def check(case: Case, *, with_remedy: bool = True) -> Answer:
 
 
 def check_on(image: Case, host: Host, *, with_remedy: bool = True) -> Answer:
-    """The same for a host that is known already: of the case only the fields of its image count.
+    """The same for a host that is known already: only the image fields of the case count.
 
     Raises CaseError for an image of which a field cannot be read.
     """
@@ -71,7 +71,7 @@ def _check_on(image: Case, host: Host, *, with_remedy: bool, lenient: bool) -> A
 
 
 def _best_on_each(possible: list[Possibility]) -> list[Possibility]:
-    """Of the builds that a project publishes for each CUDA, the newest that runs on a host, on each that is meant."""
+    """For each possible host, the newest build that runs there, where a project publishes one for each CUDA."""
     best: dict[tuple[int, DriverVersion | None], Possibility] = {}
     for each in possible:
         key = id(each.pool.gpu), each.pool.driver
@@ -86,7 +86,7 @@ def _as_read(image: Case, passed_over: tuple[str, ...]) -> Case:
 
 
 def _as_written(found: Remedy, image: Case) -> Remedy:
-    """With changes that start from what the case says, where that could not be read as well."""
+    """With changes that start from the case's own text, even where that could not be read."""
 
     def started(changes: tuple[Change, ...]) -> tuple[Change, ...]:
         return tuple(
@@ -121,7 +121,7 @@ class Possibility:
 
 
 def _answer(meant: Meant, chosen: Possibility, findings: Findings, verdict: Verdict | None = None) -> Answer:
-    """The answer of a possibility: its findings, how the case was read, and what would turn it."""
+    """The answer of a possibility: its findings, how the case was read, and what would change it."""
     verdict = verdict or chosen.verdict
     notes, open_ = meant.notes, chosen.image.unknown_build
     if open_ is not None:
@@ -165,7 +165,7 @@ def _together(meant: Meant, possible: list[Possibility], axes: tuple[Axis, ...])
 
 
 def _on_any_driver(running: list[Possibility], axes: tuple[Axis, ...]) -> Findings:
-    """For which drivers it is that the answer holds, where the case names none."""
+    """The drivers for which the answer holds, where the case names none."""
     drivers = [each.pool.driver for each in running if each.pool.driver is not None]
     if not drivers or not any(axis.field == "driver" for axis in axes):
         return ()
@@ -185,7 +185,7 @@ def _least_bad(refused: list[Possibility]) -> Possibility:
 
 
 def _shared(refused: list[Possibility], findings: Findings) -> Findings:
-    """Refusals that stand in every possibility; all of the chosen one's where none does."""
+    """Refusals that every possibility shares; all of the chosen one's where there are none."""
     rules = [{each.rule for each in one.findings if each.severity is Severity.REFUSE} for one in refused]
     common = set.intersection(*rules)
     kept = tuple(each for each in findings if each.severity is not Severity.REFUSE or each.rule in common)
@@ -210,7 +210,7 @@ def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: 
 def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
     """A pool without a stated driver, with one driver for each stretch in which the answer is the same.
 
-    The driver is one that drives the GPU: of a machine on which nothing would run, nobody asks.
+    The driver is one that drives the GPU: a machine on which nothing would run is not in question.
     """
     if pool.platform is Platform.JETSON and pool.jetson is None:
         return _on_jetson(image, pool)
@@ -221,7 +221,7 @@ def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
     if pool.host == "wsl":
         first = max(first, FIRST_IN_WSL)
     if pool.gpu.drivers is not None and pool.host != "wsl":
-        # A driver that lists the board, not only its chip: whoever bought it has installed one.
+        # A driver that lists the board, not only its chip: its owner has installed one.
         own = min(pool.gpu.drivers.first)
         first = max(first, own if pool.platform is not Platform.WINDOWS else DriverVersion.start_of(own.branch))
     since = pool.gpu.supported_from

@@ -1,7 +1,7 @@
 """The parts of a text that describe the build itself, and not the one that it replaces.
 
-`built from source because the wheel has no sm_120` tells nothing against this build, and `unusable because its NVRTC
-does not know the card` everything.
+`built from source because the wheel has no sm_120` is no evidence against this build; `unusable because its NVRTC does
+not know the card` is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from compat.series_words import in_generations
 from compat.versions import DriverVersion, VersionError
 
 _KEPT = 4096
-_READ = 400  # characters: nobody says it later, and a regular expression should not see more
+_READ = 400  # characters: what counts comes earlier, and a regular expression should not see more
 _MADE = (
     r"\b(?:re)?(?:built|build|compiled|compiling|building|installed|switched|moved|changed|replaced|added|adding|set|upgraded|patched|patches"
     r"|fixed|updated|instead|needed|necessary|used|taken|chosen|own|source)\b"
@@ -33,7 +33,7 @@ _SO = pattern(
 _SENTENCE_ENDS = pattern(r"[;]|\.(?=\s)")
 
 
-# A part that somebody does without, or that another takes the place of, says nothing against the rest of a build.
+# A part that is missing or replaced is no evidence against the rest of a build.
 _PART = pattern(
     r"\b(?:fp(?:8|16|4)|bf16|b?float16|int[48]|nvfp4|flash[\s_-]?att\w*|fa[23]|triton|torch\.compile|inductor|tensor"
     r" cores?|xformers|marlin"

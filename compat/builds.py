@@ -69,7 +69,7 @@ def parts_named(framework: str, text: str) -> tuple[str, ...]:
 
 
 def words_of_use(text: str) -> str:
-    """What a text says of how a framework is used, which holds for every build of it: `--dtype bfloat16`, `int8`."""
+    """The words on how a framework is used, which apply to every build of it: `--dtype bfloat16`, `int8`."""
     return " ".join(_SAYS_HOW.findall(text))
 
 
@@ -80,11 +80,11 @@ _OWN_BUILD = pattern(
 
 
 def is_of_ones_own(text: str) -> bool:
-    """Does it say that somebody built it: from source, for a Jetson, custom?"""
+    """Does the text describe the user's own build: from source, for a Jetson, custom?"""
     return bool(_OWN_BUILD.search(text.lower()))
 
 
-# Not a CPU that helps, or one that the machine has: `CPU offload`, `CPU i7-9700`.
+# Not a CPU that helps, or the machine's own: `CPU offload`, `CPU i7-9700`.
 _FOR_CPU = pattern(
     r"(?:(?<!\bnot )(?<!\bno )\b|\+)cpu(?:\b(?!\s*[:=]?\s*(?:off-?load\w*|fallback|threads?|cores?|ram|memory|side"
     r"|i\d|intel|amd|xeon|ryzen|epyc))|-only)"
@@ -94,7 +94,7 @@ _FOR_JETSON = pattern(r"\b(?:jetson|jetpack|l4t|jp\d|nv\d\d\.\d)")
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A framework build as far as somebody named it."""
+    """A framework build, as far as the case names it."""
 
     framework: str
     version: Version | None = None
@@ -104,7 +104,7 @@ class Wish:
     brings_cuda: bool | None = None  # tensorflow[and-cuda], conda: yes; cuda12_local: no; None: as usual
     from_source: bool = False
     for_jetson: bool = False  # made for the CUDA of a JetPack, which is not stated
-    from_index: str = ""  # `pypi` where somebody says so, `other` where another index is named
+    from_index: str = ""  # `pypi` where the case says so, `other` where it names another index
     system: str = LINUX  # as distributions write it
     program: str = ""  # the program that the case names, where a framework inside it is judged
     program_version: Version | None = None
@@ -124,7 +124,7 @@ class Choice:
 
 @lru_cache(4096)
 def read_wish(framework: str, version: str, build: str, *, with_version: bool = True) -> Wish | None:
-    """What three free texts say together; None where no framework is named. Raises VersionError for a bad version."""
+    """The wish that three free texts express; None without a framework. Raises VersionError for a bad version."""
     text = f"{framework} {build}".lower().strip()
     name = _framework(framework) or _framework_in(build)
     if name is None:
@@ -197,7 +197,7 @@ def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare eq
 
 
 def _as_read(row: Build, system: str, *, is_near: bool) -> Build:
-    """How code is compressed was read in one wheel, which tells nothing of another release or another system's."""
+    """The compression was read from one wheel, and does not hold for another release or system."""
     is_of_it = _system_of(row) == system.removesuffix(" jetson") or (not _system_of(row) and system == LINUX)
     return row if row.compressed is None or (is_of_it and not is_near) else replace(row, compressed=None)
 
@@ -239,7 +239,7 @@ def _framework_in(build: str) -> str | None:
 
 
 def _framework_inside(program: str, build: str) -> str | None:
-    """Of a program that no table has, the framework that its build names with a version: ComfyUI, `torch 2.6.0`."""
+    """For a program without a table, the framework that its build names with a version: ComfyUI, `torch 2.6.0`."""
     known = program in tables.framework_rows() or program in tables.framework_floors() or program == "tritonserver"
     inside = None if known else _framework_in(build)
     return inside if inside is not None and _version_in(build, inside) else None
@@ -259,7 +259,7 @@ def _version_in(text: str, framework: str) -> str:
 
 _DESCRIBED = pattern(r"-\d+-g[0-9a-f]{6,40}\b")  # git describe: commits since a release, and the last one
 _OF_CONDA = pattern(r"\bpy\d[\d.]*_cuda[\w.]+", re.IGNORECASE)  # its build string: py3.10_cuda12.1_cudnn8.9.2_0
-# Builds between releases, of which somebody names the branch or the commit alone.
+# Builds between releases, named only by branch or commit.
 _UNNUMBERED = pattern(r"(?:git\s+)?(?:main|master|nightly|head|trunk|dev|commit|source|from source)\b", re.IGNORECASE)
 _PLAIN_VERSION = pattern(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)*(?!\w)(?<!cuda )")
 _DATED = pattern(
@@ -270,7 +270,7 @@ _DATED = pattern(
 def _own_version(text: str, framework: str) -> str:
     """The version of the framework itself, where others stand beside it: `vLLM 0.9.1, PyTorch 2.7.0+cu126`.
 
-    A date is none.
+    A date does not count.
     """
     plain = _DESCRIBED.sub("", _OF_CONDA.sub("", text.strip())).strip()
     if _UNNUMBERED.match(plain) and not _PLAIN_VERSION.search(plain):
@@ -326,7 +326,7 @@ def _lines(text: str) -> tuple[CudaVersion, ...]:
         return ()
 
 
-# CUDA of a program that no table has, where its build names the toolkit, a library or the image that it was made with.
+# The CUDA of a program without a table, where the text on its build names the toolkit, a library or the base image.
 # The C runtime has the name of its major from 11 on (libcudart.so.11.0 is that of every 11.x), and of its line before.
 _MADE_WITH = (
     pattern(r"\b(?:nvidia/|nvcr\.io/nvidia/)?cuda:v?(\d{1,2}\.\d)(?:\.\d+)?(?:-|\b)", re.ASCII),

@@ -15,7 +15,7 @@ from compat.targets import TEGRA
 from compat.versions import ComputeCapability
 
 _KEPT = 4096
-_READ = 400  # characters: nobody says it later, and a regular expression should not see more
+_READ = 400  # characters: what counts comes earlier, and a regular expression should not see more
 _NUMBER = r"(?P<major>\d{1,2})(?:\.(?P<minor>\d|x)|(?P<packed>\d))[af]?(?!\.?\d)(?!\w)"
 _OF = r"(?:sm|cc|compute(?:[\s_-]*capability)?|(?:cuda )?capability|capabilities)"
 _GE = r"(?:>=|=>|\u2265|at least|(?:no|not) less than|a minimum of)"
@@ -134,7 +134,7 @@ _HIGHEST = (
 )
 
 
-# What each of the forms has in it: the rest of the texts is not searched.
+# Words that each of the forms contains: other texts are not searched.
 _MAY_SAY = pattern(
     r"\+|\b(?:newer|later|above|higher|up|upwards?|better|beyond|greater|on|onwards?|recent|least|requires?|required|needs?"
     r"|minimum|minimal|min|lowest|oldest|smallest|start\w*|begin\w*|below|older|lower|less|smaller|earlier|under|prior|before"
@@ -215,7 +215,7 @@ def _made_before() -> re.Pattern[str]:
 
 
 def _newest_before(name: str) -> ComputeCapability | None:
-    """Of a build that is older than a generation; chips of Tegra tell nothing of it."""
+    """The newest capability for a build that predates a generation; Tegra chips do not count."""
     return max(
         (each for each in tables.architectures() if each < families()[name][0] and each not in TEGRA), default=None
     )
@@ -259,7 +259,7 @@ def highest_in(text: str) -> ComputeCapability | None:
 
 
 def without_bounds(text: str) -> str:
-    """The text without what names a newest GPU, whose number is no target of its own."""
+    """The text without the words on a newest GPU, whose number is not a target itself."""
     if not _MAY_SAY_NEWEST.search(text.lower()):
         return text
     for form in _HIGHEST:

@@ -39,9 +39,9 @@ class CaseError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One question: will this image run on that GPU? Fields are text as people write it; an empty one is not known."""
+    """One question: will this image run on that GPU? Fields are text as people write it; an empty one means unknown."""
 
-    id: str = field(default="", compare=False)  # says nothing of the question
+    id: str = field(default="", compare=False)  # not part of the question
     gpu: str = ""
     compute_capability: str = ""
     gpu_class: str = ""
@@ -75,7 +75,7 @@ class Case:
 
 
 FIELDS = tuple(each.name for each in fields(Case))
-# Fields that say what a host is; all others say what an image is.
+# Fields that describe the host; all others describe the image.
 POOL_FIELDS = (
     "gpu",
     "compute_capability",

@@ -13,7 +13,7 @@ from compat.host import Host
 from compat.model import ImageFacts
 from compat.pools import lowest_driver
 
-# What an image is made of, which another line would not be.
+# The content of an image, which an image with another CUDA line would not share.
 _OF_ITS_OWN = (
     "image", "framework", "framework_version", "build", "cuda", "cudnn", "sm_list", "ptx", "compressed", "env",
 )  # fmt: skip
@@ -22,7 +22,7 @@ _TRIED = 8  # candidates that fit GPU and driver and go through all rules, the n
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What runs at most. Empty: nothing that the tables know, or nothing is known."""
+    """The newest that runs. Empty: nothing in the tables does, or nothing is known."""
 
     cuda: str
     build: str  # pytorch 1.7.1 cu101

@@ -43,7 +43,7 @@ _PYPI_WINDOWS = Fact(
     "https://github.com/pytorch/pytorch.github.io/pull/757",
     "2026-11-21",
 )
-# Of an arm64 wheel of PyPI, where somebody says that it is from there: `pip` alone installs NVIDIA's wheels too.
+# For arm64 wheels that the case says are from PyPI: `pip` alone also installs NVIDIA's wheels.
 _FROM_PYPI = pattern(r"\bpypi\b", re.IGNORECASE)
 _FIRST_FOR_ARM = {"pytorch": Version("2.11")}
 _PYPI_ARM = {
@@ -162,7 +162,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
 
 
 def _of_tag(named: ImageName | None) -> Code | None:
-    """Targets that a tag names by itself, as `server-sm120` does; those that a table has are looked up later."""
+    """Targets that the tag itself names, such as `server-sm120`; those in tables are looked up later."""
     if named is None or named.targets is None or named.fact.source != BY_NAME:
         return None
     return without_ptx(named.targets.cubins or ())
@@ -213,7 +213,7 @@ def _monthly(case: Case) -> Case:
 
 
 def _is_copy_of_month(image: str, month: str) -> bool:
-    """`trtis19_09`: a name without a registry, given to an image of that month by whoever built or tagged it."""
+    """`trtis19_09`: a local name, without a registry, for an image of that month."""
     digits = re.sub(r"[^\d]", "", month)
     return bool(image) and "/" not in image and digits in re.sub(r"[^\da-z]", "", image.lower())
 
@@ -233,7 +233,7 @@ _INSTALLED = pattern(
 
 
 def _as_named(case: Case, named: ImageName | None) -> Case:
-    """Who names a publisher's image of a framework, and the framework without its version, says one thing twice."""
+    """A publisher's image of a framework, named with the framework but no version, is one thing stated twice."""
     if named is None or not (named.own_build or named.jetson) or not named.framework:
         return case
     key = re.sub(r"[^a-z0-9]", "", case.framework.lower())
@@ -301,7 +301,7 @@ def read_cuda_of(build: str) -> tuple[CudaVersion, ...]:
 
 
 def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...], code: Code | None) -> tuple[CudaVersion | None, ...]:
-    """CUDA lines that may be meant: of `12` those that know the targets that are listed, as far as one does."""
+    """CUDA lines that may be meant: for `12`, those that know the listed targets, if any does."""
     able = tuple(cuda for cuda in cudas if code is None or can_make(cuda, code)) if len(cudas) > 1 else cudas
     cudas = able or cudas
     if len(cudas) > 1:
@@ -360,7 +360,7 @@ _OF_CUDA = pattern(r"\bcuda[- ]back-?end\b|\bbackend[: =]+cuda\b", re.IGNORECASE
 
 
 def _is_of_opencl(given: Given, wish: Wish) -> bool:
-    """Does it use no CUDA: an old release, or one for which no CUDA is there?"""
+    """Does it run on OpenCL instead of CUDA: an old release, or one without any CUDA around it?"""
     from_here = OPENCL.get(wish.framework)
     if from_here is None:
         return False
@@ -400,7 +400,7 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
     _say_how(reader, given, wish, choice)
     builds = _able(choice.builds, given)
     images = tuple(with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in builds)
-    # What somebody compiled is for other GPUs than the wheel of the same release.
+    # A user's own build is for other GPUs than the wheel of the same release.
     if wish.from_source and wish.version and not wish.for_jetson:
         images = tuple(replace(image, code=given.code, own_build=True) for image in images)
     by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
@@ -408,7 +408,7 @@ def _of_tables(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
 
 
 def _able(builds: tuple[Build, ...], given: Given) -> tuple[Build, ...]:
-    """Of builds that may be meant, those whose CUDA can make code for the targets that are listed; all if none can."""
+    """The possible builds whose CUDA can generate code for the listed targets; all if none can."""
     if not given.lists_targets or given.code is None or given.code.cubins is None:
         return builds
     code = given.code
@@ -416,7 +416,7 @@ def _able(builds: tuple[Build, ...], given: Given) -> tuple[Build, ...]:
 
 
 def _of_month(reader: Reader, given: Given, wish: Wish, month: str) -> tuple[ImageFacts, ...]:
-    """The release that was the newest in a month, or came in it; empty where no table tells."""
+    """The release that was the newest in a month, or came out in it; empty where no table has it."""
     versions = dates.released_by(wish.framework, month)
     choices = [_choice(given, replace(wish, version=version)) for version in versions]
     builds = tuple(dict.fromkeys(build for choice in choices for build in choice.builds))
@@ -469,7 +469,7 @@ def _of_ggml(image: ImageFacts) -> ImageFacts:
 
 
 def _is_of_jetpack(given: Given, wish: Wish) -> bool:
-    """What a Jetson can have is made for it: a part of its JetPack, NVIDIA's wheels, or built there."""
+    """Is it made for Jetson: a part of its JetPack, one of NVIDIA's wheels, or built there?"""
     if given.code or wish.from_index or wish.cuda or wish.conda:
         return False
     if given.named is not None and given.named.jetson and wish.version is None:
@@ -478,7 +478,7 @@ def _is_of_jetpack(given: Given, wish: Wish) -> bool:
 
 
 def _is_from_pypi_on_windows(given: Given, wish: Wish) -> bool:
-    """Nothing says another place than PyPI, which has torch for Windows without CUDA."""
+    """No other source than PyPI is named, which has torch for Windows without CUDA."""
     if wish.framework != "pytorch" or not wish.system.startswith("windows") or wish.from_index == "other":
         return False
     return not (wish.conda or wish.cuda or wish.from_source or given.around or given.code)
@@ -516,7 +516,7 @@ def _choice(given: Given, wish: Wish) -> Choice:
     choice = choose(narrowed)
     if choice.builds or narrowed is wish:
         return choice
-    # Where there is no build for the CUDA that is there, its own counts.
+    # Without a build for the CUDA around it, the framework's own CUDA counts.
     if not given.cudas or (wish.framework in _ALL_BUILDS_LISTED and wish.version):
         return choose(wish)
     own = choose(wish)
@@ -525,14 +525,14 @@ def _choice(given: Given, wish: Wish) -> Choice:
 
 
 def _loads_other_libraries(wish: Wish, own: Choice) -> bool:
-    """Of a release of one CUDA, as far as its builds tell, which loads CUDA by the names that it was linked with."""
+    """Does a release for one CUDA, as far as known, load CUDA by the names that it was linked with?"""
     majors = {build.cuda and build.cuda.major for build in own.builds}
     is_known = (len(own.builds) == 1 and not own.near) or wish.framework in _AS_WHEELS
     return is_known and len(majors) == 1 and None not in majors and wish.version is not None and not brings_cuda(wish)
 
 
 def _names_the_build(given: Given, wish: Wish) -> bool:
-    """Does the CUDA around say which build it is? In a framework's own image; not for a wheel in a foreign one."""
+    """Does the CUDA around it identify the build? In a framework's own image; not for a wheel in another one."""
     named = given.named
     if named is None or given.cudas:
         return True

@@ -1,4 +1,4 @@
-"""Releases by their day: `latest wheel of November 2025` is the one that was newest then, or came in that month."""
+"""Releases by date: `latest wheel of November 2025` is the one that was newest then, or came out in that month."""
 
 from __future__ import annotations
 

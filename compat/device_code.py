@@ -64,12 +64,12 @@ def read_code(reader: Reader, case: Case) -> Code | None:
     return Code(cubins, shown_ptx, AS_LISTED)
 
 
-# What nvcc takes for all that it knows, or for the GPU that is there: then what the toolkit can make counts.
+# nvcc's words for all targets that it knows, or for the GPU that is there: then the toolkit's targets count.
 _EVERY = pattern(r"(?:nvcc )?(?:-arch=)?(?:all|all-major|native|default)")
 
 
 def _read_list(text: str) -> Targets:
-    """A list of targets; of generations, too: `Turing, Ampere`."""
+    """A list of targets, or of generations: `Turing, Ampere`."""
     try:
         return read_targets(text)
     except VersionError:
@@ -80,7 +80,7 @@ def _read_list(text: str) -> Targets:
 
 
 def _targets_of_build(reader: Reader, build: str) -> Code | None:
-    """What the words of a build say of the GPUs that it is for: the oldest one, a list, generations."""
+    """The GPUs that a build is for according to its words: the oldest one, a list, generations."""
     build = of_this_build(build)
     if _FOR_THE_GPU.search(build) and not _NAMES_FLAG.search(build):
         return None  # whatever it calls it
@@ -112,7 +112,7 @@ _NAMES_ARCH = pattern(r"arch|gencode|\b(?:sm|compute)_?\d|cmake")
 
 
 def made_by_default(build: str, cudas: tuple[CudaVersion, ...]) -> Code | None:
-    """What nvcc makes where nobody names a target: machine code and PTX for the one that it takes by itself."""
+    """What nvcc generates without a stated target: machine code and PTX for its default one."""
     text = build.lower()
     rest = _WITHOUT_ARCH.sub(" ", text)
     if "nvcc" not in text or _NAMES_ARCH.search(rest) or not (rest != text or _COMPILES.search(text)):
@@ -122,7 +122,7 @@ def made_by_default(build: str, cudas: tuple[CudaVersion, ...]) -> Code | None:
 
 
 def read_compression(reader: Reader, case: Case) -> Compressed | None:
-    """As the case lists it, or as the mode of the compiler in the words of the build makes it."""
+    """Compression as the case lists it, or as the compiler mode in the words of the build implies it."""
     found = reader.read("compressed", case.compressed, read_compressed)
     if found is None and (mode := _MODE.search(case.build.lower())):
         found = read_compressed(mode[1]) if mode[1] != "balance" or "compress-all" in case.build else Targets((), None)
@@ -135,7 +135,7 @@ _SPEAKS_OF_PTX = pattern(r"\bptx\b|\bjit\b|virtual", re.IGNORECASE)
 
 
 def _as_built(cubins: tuple[Target, ...], build: str) -> Code:
-    """Listed machine code with the PTX that the words of the build tell; without any where they tell of none."""
+    """Listed machine code with the PTX that the words of the build name; without PTX where they name none."""
     try:
         targets = read_targets(build, bare=False) if build else Targets()
     except VersionError:
@@ -146,15 +146,15 @@ def _as_built(cubins: tuple[Target, ...], build: str) -> Code:
 
 
 def without_ptx(cubins: tuple[Target, ...]) -> Code:
-    """A list that names machine code alone is one of a build without PTX, until somebody writes `ptx`.
+    """A list that names only machine code means a build without PTX, unless the case states `ptx`.
 
-    Whoever reads it out of a binary sees both kinds beside each other, and who asks a compiler for PTX writes so.
+    A reader of a binary sees both kinds side by side, and a person who requests PTX from a compiler writes so.
     """
     return Code(cubins, (), AS_LISTED, ptx_fact=_NO_PTX_LISTED, ptx_is_unstated=True)
 
 
 def can_make(cuda: CudaVersion, code: Code) -> bool:
-    """Does the compiler of a line know each target? One of which no table has the first CUDA rules out none."""
+    """Does the compiler of a line know each target? A target without a known first CUDA rules no line out."""
     known = [tables.architectures().get(target.capability) for target in (*(code.cubins or ()), *(code.ptx or ()))]
     return all(
         arch is None

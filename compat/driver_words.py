@@ -1,6 +1,6 @@
-"""What the words of a build say of the host's driver: `nvidia-smi shows CUDA 12.2`, `driver API version 12.4`.
+"""Words of a build that describe the host's driver: `nvidia-smi shows CUDA 12.2`, `driver API version 12.4`.
 
-That number is no CUDA of the build, and it is a driver where the case names none.
+That number is not the CUDA of the build; it stands for a driver where the case names none.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def newest_branch() -> int:
 
 @lru_cache(4096)
 def native_floor(cuda: CudaVersion, platform: Platform) -> tuple[DriverVersion, Fact] | None:
-    """Driver that brings this CUDA line, or this very release, by itself; None where no table says.
+    """Driver that brings this CUDA line, or this very release, itself; None where no table lists one.
 
     A line stands for its first release. Source: CUDA release notes, table of toolkits and drivers. From CUDA 13 on no
     toolkit brings a driver for Windows: there the branch counts that reports the line.
@@ -118,7 +118,7 @@ def native_floor(cuda: CudaVersion, platform: Platform) -> tuple[DriverVersion, 
     stated = [(each, floor, column) for each, floor, column in known if floor is not None]
     if not stated:
         return _windows_floor(cuda) if platform is Platform.WINDOWS else None
-    # A release that is not in the tables asks for no more than the one before it.
+    # A release that is not in the tables needs no newer driver than the one before it.
     older = [row for row in stated if row[0].version <= cuda] if cuda.patch else []
     toolkit, floor, column = older[-1] if older else stated[0]
     text = f"CUDA {toolkit.version} comes with driver {floor}"
@@ -138,7 +138,7 @@ def _windows_floor(cuda: CudaVersion) -> tuple[DriverVersion, Fact] | None:
 
 
 def reaches(cuda: CudaVersion, driver: DriverVersion, platform: Platform) -> bool | None:
-    """Does the driver know this CUDA line by itself, PTX of its compiler included? None: no table says."""
+    """Does the driver itself know this CUDA line, including PTX of its compiler? None: no table says."""
     found = native_floor(cuda.line, platform)
     if found is None:
         return True if driver.branch > newest_branch() and cuda.major < 14 else None
@@ -177,7 +177,7 @@ def first_drivers(gpu: Gpu, platform: Platform) -> tuple[DriverVersion, ...]:
 
 
 def last_branch(gpu: Gpu) -> int | None:
-    """The last driver branch for this GPU, by NVIDIA's name for it; None where it is driven to this day."""
+    """The last driver branch for this GPU, by NVIDIA's name; None where current drivers still support it."""
     arch = tables.architectures().get(gpu.capability)
     return gpu.last_branch if gpu.last_branch is not None or arch is None else arch.last_branch
 
@@ -221,7 +221,7 @@ def releases_of(branch: int, platform: Platform, gpu: Gpu) -> tuple[DriverVersio
     return (first.given_as(str(branch)), *between, last.given_as(str(branch)))
 
 
-# Programs that answer otherwise from a branch on, by themselves.
+# Programs that themselves behave differently from a branch on.
 TURNS_AT = {"cuda.jl": 580}
 
 

@@ -1,4 +1,4 @@
-"""Which CUDA a program of a given month was built by, where nothing else says it: one of those in use then.
+"""Which CUDA a program of a given month was built with, without other evidence: one of those in use then.
 
 Projects take a toolkit some months after it came and keep it for years, so the era of a month reaches from the line
 that was the newest two and a half years before to the newest of the month. What holds for the whole era holds for the

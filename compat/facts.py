@@ -1,4 +1,4 @@
-"""The fact tables as text, for whoever wants to look a fact up."""
+"""The fact tables as text, for looking facts up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def facts(table: str, **where: str) -> tuple[Mapping[str, str], ...]:
     """Rows of a table, as text by column; those that match every `column="value"`.
 
     A cell matches that is the value, or a list (`7.0;7.5`, `cu118|cu121`) with the value in it, upper and lower case
-    alike. An empty cell is a fact that nobody has found. In every row, `source` says where it is from, `collected` is
+    alike. An empty cell is a fact that is not known. In every row, `source` says where it is from, `collected` is
     the day it was read (YYYY-MM-DD), and `unverified_cells` names the columns that nobody has checked there.
     Raises UnknownTable for a table or a column that is not there.
     """

@@ -1,6 +1,6 @@
-"""Device code of ggml, the library of llama.cpp, as its build makes it where nobody names targets.
+"""Device code of ggml, the library of llama.cpp, as its build generates it without stated targets.
 
-Whoever compiles it at home gets code for the GPU that is there (GGML_NATIVE); what is published has the list.
+A user who compiles it gets code for the GPU that is there (GGML_NATIVE); published builds have the list.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NUMBER = pattern(r"\bb?(\d{3,5})\b")
 def code_of(cuda: CudaVersion, framework: str, version: Version | None) -> Code:
     """Code of a published build by this CUDA: machine code for the GPUs that are sold most, PTX for the others.
 
-    Of llama.cpp the version is the number of a build; without it, the older list, with machine code for each, is taken.
+    The version of llama.cpp is a build number; without one, the older list counts, with machine code for each.
     """
     number = _NUMBER.search(str(version or "")) if framework.startswith("llama") else None
     since = _VIRTUAL_SINCE.get(framework)

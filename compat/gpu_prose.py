@@ -21,7 +21,7 @@ _COUNT = pattern(r"(?:\d{1,2}[x\u00d7*]|[x\u00d7*]\d{1,2})|[x\u00d7*]")
 _COUNTED = pattern(r"^\d{1,2}[x\u00d7*](?=[a-z0-9]{2})")
 _PLURAL = pattern(r"(?<=\d{4})s$")
 _PLURAL_TI = pattern(r"(?<=ti)s$")
-# Of the machine around the card, where the name is whole without it: a laptop's GTX 1060 is no other chip.
+# Words on the machine around the card, where the name is complete without them: a laptop's GTX 1060 is the same chip.
 _OF_THE_MACHINE = frozenset({"laptop", "notebook", "mobile"})
 _WHOLE_WITHOUT = pattern(r"\d{4}|\dm\b|\bmx ?\d{3}")
 _SIZE = pattern(r"\d+(?:\.\d+)?[-\s]?(?:gb|gib|g|mb|mib|vram|w)", re.ASCII)
@@ -64,7 +64,7 @@ def models_in(text: str, find: Find) -> tuple[GpuModel, ...]:
 
 
 def _with_chip(models: tuple[GpuModel, ...], chips: set[str]) -> tuple[GpuModel, ...]:
-    """Those of the models that are made with such a chip, or else those whose chip no table knows."""
+    """The models that are made with such a chip, or else those whose chip is not known."""
     if not chips:
         return models
     made_with = tuple(each for each in models if chips & {chip[:5] for chip in each.chips})

@@ -1,4 +1,4 @@
-"""What the words of a build say against the GPU of a case: no code for it, or a compiler that does not know it.
+"""Words of a build that speak against the GPU of a case: no code for it, or a compiler that does not know it.
 
 `NVRTC that does not know the A100`, `no kernels for the card`, `'sm_120' is not a recognized processor`,
 `kernels end at sm_90`.
@@ -83,7 +83,7 @@ _PRINTED = pattern(
     r"|requires isa \d|invalid device function|device kernel image is invalid|\berror(?: code)?\W{0,2}(?:98|209)\b"
     r"|(?:^|[.:;,\"'(]\s*)(?:the |this )?(?:gpu|card|device)(?: is)? (?:not |un)supported\b"
 )
-# An error that somebody no longer sees.
+# An error that no longer occurs.
 _OVERCOME = pattern(
     r"\b(?:fix\w*|avoid\w*|sol(?:ve|ving|ved)|resolv\w*|no more|gone|got rid|instead|work(?:ed)? ?around)\b"
 )
@@ -105,7 +105,7 @@ _WORDS = 6
 
 @lru_cache(_KEPT)
 def reason_against(text: str, capability: ComputeCapability) -> str:
-    """What a text says against GPUs of this capability, as a clause; empty where it says nothing."""
+    """Why a text rules out GPUs of this capability, as a clause; empty where it does not."""
     plain = of_this_build(text)
     if _MAY_DENY.search(plain) is None:
         return ""
@@ -124,7 +124,7 @@ def reason_against(text: str, capability: ComputeCapability) -> str:
 
 
 def _names(rest: str, capability: ComputeCapability, *, or_newer: bool) -> bool:
-    """Does what follows name the GPU: as `the card`, by a target, by a generation, by its model?"""
+    """Do the words that follow name the GPU: as `the card`, by a target, by a generation, by its model?"""
     if re.match(rf"{_FILL}\s*{_HERE}", rest) or re.match(rf"\s+{_HERE}", rest):
         return True
     if (family := re.match(rf"{_FILL}[\s('\"]+({'|'.join(map(re.escape, families()))})\b", rest)) is not None:
@@ -154,7 +154,7 @@ def _capability_in(rest: str) -> ComputeCapability | None:
 
 
 def _is_newer(capability: ComputeCapability, named: ComputeCapability) -> bool:
-    """Did this one come to the compilers after the one that is named, and of which a compiler knows nothing?"""
+    """Did compilers learn of this capability no earlier than of the named one, which this compiler does not know?"""
     of_gpu, of_named = (tables.architectures().get(each) for each in (capability, named))
     if of_gpu is None or of_named is None or of_gpu.first_cuda is None or of_named.first_cuda is None:
         return False
@@ -162,7 +162,7 @@ def _is_newer(capability: ComputeCapability, named: ComputeCapability) -> bool:
 
 
 def _is_beyond(capability: ComputeCapability, highest: ComputeCapability) -> bool:
-    """Does it run nothing that is made for the newest one, or older ones? Within a major it does."""
+    """Does the GPU run no code for the newest capability, nor for older ones? Within a major it does."""
     return capability > highest and not runs(Target(highest), capability)
 
 
@@ -195,10 +195,10 @@ _A_MACHINE = pattern(
 
 @lru_cache(_KEPT)
 def built_on(text: str) -> ComputeCapability | None:
-    """The GPU that was there when somebody compiled it: `compiled on a machine with an A100`. Not an engine's."""
+    """The GPU of the machine that compiled it: `compiled on a machine with an A100`. Not an engine's."""
     plain = text.lower()[:_READ]
     if "engine" in plain:
-        return None  # of TensorRT: a rule of its own
+        return None  # an engine of TensorRT, which has its own rule
     found = {capability for each in _BUILT_ON.finditer(plain) if (capability := _of_machine(each["where"])) is not None}
     return found.pop() if len(found) == 1 else None
 

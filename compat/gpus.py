@@ -1,4 +1,4 @@
-"""GPU models of the tables as rules need them: models that agree in all that decides are one GPU."""
+"""GPU models of the tables as rules need them: models with the same deciding facts are one GPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ON_ARM = pattern(r"\bGH200|\bGB[123]00|\bGB10\b|\bT4G\b")
 
 
 def gpus_of(models: tuple[GpuModel, ...], name: str, kind: str = "", mig_profile: str = "") -> tuple[Gpu, ...]:
-    """What the models of one name are to the rules, by that name; `kind` is the class where somebody states it."""
+    """The GPUs that the models of one name are to the rules; `kind` is the class, where it is stated."""
     found: dict[Hashable, Gpu] = {}
     for model in models:
         product_class, forward = kind or model.product_class, _forward(model)
@@ -56,7 +56,7 @@ def gpus_of(models: tuple[GpuModel, ...], name: str, kind: str = "", mig_profile
 
 
 def _supported_from(model: GpuModel) -> DriverVersion | None:
-    """Of a board that came after the first one of its architecture; that one's drivers are the architecture's."""
+    """The first driver of a board that came after the first of its architecture; None for the others."""
     since, first = model.first_mig_driver, _first_with_slices().get(model.compute_capability)
     return since if since is not None and first is not None and since.branch > first.branch else None
 
@@ -80,7 +80,7 @@ def _dropped_early(model: GpuModel) -> tuple[int | None, Fact | None]:
 
 
 def _drivers_of(model: GpuModel) -> GpuDrivers | None:
-    """None where no source tells the first driver of this very model; its architecture's counts then."""
+    """None where no source lists the first driver of this very model; its architecture's counts then."""
     if not model.not_in_drivers:
         return None
     boards = _boards_by_chip()
@@ -95,9 +95,9 @@ def _named_by(model: GpuModel) -> GpuDrivers:
 
 @cache
 def _boards_by_chip() -> dict[str, tuple[GpuDrivers, ...]]:
-    """Boards by whose drivers a chip is known, the first ones alone: what they are in, the later ones are in too.
+    """The first boards with a chip, whose drivers know the chip: drivers that list later boards list these too.
 
-    A board that was made with several chips tells nothing of one.
+    A board that was made with several chips is no evidence for one of them.
     """
     found: dict[str, tuple[GpuDrivers, ...]] = {chip: () for model in tables.gpu_models() for chip in model.chips}
     for model in sorted(tables.gpu_models(), key=lambda each: (each.first_drivers, each.name)):

@@ -95,7 +95,7 @@ def platform_of(*, jetson: bool, windows: bool, arm: bool) -> Platform:
 
 
 def which_gpu(name: str, models: tuple[GpuModel, ...]) -> Axis:
-    """What to write instead of a name that several GPUs have."""
+    """The open field for a name that several GPUs share, and what to write instead."""
     if is_nameless(name):
         return Axis("gpu", f"which GPU it is ({_NAMELESS})")
     called = list(dict.fromkeys(model.name for model in models))

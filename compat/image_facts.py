@@ -157,14 +157,14 @@ def brings_cuda(wish: Wish) -> bool:
     return wish.framework not in LOADS_CUDA_FROM_OUTSIDE if wish.brings_cuda is None else wish.brings_cuda
 
 
-# Bases of images that somebody names: from CUDA 10.0 on they bring the compat package of their CUDA.
+# Base images by name: from CUDA 10.0 on they bring the compat package of their CUDA.
 _ON_CUDA_IMAGE = pattern(r"\bnvidia/cuda:\d\d\.\d|\bnvidia/cuda image\b", re.IGNORECASE)
 _COMPAT_LEFT_OUT = pattern(r"\bcompat\b", re.IGNORECASE)
 _WITH_COMPAT = CudaVersion(10, 0)
 
 
 def _compat_of(given: Given, cuda: CudaVersion | None) -> Present:
-    """Is the compat package there, where nobody says it? In what is built on NVIDIA's images for CUDA."""
+    """Is the compat package there, where the case does not say? In images built on NVIDIA's images for CUDA."""
     is_on_it = _ON_CUDA_IMAGE.search(given.build) is not None and not _COMPAT_LEFT_OUT.search(given.build)
     return Present.YES if is_on_it and cuda is not None and cuda >= _WITH_COMPAT else Present.NO
 
@@ -211,7 +211,7 @@ def code_of(build: Build, *, is_likely: bool = False) -> Code | None:
 
 
 def compressed_of(build: Build) -> Compressed | None:
-    """What was seen in a build's binary of its compression; None where nobody looked."""
+    """The compression seen in a build's binary; None where it was not inspected."""
     if build.compressed is None:
         return None
     text = f"{build.framework} {build.version} {build.variant} ({build.distribution}): compression read from the binary"

@@ -30,9 +30,9 @@ _MONTH = pattern(r"\d\d\.(?:0[1-9]|1[0-2])(?=$|[-_.])", re.ASCII)
 
 @lru_cache(4096)
 def program_in(repository: str, tag: str) -> Row:
-    """Program and release, as far as the name tells them; nothing for names that no table knows as a program.
+    """Program and release, as far as the name states them; nothing for names that no table lists as a program.
 
-    Of what tables list build by build, a release has to be named: `somebody/pytorch:latest` may be any of them.
+    A program that tables list build by build needs a release: `somebody/pytorch:latest` may be any of them.
     """
     if repository.startswith(_OF_NVIDIA) and _MONTH.match(tag):
         return {}  # nvcr.io/nvidia/vllm:25.10-py3: the number of a month, and of no release

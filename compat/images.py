@@ -25,7 +25,7 @@ _SAME = {"nvcr.io/nvidia/cuda": "nvidia/cuda", "nvidia/cuda-arm64": "nvidia/cuda
 
 @dataclass(frozen=True, slots=True)
 class ImageName:
-    """What a reference tells. Empty or None: it does not tell."""
+    """What a reference states. Empty or None: it does not."""
 
     reference: str
     repository: str
@@ -47,11 +47,11 @@ class ImageName:
     jetson: bool = False
     l4t: str = ""
     gpu_free: bool = False
-    is_for_cpu: bool = False  # of a program that is published for GPUs, this is the build without
-    own_build: bool = False  # a publisher's own builds of frameworks: nothing that a wheel holds says what is in them
+    is_for_cpu: bool = False  # the build without GPU support of a program that has one with it
+    own_build: bool = False  # a publisher's own builds of frameworks: facts on wheels do not apply to them
     is_moving: bool = False  # the tag is given to another image now and then, and the reference names no CUDA
     is_from_memory: bool = False  # a table names its CUDA, and nobody has checked that
-    is_of_another: bool = False  # what the table says was read in some image of the family, not in this one
+    is_of_another: bool = False  # the table's facts come from another image of the family, not from this one
 
 
 BY_NAME = "the image's name"  # as the source of a fact
@@ -61,7 +61,7 @@ BY_NAME = "the image's name"  # as the source of a fact
 def read_image(reference: str) -> ImageName:
     """Read a reference; raises VersionError for a text that is none.
 
-    What its own row does not say of the system around the program, the image that it is built on does.
+    Where its own row is silent on the system around the program, the row of its base image counts.
     """
     repository, tag = _split(reference)
     family = _family(repository, tag)
@@ -75,7 +75,7 @@ def read_image(reference: str) -> ImageName:
         guessed = program_in(repository, tag)
     cells: Row = {**guessed, **(_stated(family[0]) if family else {}), **(_stated(noted[0]) if noted else {})}
     if family is not None and family[0].get("cuda") == "none":
-        cells["cuda"] = "none"  # a tag without CUDA of a family that has both: no note on other tags counts
+        cells["cuda"] = "none"  # a tag without CUDA, of a family with both kinds: notes on other tags do not count
     if not cells.get("cuda") and (of_month := _of_month(repository, tag)) is not None:
         cells["cuda"], fact = of_month
     cudas = _cudas(cells.get("cuda", ""))
@@ -157,7 +157,7 @@ def _of_month(repository: str, tag: str) -> tuple[str, Fact] | None:
 
 
 def _is_of_another_cuda(noted: Row, family: Row) -> bool:
-    """Does the tag name a CUDA that a note on all tags with this beginning does not mean? v0.21.0* is not -cu129."""
+    """Does the tag name another CUDA than the note on all tags with this prefix? v0.21.0* is not -cu129."""
     if not noted["tag"].endswith("*"):
         return False
     by_note, by_tag = _cudas(noted["cuda"]), _cudas(family.get("cuda", ""))
@@ -226,7 +226,7 @@ _OF_L4T = pattern(r"(?:^|[:_-])(?:l4t-?)?r(3[2-9]\.\d{1,2}(?:\.\d)?)(?=$|[-_])",
 
 
 def _guessed(repository: str, tag: str) -> Row:
-    """For families that no table knows: a CUDA part, a framework's name and an OS in repository or tag."""
+    """For families without a table: a CUDA part, a framework's name and an OS in repository or tag."""
     text = f"{repository}:{tag}".lower()
     cells: Row = {}
     if match := re.search(r"(?<![a-z0-9])(?:cuda|cu)[-_.]?(\d{1,2}[.-]\d+|\d{2,3})(?!\d)", text):

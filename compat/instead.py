@@ -1,6 +1,6 @@
-"""What could be used in place of what is in an image: another build, another tag, another CUDA line; nearest first.
+"""Replacements for the content of an image: another build, another tag, another CUDA line; nearest first.
 
-These look right by GPU and driver; whether they run is for the rules to say.
+These fit GPU and driver; the rules decide whether they run.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def _lowest_driver(cuda: CudaVersion, platform: Platform) -> DriverVersion | Non
 
 
 def _outward(items: tuple[Item, ...], place: int) -> Iterator[Item]:
-    """What is at the place, then on both sides of it, the nearest first; of equally near ones the later."""
+    """The item at the position, then those on both sides, nearest first; of equally near ones the later."""
     for step in range(max(place, len(items) - place) + 1):
         if place + step < len(items):
             yield items[place + step]
@@ -238,7 +238,7 @@ def _outward(items: tuple[Item, ...], place: int) -> Iterator[Item]:
 
 @cache
 def _known_tags() -> dict[str, tuple[tuple[str, ImageName], ...]]:
-    """Repository → references that somebody has seen, with what their names tell."""
+    """Repository → known references, with what their names state."""
     seen = {f"{repository}:{row.tag.rstrip('*-_')}" for repository, rows in tables.image_tags().items() for row in rows}
     seen |= {row["reference"] for row in tables.rows("image_example")}
     found: dict[str, list[tuple[str, ImageName]]] = {}

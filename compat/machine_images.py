@@ -56,7 +56,7 @@ def _kinds(number: str, *, arm: bool) -> tuple[str, ...]:
 
 
 def serves(row: Row, kubernetes: str) -> bool:
-    """Is the row about images for this Kubernetes version? Some rows are about all that a release has."""
+    """Does the row apply to images for this Kubernetes version? Some rows apply to all images of a release."""
     return kubernetes in row["k8s_versions"].split("|") or row["k8s_versions"] == "all variants of that release"
 
 
@@ -82,7 +82,7 @@ def age_in_days(row: Row) -> int:
 def read_release(text: str) -> tuple[str, str]:
     """AMI type and release of `AL2023_x86_64_NVIDIA 1.33-20251023`, `20251023`, `1.33-20251023`; empty: not stated.
 
-    Who names a type alone gets its newest release, as EKS gives it.
+    A type without a release means its newest release, as on EKS.
     """
     kinds = [kind for kind in tables.by_key("eks_ami", "ami_type") if kind.lower() in text.lower()]
     number = re.search(r"20\d{6}|Bottlerocket 1\.\d+\.\d+|(?<=v)1\.\d+\.\d+", text)

@@ -1,4 +1,4 @@
-"""Many images on many pools at once. What is the same is solved once."""
+"""Many images on many pools at once. Equal cases are solved once."""
 
 from __future__ import annotations
 

@@ -36,18 +36,18 @@ def without_slice(text: str) -> str:
 
 
 def profiles_of(model: GpuModel) -> tuple[str, ...]:
-    """Profiles of a model, without what they say of engines; none where no source lists them."""
+    """Profiles of a model, without their suffixes on engines; none where no source lists them."""
     (row,) = by_key("gpu_model", "model")[model.name]
     return tuple(dict.fromkeys(profile_in(each) for each in row["mig_profiles"].split("|") if each))
 
 
 def knows_all_profiles_of(model: GpuModel) -> bool:
-    """Is the list one that somebody has checked? Only then a profile that it lacks does not exist."""
+    """Is the list verified? Only then does a profile that it lacks not exist."""
     return bool(profiles_of(model)) and "mig_profiles" not in model.origin.unverified
 
 
 def first_driver(model: GpuModel) -> tuple[DriverVersion, Fact] | None:
-    """The oldest driver that cuts a GPU into slices; None for one that NVIDIA's list does not have."""
+    """The oldest driver that cuts a GPU into slices; None for a GPU that NVIDIA's list lacks."""
     driver = model.first_mig_driver
     if driver is None:
         return None

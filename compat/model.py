@@ -55,7 +55,7 @@ class Severity(StrEnum):
         return member
 
 
-THE_CASE = "the case"  # as the source of a fact: who asks says so
+THE_CASE = "the case"  # as the source of a fact: the case itself states it
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A field of the case that is neither the driver nor what the image is made of, and the value that it needs."""
+    """A field of the case other than the driver and the content of the image, and the value that it needs."""
 
     field: str  # kernel_module, container_toolkit, cuda_compat, image_glibc, host, ami_release
     to: str | Version
@@ -156,7 +156,7 @@ class Platform(StrEnum):
 
 
 class Present(StrEnum):
-    """Is a thing in the image? Nobody knowing is an answer of its own."""
+    """Is a thing in the image? `unknown` is an answer too."""
 
     YES = "yes"
     NO = "no"
@@ -168,7 +168,7 @@ class GpuDrivers:
     """Drivers of one GPU model on Linux, release by release of the branches that a source names."""
 
     first: tuple[DriverVersion, ...]  # they know it
-    not_in: tuple[DriverVersion, ...]  # they and what came before them in their branch do not
+    not_in: tuple[DriverVersion, ...]  # they and older ones of their branch do not
     fact: Fact
     boards: tuple[tuple[GpuDrivers, ...], ...] = ()  # for each chip that it is made with, those of all its boards
 
@@ -191,7 +191,7 @@ class GpuDrivers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gpu:
-    """What decides about a GPU. Models that agree in all of this are one GPU to the rules."""
+    """The deciding facts of a GPU. Models with the same facts are one GPU to the rules."""
 
     name: str
     capability: ComputeCapability
@@ -243,7 +243,7 @@ class ImageFacts:
     cuda_fact: Fact | None = None
     built_with: CudaVersion | None = None  # toolkit that made its PTX, where it is not `cuda`
     code: Code | None = None
-    compressed: Compressed | None = None  # None: nobody looked
+    compressed: Compressed | None = None  # None: not inspected
     gpu_free: bool = False  # holds nothing that uses a GPU
     is_whole: bool = False  # `gpu_free` holds for the whole image, and not for one build of a framework
     framework: str = ""
@@ -270,10 +270,10 @@ class ImageFacts:
     own_build: bool = False  # somebody's own build: what a project says of its wheels does not count
     remarks: str = ""  # free text of the case: --dtype bfloat16, OpenGL program
     l4t: JetsonVersion | None = None  # Jetson Linux that an image is made for
-    uses_encoder: bool = False  # a program for video: of the GPU it uses what the driver brings, and no CUDA
-    taken_by_driver: bool = False  # one of several builds, of which people take the one that their driver runs
+    uses_encoder: bool = False  # a program for video: it uses the GPU through the driver's own libraries, and no CUDA
+    taken_by_driver: bool = False  # one of several builds; people take the one that their driver runs
     unknown_build: Finding | None = None  # CUDA, targets and driver of a named program are unknown: the finding
-    is_opaque: bool = False  # an image whose name tells nothing of its content
+    is_opaque: bool = False  # an image whose name does not reveal its content
 
     @property
     def may_be_compressed(self) -> bool:

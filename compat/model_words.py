@@ -22,7 +22,7 @@ _LONGEST_NAME = 5  # words
 _ADVERB = r"(?:just|now|recently|already|also|therefore|silently|officially|explicitly|since|then|yet|itself)"
 _BE = rf"(?:(?:is|are|was|were|has|have|had|been|being|be|gets?|got|{_ADVERB})\s+)+"
 _GONE = r"(?:dropped|removed|left out|excluded|phased out|taken out|gone)"
-_WITH_OLDER = pattern(r"drop|phased|no longer")  # what is dropped is the oldest that was left
+_WITH_OLDER = pattern(r"drop|phased|no longer")  # a dropped GPU is the oldest that was left
 _NOT_THERE = (
     r"(?:unsupported|too old|skipped|ignored|rejected|refused"
     r"|(?:no longer|not|never)\s+(?:yet\s+|officially\s+|any ?more\s+)?"
@@ -95,7 +95,7 @@ def _is_meant(text: str, capability: ComputeCapability, *, or_older: bool, at_en
 
 
 def _capabilities(name: str, *, at_end: bool) -> frozenset[ComputeCapability]:
-    """Of the model or the generation with which a text ends, or begins; none where it names none."""
+    """Capabilities of the model or generation at the end, or the start, of a text; none where it names none."""
     words = re.split(r"[\s()'\"`/]+", name)
     parts = range(min(_LONGEST_NAME, len(words)), 0, -1)
     for count in parts:

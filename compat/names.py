@@ -41,7 +41,7 @@ _UNITS = frozenset({"gb", "gib", "g"})
 
 _GTX_OF_RTX = pattern(r"\bgtx(?=[\s_-]*[2-5]0[5-9]0)", re.IGNORECASE)  # after the 16 series there is no GTX
 _ORIN_AGX = pattern(r"\b(orin|xavier)[\s_-]*agx\b", re.IGNORECASE)  # people turn it round
-# What a driver, or lspci with an old list, shows for a board that it has no name for.
+# What a driver, or lspci with an old list, shows for a board whose name it does not know.
 _NAMELESS = pattern(r"(?:nvidia[\s-]*)?graphics[\s-]device|nvidia corporation device\b.*", re.IGNORECASE)
 _LISTED = "gpu-commons facts gpu_model lists the known ones; or give compute_capability"
 _OTHER_MAKERS = pattern(r"\b(amd|radeon|instinct|rx|mi\d{2,3}x?|intel|arc|gaudi\d?|tpu|apple)\b")
@@ -117,9 +117,9 @@ def find_gpus(text: str) -> tuple[GpuModel, ...]:
 
 @lru_cache(4096)
 def described_gpus(text: str) -> tuple[GpuModel, ...]:
-    """The same of a description by people, in which a name may stand among other words. Raises UnknownGpu.
+    """The same for a description in people's words, where a name may stand among others. Raises UnknownGpu.
 
-    For reports alone: in a stack file `RTX 2080 Tea` is a mistake, and no RTX 2080.
+    For reports only: in a stack file `RTX 2080 Tea` is a mistake, not an RTX 2080.
     """
     return _read_by(text, _among_words)
 
@@ -195,13 +195,13 @@ def sold_as(model: GpuModel) -> tuple[GpuModel, ...]:
 
 
 def is_nameless(text: str) -> bool:
-    """Is it what stands where the name of a GPU is not known?"""
+    """Is it a placeholder for a GPU without a known name?"""
     return _NAMELESS.fullmatch(text.strip()) is not None
 
 
 @cache
 def _one_of_each() -> tuple[GpuModel, ...]:
-    """A model of each compute capability, the newest one first, such that its architecture tells its first driver."""
+    """A model of each compute capability, newest first, whose architecture determines its first driver."""
     able = [model for model in gpu_models() if model.product_class != "jetson"]
     able.sort(key=lambda model: bool(model.first_drivers), reverse=True)
     found = {model.compute_capability: model for model in able}
@@ -317,7 +317,7 @@ def _with_core(core: tuple[str, ...]) -> tuple[_Spelling, ...]:
 
 
 def _any_form(core: tuple[str, ...]) -> tuple[_Spelling, ...]:
-    """`V100` is every V100; a GTX 1080 is no 1080 Ti, so what a longer name adds may only say its form."""
+    """`V100` is every V100; a GTX 1080 is no 1080 Ti, so a longer name may only add its form."""
     return tuple(
         each
         for words, spellings in _spellings().items()
@@ -340,7 +340,7 @@ def _known_form(core: tuple[str, ...]) -> tuple[_Spelling, ...]:
 
 
 def _says_form(core: tuple[str, ...], index: int, forms: frozenset[str]) -> bool:
-    """Does this word only say how the chip is sold? The letter behind some numbers does not: 670M, 1660S."""
+    """Does this word only name the form of the board? The letter after some numbers does not: 670M, 1660S."""
     word, before, after = core[index], core[index - 1] if index else "", core[index + 1 : index + 2]
     if not before:
         return False

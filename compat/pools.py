@@ -44,9 +44,9 @@ _VGPU = Fact(
 
 
 def read_host(case: Case) -> Host:
-    """The host of a case: pools that its words may mean. Raises CaseError with every field that cannot be read.
+    """The host of a case: the pools that it may mean. Raises CaseError with every field that cannot be read.
 
-    The driver is None where nothing says it: then any may be meant.
+    The driver is None where nothing states it: then any may be meant.
     """
     host, problems = try_host(case)
     if problems:
@@ -103,8 +103,8 @@ def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem,
 def _jetsons(reader: Reader, case: Case, runtime: str, gpus: tuple[Gpu, ...]) -> tuple[JetsonVersion | None, ...]:
     """Releases of Jetson Linux that the case may mean: of a JetPack's major those for the module.
 
-    Without a container, a CUDA beside the major is the one that the JetPack brought. Without a driver, what the system
-    is called counts: `JetPack 5.1.2`, `Ubuntu 20.04 (L4T R35.4.1)`.
+    Without a container, a CUDA beside the major is the one that the JetPack brought. Without a driver, the system's
+    name counts: `JetPack 5.1.2`, `Ubuntu 20.04 (L4T R35.4.1)`.
     """
     text = case.driver
     found = reader.read("driver", text, readings.read_jetsons)
@@ -127,7 +127,7 @@ def _jetsons(reader: Reader, case: Case, runtime: str, gpus: tuple[Gpu, ...]) ->
 
 
 def lowest_driver(pools: Iterable[PoolFacts]) -> DriverVersion | None:
-    """The lowest driver that may be meant; None where nothing says one."""
+    """The lowest driver that may be meant; None where nothing states one."""
     drivers = [pool.driver for pool in pools]
     return min((each for each in drivers if each is not None), default=None) if None not in drivers else None
 
@@ -194,26 +194,26 @@ _SAYS_OF_CARD = (
     r"(?:(?:the|this|my|its)\s+)?(?:(?:device|gpu|card)\s+)?(?:as|with)\W+)"
 )
 _REPORTS = pattern(f"{_SAYS_OF_CARD}{_SHOWN}", re.IGNORECASE)
-# A number without a word on what it is: it tells cards of one name apart, and says nothing against the name.
+# A number without its meaning: it distinguishes cards of one name, and does not contradict the name.
 _REPORTS_ARCH = pattern(rf"{_SAYS_OF_CARD}arch(?:itecture)?[\s:=]*(\d{{2,3}})\b", re.IGNORECASE)
 
 
 def _reported(build: str) -> str:
-    """The capability that the device itself reports, where somebody wrote that among the words of a build."""
+    """The capability that the device itself reports, where the words of a build quote it."""
     match = _REPORTS.search(build[:400])
     capability = _capability_in(match[1]) if match else None
     return "" if capability is None else str(capability)
 
 
 def _of_its_name(found: tuple[Gpu, ...], build: str) -> tuple[Gpu, ...]:
-    """Of cards that are sold under one name those that are as the build says that a program reports it; else all."""
+    """The cards of one name whose capability is the one that the build quotes from a program; else all."""
     match = _REPORTS_ARCH.search(build[:400]) if len(found) > 1 else None
     capability = _capability_in(f"sm_{match[1]}") if match else None
     return tuple(each for each in found if each.capability == capability) or found
 
 
 def _capability_in(name: str) -> ComputeCapability | None:
-    """Of a GPU without a name: `a card with sm_61`, `compute capability 6.1`."""
+    """The capability of a GPU without a name: `a card with sm_61`, `compute capability 6.1`."""
     found = _NAMES_CAPABILITY.search(name[:200])
     try:
         return readings.read_capability(found[0]) if found else None
@@ -222,7 +222,7 @@ def _capability_in(name: str) -> ComputeCapability | None:
 
 
 def _as_measured(reader: Reader, found: tuple[Gpu, ...], capability: ComputeCapability, kind: str) -> tuple[Gpu, ...]:
-    """What was measured counts: chips are sold under one name, and tables err."""
+    """A measured capability counts more than the name: different chips share names, and tables err."""
     if kept := tuple(each for each in found if each.capability == capability):
         return kept
     first = found[0]

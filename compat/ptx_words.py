@@ -1,4 +1,4 @@
-"""What the words of a build say of its PTX: that the driver compiles it, that a driver refused it, which PTX it is.
+"""Words of a build on its PTX: that the driver compiles it, that a driver refused it, which PTX it is.
 
 `targets.py` reads which GPUs it is for.
 """
@@ -40,7 +40,7 @@ _COMPILED_BY_DRIVER = pattern(
 )
 
 
-# What a driver answers to PTX that is newer than itself.
+# Errors of a driver that gets newer PTX than it knows.
 _REFUSED = pattern(
     r"unsupported toolchain|unsupported[_ ]?ptx[_ ]?version|\berror(?: code)?\W{0,2}222\b|\bunsupported \.version\b"
 )

@@ -1,4 +1,4 @@
-"""What reading a part of a case gives: candidates, how they were read, what stays open, and what cannot be read."""
+"""The result of reading a part of a case: candidates, how they were read, what stays open, what cannot be read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Read = TypeVar("Read")
 Value = TypeVar("Value")
 
 AS_GIVEN = Fact("as given", THE_CASE, "")
-UNREAD = "CASE"  # stands in place of a rule where a field, or a whole case, cannot be read
+UNREAD = "CASE"  # in place of a rule where a field, or a whole case, cannot be read
 _ABSENT = Fact("a field that cannot be read counts as one that is not given", THE_CASE, "")
 _SHOWN = 80  # characters of a value in a message
 
@@ -41,7 +41,7 @@ class Reading(Generic[Value]):
 class Reader:
     """Collects while fields are read, so that a user sees all problems at once.
 
-    A lenient one notes a field that it cannot read, and goes on as if that were not given. A stack file is read
+    A lenient reader notes a field that it cannot read, and continues as if the field were absent. A stack file is read
     strictly: there it is a mistake.
     """
 
@@ -71,7 +71,7 @@ class Reader:
         return word
 
     def problem(self, field: str, text: str, reason: str, fix: str = "", *, is_essential: bool = False) -> None:
-        """What cannot be read. Without something essential, such as the GPU, there is nothing to answer."""
+        """Note what cannot be read. Without an essential field, such as the GPU, there is no answer."""
         found = Problem(field, text[:_SHOWN], reason, fix)
         if is_essential or not self._is_lenient:
             self.problems.append(found)
@@ -80,7 +80,7 @@ class Reader:
         self.notes.append(Finding(UNREAD, Severity.NOTE, f"{found}: it counts as not given", _ABSENT))
 
     def essential(self) -> None:
-        """What was passed over leaves nothing to answer."""
+        """The fields that were passed over were essential: there is no answer without them."""
         self.problems += self.passed_over
 
     def done(self, values: tuple[Value, ...]) -> Reading[Value]:

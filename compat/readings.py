@@ -1,4 +1,4 @@
-"""What people write for a version, to values. Several values where the text leaves it open.
+"""From what people write for a version to values; several values where the text leaves it open.
 
 Strict forms are in `versions.py`; here are `R535`, `v12.4`, `cu118`, `470.x`, and the same between other words, as in
 `JetPack 5.1.3 (L4T R35.5)`. Each function is total: a value, or VersionError with words that help.
@@ -26,10 +26,10 @@ from compat.versions import (
 )
 
 _KEPT = 4096
-_LONGEST = 200  # characters: nobody writes a longer version, and a regular expression should not see one
+_LONGEST = 200  # characters: no version is longer, and a regular expression should not see more
 
 
-# What surrounds a driver's number in names of packages and in what tools print, in the order it is taken away.
+# Text around a driver's number in package names and in output of tools, in the order of its removal.
 _AROUND_DRIVER = tuple(
     pattern(text)
     for text in (
@@ -46,7 +46,7 @@ _AROUND_DRIVER = tuple(
         r"^[rv](?=\d)",
     )
 )
-# Of several releases the one that is there now, or that a label names. nvidia-smi has a number of its own under WSL.
+# Out of several releases, the installed one, or the labelled one. Under WSL, nvidia-smi has a number of its own.
 _DRIVER_NAMED = (
     pattern(r"\bdriver(?: version)?[\s:=]+[rv]?([1-9]\d{2}\.\d{2,3}(?:\.\d{2})?)(?![\w.]\d)", re.ASCII),
     pattern(r"\bwindows(?: driver| side| host)?[\s:=]+([1-9]\d{2}\.\d{2})(?![\w.]\d)", re.ASCII),
@@ -111,7 +111,7 @@ def read_ptx_isa(text: str) -> tuple[CudaVersion, ...]:
 
 
 def _in_prose(plain: str, forms: Iterable[re.Pattern[str]]) -> str:
-    """What the first form that occurs finds; empty where none does, or where it finds different things."""
+    """The finding of the first form that occurs; empty where none does, or where it finds different values."""
     for form in forms:
         if found := {*form.findall(plain)}:
             return found.pop() if len(found) == 1 else ""
@@ -276,7 +276,7 @@ _CUDA_IN_PROSE = (
 )
 # Up to 10.x a release ends in its build number (10.1.243 is 10.1 Update 2), from 11.1 on in that of the update.
 _FIRST_BUILD_NUMBER = 20
-# Whoever says CUDA 10 means 10.0, as NVIDIA did, and says 10.1 for that; from 11 on all of a major run alike.
+# CUDA 10 means 10.0, as at NVIDIA, and not 10.1; from 11 on all releases of a major run alike.
 _FIRST_MAJOR_WITH_MINORS = 11
 _RELEASE_CANDIDATE = CudaVersion(11, 0, 1)  # 11.0.2 was the first release, 11.0.3 is 11.0 Update 1
 
@@ -399,7 +399,7 @@ def read_capability(text: str) -> ComputeCapability:
 
 
 def plain_text(text: str) -> str:
-    """In lower-case letters, without blanks and quotes around it. Raises VersionError for what is far too long."""
+    """In lower case, without surrounding blanks and quotes. Raises VersionError for a text that is far too long."""
     if len(text) > _LONGEST:
         raise VersionError(text[:40] + "…", f"is longer than {_LONGEST} characters")
     return text.strip().strip("\"'").lower()

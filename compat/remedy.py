@@ -2,7 +2,7 @@
 
 A case is changed in three places: settings (a variable, kernel modules, a package), what is in the image (another
 build, another tag, another CUDA line), and the driver. Each place alone is tried first, then image and driver together.
-Inside a place the nearest change comes first: who runs torch 2.6 wants another build of 2.6 before another version.
+Within a place the nearest change comes first: a user of torch 2.6 prefers another build of 2.6 to another version.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ def _after(failing: FailingCase, settings: list[Setting | Variable]) -> tuple[Fa
             to["env"] = ";".join(f"{name}={value}" for name, value in env.items() if value or name != each.name)
     changes = tuple(change(failing, field, value) for field, value in to.items())
     case = failing.case.with_changes(changes)
-    # Where a variable was all that could be read, nothing is left that says what runs.
+    # Where only a variable could be read, nothing is left that states what runs.
     images = read_images(case, system_of(pools[0])).values or failing.images
     return replace(failing, case=case, image=images[0], pool=pools[0], images=images, pools=pools), changes
 
 
 def _words(fix: Setting | Variable) -> str:
-    """What a person does."""
+    """The instruction for a person."""
     if isinstance(fix, Variable):
         if fix.name == "LD_LIBRARY_PATH":
             return "take the compat folder out of LD_LIBRARY_PATH"
@@ -121,7 +121,7 @@ def _ways(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
 
 
 def _as_far_as_known(way: Way) -> Way:
-    """A change of the host is not all that is needed, perhaps, where it is not known what the image holds."""
+    """A change of the host may not suffice where it is not known what the image holds."""
     if not {each.field for each in way.changes} <= set(POOL_FIELDS):
         return way
     return Way(f"{way.text} (whether that is all cannot be told: what the image holds is not known)", ())
@@ -160,7 +160,7 @@ def _way(found: _Running) -> Way:
 
 
 def _kinds(failing: FailingCase) -> Iterator[Iterator[Option]]:
-    """What could be used instead, a kind after the other."""
+    """Possible replacements, one kind after the other."""
     case, image, pool, driver = failing.case, failing.image, failing.pool, failing.lowest
     named = bool(image.framework) and not case.framework and bool(case.image)
     if named or (case.image and not image.framework and image.cuda is None):
@@ -220,7 +220,7 @@ def _driver_way(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
     top = last or _newest()
     does_top = all_run(failing.images, on_drivers(failing, top))
     if not does_top and image.compat_package is Present.NO and not image.requires:
-        return  # what the newest driver of a GPU does not run, no other does
+        return  # images that the newest driver of a GPU does not run, no other driver runs
     if last is not None and now > last and does_top and all_run(failing.images, on_drivers(failing, _first_of(gpu))):
         yield Way(f"use driver {last}.x, the last branch for {gpu.name}", (_to(failing, top),))
         return
@@ -243,7 +243,7 @@ def _to(failing: FailingCase, driver: DriverVersion) -> Change:
 
 @cache
 def _newest() -> DriverVersion:
-    """What stands for the newest driver of the tables."""
+    """A stand-in for the newest driver of the tables."""
     return DriverVersion.end_of(newest_branch())
 
 

@@ -35,7 +35,7 @@ def runs(image: ImageFacts, pool: PoolFacts) -> bool:
 
 
 def _best(ways: tuple[Rule, ...], image: ImageFacts, pool: PoolFacts) -> list[Finding]:
-    """What the first of the best ways to meet a need says; where all failed, what each says."""
+    """Findings of the first of the best ways to meet a need; where all failed, findings of each."""
     found: list[Finding] = []
     best = _FAILED
     for rule in ways:

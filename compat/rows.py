@@ -1,4 +1,4 @@
-"""What a row of each table says, as a type. A field names its column and how a cell is read.
+"""The rows of each table, as types. A field names its column and how a cell is read.
 
 Empty cells are None or empty: an absent fact is not known, never guessed.
 """
@@ -78,7 +78,7 @@ def _targets(text: str) -> tuple[Target, ...] | None:
 
 
 def _compressed(text: str) -> tuple[tuple[Target, ...], tuple[Target, ...]] | None:
-    """`sm_75;sm_80;compute_80` → cubins and PTX; `none` → none of either; empty → None, nobody looked."""
+    """`sm_75;sm_80;compute_80` → cubins and PTX; `none` → none of either; empty → None, not inspected."""
     if not text:
         return None
     parts = [] if text == "none" else text.split(";")
@@ -106,7 +106,7 @@ def _lines(text: str) -> list[CudaVersion]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a row comes from. `unverified` names the columns that nobody has checked against the source."""
+    """Where a row comes from. `unverified` names the columns that have not been checked against the source."""
 
     source: str
     collected: str
@@ -231,7 +231,7 @@ class Cudnn:
 
 @dataclass(frozen=True, slots=True)
 class ContainerToolkit:
-    """What releases of the container toolkit do, from this one up to the next."""
+    """The behaviour of releases of the container toolkit, from this one up to the next."""
 
     version: Version = _cell("version", parse_release)
     compat_libraries: str = _cell("compat_libraries", _one_of("mounted", "ignored", "hook"))  # of an image
@@ -285,7 +285,7 @@ class Jetson:
 
 @dataclass(frozen=True, slots=True)
 class ImageTag:
-    """What the notes of an image say; the tag may end in `*`."""
+    """Facts from the notes of an image; the tag may end in `*`."""
 
     repository: str = _cell("repository")
     tag: str = _cell("tag")
@@ -301,7 +301,7 @@ class ImageRepository:
     kind: str = _cell("kind")
     framework: str = _cell("framework")
     pattern: str = _cell("tag_pattern")
-    repository_pattern: str = _cell("repository_pattern")  # where the repository's name says it, not the tag
+    repository_pattern: str = _cell("repository_pattern")  # where the repository's name states it, not the tag
     cpu_pattern: str = _cell("cpu_pattern")  # tags that hold no CUDA
     compat_package: str = _cell("compat_package")
     cpu_arch: str = _cell("cpu_arch")
@@ -338,7 +338,7 @@ class ReleaseDate:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a span of releases of a program is built for, where nobody lists its builds one by one."""
+    """What a span of releases of a program is built for, where no source lists its builds one by one."""
 
     name: str = _cell("program")
     first: Version = _cell("from_version", lambda text: parse_release(text or "0"))

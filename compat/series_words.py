@@ -1,6 +1,6 @@
-"""How people call generations of cards, as the names of their architectures: `RTX 20 series` is Turing.
+"""Names of card generations, translated to their architectures: `RTX 20 series` is Turing.
 
-What reads architectures in words then needs one form for both.
+Code that reads architectures in words then needs one form for both.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import cache
 
 from compat.patterns import pattern
 
-# What the numbers of a series begin with. Of the older ones a `series` may be one of drivers: they need the brand.
+# First digits of the numbers of a series. An older `series` may be one of drivers, so those need the brand.
 _OF_SERIES = {
     "9": "maxwell",
     "10": "pascal",
@@ -42,7 +42,7 @@ _ANY_RTX = pattern(r"\b(?:an? |only )?rtx[- ](?:cards?|gpus?)(?: only)?\b(?! \d)
 
 
 def in_generations(plain: str) -> str:
-    """A text in lower-case letters with the names of architectures in place of those of series."""
+    """A text in lower case with names of architectures instead of those of series."""
     if _MAY_SAY.search(plain) is None:
         return plain
     pair, alone, old = _forms()

@@ -102,7 +102,7 @@ def builds(framework: str) -> tuple[Build, ...]:
 
 
 def _completed(build: Build) -> Build:
-    """A build beside the wheel that it pins, of the same CUDA."""
+    """A build together with the wheel that it pins, of the same CUDA."""
     if build.cuda is None:
         return build
     fitting = [each for each in pinned_by(build) if each.cuda and each.cuda.line == build.cuda.line]
@@ -119,7 +119,7 @@ def pinned_by(build: Build) -> tuple[Build, ...]:
 
 
 def with_pinned(build: Build, pinned: Build) -> Build:
-    """A build beside what it pins: its CUDA is that one's, and its device code too where it has no list of its own."""
+    """A build with its pinned wheel, whose CUDA it takes, and whose device code too where its own list is missing."""
     build = build.alone or build
     both = replace(
         build,
@@ -147,7 +147,7 @@ def cudnns() -> tuple[Cudnn, ...]:
 
 @cache
 def container_toolkits() -> tuple[ContainerToolkit, ...]:
-    """Releases at which something turns, oldest first."""
+    """Releases at which behaviour changes, oldest first."""
     return tuple(sorted(_all("container_toolkit", ContainerToolkit), key=lambda each: each.version))
 
 

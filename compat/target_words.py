@@ -1,6 +1,6 @@
 """GPUs that a text gives for a build, in words: `Kepler only`, `CUDA_GENERATION=Turing`; or not: `without sm_61`.
 
-`targets.py` reads lists of targets, `capability_bounds.py` the oldest and the newest; here no number need stand.
+`targets.py` reads lists of targets, `capability_bounds.py` the oldest and the newest; here a text needs no number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LEFT_OUT = (
     r"|refused|ignored|skipped"
     r"|not (?:included|supported|built|compatible|known|listed|there|present|recogni[sz]ed|enabled))\b"
 )
-# The generations that OpenCV's build asks for, and what it makes of each; no PTX.
+# The generations that OpenCV's build accepts, and its targets for each; no PTX.
 # Source: github:opencv/opencv cmake/OpenCVDetectCUDA.cmake (CUDA_GENERATION), 2.4.11 to 4.5
 _OF_OPENCV = pattern(r"(?:\b|-d)cuda_generation\s*[:=]\s*\"?(?P<name>[a-z]+)")
 

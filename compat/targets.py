@@ -1,4 +1,4 @@
-"""What people write for a list of targets, to cubins and PTX: lists, flags of nvcc, CMake and PyTorch, and prose.
+"""From what people write for a list of targets to cubins and PTX: lists, flags of nvcc, CMake and PyTorch, and prose.
 
 `sm_70;sm_80, no PTX`, `7.0 8.0+PTX`, `sm_80..sm_90`, `only sm_60 and sm_75`, `-gencode arch=compute_70,code=sm_70`,
 `CMAKE_CUDA_ARCHITECTURES=86-real;89`, `TORCH_CUDA_ARCH_LIST="8.6 9.0+PTX"`, `compiled for 75 and 86`.
@@ -40,7 +40,7 @@ def runs(target: Target, gpu: ComputeCapability) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Targets that a text lists. None: it does not say."""
+    """Targets that a text lists. None: it lists none."""
 
     cubins: tuple[Target, ...] | None = None
     ptx: tuple[Target, ...] | None = None
@@ -50,7 +50,7 @@ class Targets:
 class _Way:
     """A flag or variable that lists targets, and what an item of its list makes: a cubin, PTX, or both.
 
-    `is_complete` says that what it does not ask for is not there: a list without `+PTX` makes none.
+    With `is_complete`, anything not in the list is absent: a list without `+PTX` generates no PTX.
     """
 
     written: re.Pattern[str]
@@ -93,7 +93,7 @@ _WAYS = (
     ),
     # The pair of one -gencode, as people shorten it: `compute_50/sm_50`, `compute_50 -> sm_50`.
     _Way(pattern(r"\bcompute_(\d{2,3}[af]?)\s?(?:/|:|->)\s?sm_\1(?!\w)"), lambda _: (True, False)),
-    _Way(  # both options: only what the second one names is there
+    _Way(  # both options: the build has only what the second one names
         pattern(
             r"(?:--gpu-architecture|--?arch)[=\s]+(?:sm|compute)_\d+[af]?\s+(?:--gpu-code|--?code)[=\s]+[\"'\[]{0,2}((?:,?(?:sm|compute)_\d+[af]?)+)"
         ),
@@ -140,7 +140,7 @@ _ABSENT = pattern(
     r"|defined)\b"
 )
 _OTHER_NUMBERS = pattern(r"\b(?:cuda(?: toolkit)?|toolkit|py?torch|nvcc|driver|version)[\s_-]*v?\d[\w.+]*")
-# What the GPU is, not what the build is for.
+# Words on the GPU itself, not on what the build is for.
 _OF_THE_CARD = pattern(
     r"\b(?:card|gpu|device)s?\b(?: (?:reports?|has|have|is|as|with|of|an?|the|its))+ "
     r"(?:architecture|arch|compute capability|capability|cc|sm)[\s_:=]*\d[\d.]*"
@@ -156,7 +156,7 @@ _RANGE_OF = pattern(
     rf"|through|up to|and up to)\s*"
     rf"\(?({_NUMBER})(?![\w.])"
 )
-# In the text of a build numbers are targets only where it says so.
+# In the text of a build, numbers are targets only where a word says so.
 _FOR = pattern(
     r"\b(?:compiled|(?:pre-?)?built|targets?|targeting|arch(?:s|es|itectures?)?|(?:compute[\s_-]*"
     r"|cuda )capabilit(?:y|ies)"
@@ -171,7 +171,7 @@ _BETWEEN = pattern(r"[\s;,|/()\[\]{}'\"]+")
 class _Found:
     cubins: list[Target] = field(default_factory=list)
     ptx: list[Target] = field(default_factory=list)
-    is_complete: bool = False  # what is not listed is not there
+    is_complete: bool = False  # anything not listed is absent
     is_prose: bool = False
 
     def add(self, item: str, *, cubin: bool, ptx: bool) -> None:
@@ -225,7 +225,7 @@ def _take_ways(plain: str, found: _Found) -> str:
 
 
 def read_ptx(text: str, cubins: tuple[Target, ...] = ()) -> Targets:
-    """What a text of its own says of PTX: `9.0`, `compute_90`, `none`; `yes` is PTX of the newest cubin."""
+    """PTX as its own field states it: `9.0`, `compute_90`, `none`; `yes` is PTX of the newest cubin."""
     word = words.presence(text)
     if word == "no":
         return Targets(None, ())
@@ -247,7 +247,7 @@ def read_compressed(text: str) -> Targets:
 
 
 def _words(plain: str, *, bare: bool) -> Iterator[str]:
-    """Words of a list; of another text only those that are targets."""
+    """Words of a list; in any other text, only those that are targets."""
     plain = _RANGE.sub(lambda found: _between(found) if bare or found[1] else found[0], plain)
     if not bare:
         plain = _RANGE_OF.sub(_in_range, plain)

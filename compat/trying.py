@@ -1,4 +1,4 @@
-"""A case that does not run, and whether it would run with a change. Only what the rules let run is offered."""
+"""A case that does not run, and whether it would run with a change. Only changes that the rules let run are offered."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from compat.versions import DriverVersion
 class FailingCase:
     """A case that does not run, as it was read: what it may mean, and the image and pool that stand for it."""
 
-    case: Case  # what is written of the image
-    shown: Case  # and of the host
+    case: Case  # as written, for the image
+    shown: Case  # as written, for the host
     image: ImageFacts
     pool: PoolFacts
     images: tuple[ImageFacts, ...]
@@ -50,7 +50,7 @@ def all_run(images: Iterable[ImageFacts], pools: Iterable[PoolFacts]) -> bool:
 
 
 def running_drivers(images: tuple[ImageFacts, ...], failing: FailingCase) -> Iterator[DriverVersion]:
-    """Drivers that run all of it on all pools, of those at which an answer may turn; lowest first."""
+    """Drivers that run all images on all pools, among those at which an answer may change; lowest first."""
     turning = turning_drivers(images[0], failing.pool)
     return (driver for driver in turning if serves(images, failing, driver))
 
@@ -70,7 +70,7 @@ def is_driven(pool: PoolFacts) -> bool:
 
 
 def _may_reach(image: ImageFacts, pool: PoolFacts) -> bool:
-    """Could this driver do for the image's CUDA? Without a compat package only one that reaches it."""
+    """Could this driver suffice for the image's CUDA? Without a compat package it must reach that CUDA."""
     if image.cuda is None or image.compat_package is not Present.NO:
         return is_driven(pool)
     return is_driven(pool) and image.cuda.line <= instead.newest_reached(pool.driver, pool.platform)

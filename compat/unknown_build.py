@@ -23,7 +23,7 @@ from compat.targets import TEGRA
 from compat.versions import CudaVersion
 
 _OF_MOST = CudaVersion(12, 4)  # a driver of it runs all of CUDA 12 that has machine code, and PTX of most builds
-_ALL_OF_TODAY = CudaVersion(11, 8)  # what made code for the GPU by then is a target of every build since
+_ALL_OF_TODAY = CudaVersion(11, 8)  # a GPU that CUDA generated code for by then is a target of every build since
 _TODAY = CudaVersion(12, 0)
 _OF_ITS_TIME = pattern(r"\b20(?:0\d|1\d|2[01])\b|\b(?:19|20)\d{2}-\d{2}\b")
 

@@ -1,7 +1,7 @@
-"""Versions as types with an order. Nobody compares version strings.
+"""Versions as types with an order: version strings are never compared.
 
-`Type.parse` is strict and total: a text is that version or raises VersionError. What people write instead
-(`R535`, `v12.4`, `cu118`) is read in `readings.py`.
+`Type.parse` is strict and total: a text is that version or raises VersionError. Other spellings
+(`R535`, `v12.4`, `cu118`) are read in `readings.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class DriverVersion:
     """An NVIDIA driver such as 418.88 or 580.95.05.
 
     418.87 and 418.87.00 are equal: NVIDIA's tables and `nvidia-smi` write the same release both ways.
-    Each prints as it was written, because labels and package names carry that spelling. What a case says is
+    Each prints as it was written, because labels and package names carry that spelling. A driver of a case is
     `given`: a bare branch prints as the branch, whichever of its releases stands for it.
     """
 
@@ -48,12 +48,12 @@ class DriverVersion:
 
     @classmethod
     def start_of(cls, branch: int) -> Self:
-        """Whatever release of a branch comes first; prints as the branch."""
+        """The first release of a branch, whatever its number; prints as the branch."""
         return cls(branch, 0, shown=str(branch))
 
     @classmethod
     def end_of(cls, branch: int) -> Self:
-        """Whatever release of a branch comes last; prints as the branch."""
+        """The last release of a branch, whatever its number; prints as the branch."""
         return cls(branch, _LAST_RELEASE, shown=str(branch))
 
     def given_as(self, text: str) -> Self:
@@ -130,7 +130,7 @@ class CudaVersion:
 
     @property
     def line(self) -> CudaVersion:
-        """Without the patch: toolkits of one line are alike in what they ask of a driver's major."""
+        """Without the patch: toolkits of one line have the same requirement on a driver's major."""
         return CudaVersion(self.major, self.minor) if self.written_patch else self
 
     def __str__(self) -> str:
@@ -139,7 +139,7 @@ class CudaVersion:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ComputeCapability:
-    """What code a GPU runs, such as 6.1."""
+    """The compute capability of a GPU, such as 6.1: which code it runs."""
 
     major: int
     minor: int
@@ -164,7 +164,7 @@ class ComputeCapability:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Target:
-    """What device code was compiled for: a capability, `a` for exactly that GPU, `f` for its family."""
+    """The target of device code: a capability, `a` for exactly that GPU, `f` for its family."""
 
     capability: ComputeCapability
     suffix: str = ""

@@ -1,4 +1,4 @@
-"""Words that people write for a host: of its system, its containers and its kernel modules, to those of the tables."""
+"""From people's words for a host (its system, containers and kernel modules) to those of the tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from compat.patterns import pattern
 
-# WSL by its names and its kernel's, and Linux on Windows. Who says that it is none has none.
+# WSL by its names and its kernel's, and Linux on Windows; `no WSL` means none.
 _WSL = pattern(
     r"(?<!\bno )(?<!\bnot )(?<!\bnon-)(?<!without )(?:\bwsl|windows subsystem for linux|microsoft-standard"
     r"|\b(?:ubuntu|debian|linux)\b[^;]{0,24}\bon windows)",
@@ -87,7 +87,7 @@ _PRESENT = (
 
 
 def system(text: str) -> str:
-    """`Ubuntu 22.04` is linux, `Windows 11` windows, `JetPack 6` l4t; what is none of these stays as it is."""
+    """`Ubuntu 22.04` is linux, `Windows 11` windows, `JetPack 6` l4t; other words stay as they are."""
     return _first(_SYSTEMS, text)
 
 
@@ -113,7 +113,7 @@ def instance_type(text: str) -> str:
 
 
 def is_put_first(text: str) -> bool:
-    """`first in the loader's path`: a compat package that is used whatever the driver is."""
+    """`first in the loader's path`: a compat package that is used with any driver."""
     return presence(text) == "yes" and bool(_FIRST.search(text.lower()))
 
 

@@ -20,7 +20,7 @@ ID = "R-ARCH"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility"
 _CUPY = "https://github.com/cupy/cupy/issues/9121"
 _NVRTC_MAKES_CUBINS = CudaVersion(11, 1)
-# Programs that ask NVRTC or nvcc for the very capability of the GPU, and what is reported where it is not known there.
+# Programs that have NVRTC or nvcc compile for the GPU's own capability, and reports on compilers that do not know it.
 _ASKS_FOR_THE_GPU = {
     "alphafold": "https://github.com/google-deepmind/alphafold/issues/786 ; "  # XLA and the toolkit of its Dockerfile
     "https://github.com/google-deepmind/alphafold/issues/764",
@@ -57,11 +57,11 @@ _NO_IMAGE = (
     "https://github.com/CMU-Perceptual-Computing-Lab/openpose/issues/798 ; https://github.com/Emerge-Lab/gpudrive/issues/520"
 )
 _LONG = "https://github.com/microsoft/onnxruntime/issues/9990 ; https://github.com/tensorflow/tensorflow/issues/48069"
-_COMPILES_BY_ITSELF = frozenset({"cupy", "jax", "mlx"})  # by NVRTC or XLA, which must know the GPU
-_REJECTED = "https://github.com/taichi-dev/taichi/issues/1980"  # what a compiler that does not know the GPU does
+_COMPILES_BY_ITSELF = frozenset({"cupy", "jax", "mlx"})  # with NVRTC or XLA, which must know the GPU
+_REJECTED = "https://github.com/taichi-dev/taichi/issues/1980"  # the behaviour of a compiler that does not know the GPU
 _UNSUPPORTED = "https://github.com/flashlight/flashlight/issues/213 ; https://github.com/mumax/3/pull/310"
 # The same in the words of a build.
-# An extension of PyTorch is compiled for the GPU of the machine, of which that nvcc must know.
+# An extension of PyTorch is compiled for the GPU of the machine, which that nvcc must know.
 _COMPILED_THERE = pattern(
     r"\b(?:compiled|built) on (?:the|this|that) (?:same )?(?:machine|host|node|device) (?:with|by) nvcc\b"
     r".*\b(?:py)?torch\b"
@@ -88,7 +88,7 @@ def best_cubin(code: Code, gpu: ComputeCapability) -> Target | None:
 
 
 def judged(code: Code, gpu: ComputeCapability) -> Code:
-    """Of the code of a build and of the wheel that it pins: the one with nothing for this GPU, else its own."""
+    """Out of the code of a build and of its pinned wheel: the one with nothing for this GPU, else the build's own."""
     other = code.beside
     if other is None or other.cubins is None or other.ptx is None or best_cubin(other, gpu) is not None:
         return code
@@ -138,7 +138,7 @@ def _is_left_out(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> bool:
 
 
 def _by_oldest(image: ImageFacts, code: Code, oldest: ComputeCapability, gpu: Gpu) -> tuple[Finding, ...]:
-    """The project, or the case, says the oldest GPU; of newer ones than the compiler knows that promises nothing."""
+    """The project, or the case, states the oldest GPU; that promises nothing for GPUs newer than the compiler."""
     is_stated = code.fact.source == THE_CASE or code.cubins is not None
     if gpu.capability < oldest:
         message = f"built for compute capability {oldest} and newer; {gpu.name} has {gpu.capability}"
@@ -151,14 +151,14 @@ def _by_oldest(image: ImageFacts, code: Code, oldest: ComputeCapability, gpu: Gp
 
 
 def _by_older_compiler(image: ImageFacts, gpu: Gpu) -> Finding | None:
-    """Of targets from memory: that the compiler cannot make code for the GPU is known all the same."""
+    """For targets from memory: a compiler that cannot generate code for the GPU still decides."""
     maker = image.built_with or image.cuda
     finding = _by_toolkit(replace(image, code=None), maker, gpu)[0] if maker is not None else None
     return finding if finding is not None and finding.severity is Severity.REFUSE else None
 
 
 def _never_compiled(image: ImageFacts, code: Code, gpu: Gpu) -> Finding | None:
-    """A build of one's own for targets of which its CUDA knows none that the GPU runs: nvcc refuses to make it."""
+    """A user's own build for the GPU with a CUDA that knows none of the targets that the GPU runs: nvcc refuses."""
     if not image.own_build or image.cuda is None:
         return None
     fitting = [target for target in code.cubins or () if runs(target, gpu.capability)]
@@ -177,7 +177,7 @@ def _never_compiled(image: ImageFacts, code: Code, gpu: Gpu) -> Finding | None:
 
 
 def _asks_for_the_gpu(image: ImageFacts) -> str:
-    """Where it is reported that a program compiles for the very GPU when it runs; empty where it does not."""
+    """The source that reports that a program compiles for the very GPU when it runs; empty where it does not."""
     words = image.remarks.lower()
     if _COMPILED_THERE.search(words):
         return _BY_TORCH
@@ -215,7 +215,7 @@ def _by_its_own_compiler(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Find
 
 
 def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding, ...]:
-    """No list of targets: then what counts is whether this toolkit can make code that the GPU runs."""
+    """No list of targets: then the question is whether this toolkit can generate code that the GPU runs."""
     shown, capability = f"{gpu.name} ({gpu.capability}", gpu.capability
     if not image.gpu_free and (refused := _by_its_own_compiler(image, cuda, gpu)) is not None:
         return (refused,)
@@ -250,7 +250,7 @@ def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding
 
 
 def _is_with_ptx(image: ImageFacts) -> bool:
-    """A published build of a project of which most builds carry PTX; not where its own compiler decides."""
+    """Is it a published build of a project whose builds mostly carry PTX? Not where its own compiler decides."""
     if image.framework in _SAMPLES:
         return not image.own_build or image.name.startswith(_PUBLISHER)
     is_published = not image.own_build and (image.code is None or image.code.ptx is not None)
@@ -258,9 +258,9 @@ def _is_with_ptx(image: ImageFacts) -> bool:
 
 
 def _is_without_ptx(image: ImageFacts) -> bool:
-    """May a program of which no target is known be taken for one without PTX?
+    """May a program without known targets be taken for one without PTX?
 
-    Of 14 public reports about such builds, 12 were of failures: projects list the GPUs of their time. Not so where its
+    Of 14 public reports about such builds, 12 were of failures: projects list the GPUs of their time. Not where its
     published builds carry PTX, where it compiles when it runs, or where only a CUDA version is stated.
     """
     if image.code is not None and image.code.ptx is None and image.code.cubins is None:
@@ -273,14 +273,14 @@ def _is_without_ptx(image: ImageFacts) -> bool:
 
 @cache
 def never_with_ptx(framework: str) -> bool:
-    """Do the tables have many builds of a project whose PTX is known, and hardly one with any?"""
+    """Do the tables have many builds of a project with known PTX facts, of which hardly one has PTX?"""
     with_ptx = [bool(build.ptx) for build in tables.builds(framework) if build.ptx is not None]
     return len(with_ptx) >= _MANY and 4 * sum(with_ptx) < len(with_ptx)
 
 
 @cache
 def mostly_with_ptx(framework: str) -> bool:
-    """Does most of what the tables have of a project carry PTX?"""
+    """Do most of a project's builds in the tables carry PTX?"""
     with_ptx = [bool(build.ptx) for build in tables.builds(framework) if build.ptx is not None]
     return 2 * sum(with_ptx) > len(with_ptx)
 

@@ -1,4 +1,4 @@
-"""R-COMPATHOOK: what the container toolkit does with an image's compat package."""
+"""R-COMPATHOOK: how the container toolkit treats an image's compat package."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 def _by_toolkit(
     image: ImageFacts, pool: PoolFacts, driver: DriverVersion, cuda: CudaVersion, package: str
 ) -> tuple[Finding, ...]:
-    """A package that is newer than the driver: what the container toolkit makes of it."""
+    """A package that is newer than the driver, and how the container toolkit treats it."""
     if image.compat_use == "checked":
         fact = Fact("the entrypoint uses the compat package only if it works", _NGC, _DATE)
         return (note(ID, f"the image tries {package} when it starts, and runs without it if it does not work", fact),)

@@ -65,7 +65,7 @@ def _unread(image: ImageFacts, driver: DriverVersion, first: DriverVersion) -> t
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Code that zstd compresses and that a GPU loads, or, where it is not sure, may load."""
+    """Code that zstd compresses and that a GPU loads, or may load where that is not certain."""
 
     code: str
     fact: Fact
@@ -73,9 +73,9 @@ class Loaded:
 
 
 def seen_in(code: Code | None, compressed: Compressed, gpu: ComputeCapability) -> Loaded | None:
-    """What a GPU loads, if zstd compresses it: machine code where there is some, else PTX.
+    """The code that a GPU loads, if zstd compresses it: machine code where there is some, else PTX.
 
-    Where the targets are not known, compressed machine code for the very GPU is what it loads.
+    Where the targets are not known, it loads compressed machine code for the very GPU.
     """
     known = judged(code, gpu) if code is not None else None
     is_listed = known is not None and (known.cubins is not None or known.ptx is not None)

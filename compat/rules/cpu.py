@@ -43,7 +43,7 @@ def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
             return ()  # the case names a CUDA variant: the project's own index has those
         fact = Fact("up to 2.10 the aarch64 wheels of torch on PyPI are built for the CPU", _PYPI, _DATE)
         message = f"torch {version} from PyPI is a build for the CPU on arm64"
-        if image.system_cuda is not None:  # somebody says a CUDA, which that build has not
+        if image.system_cuda is not None:  # the case states a CUDA, which that build lacks
             return (warn(ID, f"{message}: it is taken for one of the project's own index", fact),)
         return (refuse(ID, message, fact),)
     if image.framework in _NOT_ALWAYS_MADE and version is None:

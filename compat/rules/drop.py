@@ -16,7 +16,7 @@ _NVCC = "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#gpu-f
 _NVRTC = "https://docs.nvidia.com/cuda/nvrtc/index.html#supported-compile-options"
 _JETPACK = "https://developer.nvidia.com/embedded/jetpack-archive"
 _TAKES = "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/src/nvidia/arch/nvalloc/unix/src/osapi.c"
-# The log of a program that runs on a board without a name, in the days of drivers whose source is not public.
+# The log of a program on a board without a name, from the time of drivers whose source is not public.
 _NAMELESS = "https://stackoverflow.com/questions/35911252/disable-tensorflow-debugging-information"
 _MATRIX = "https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html"
 
@@ -43,7 +43,7 @@ def _by_the_toolkit(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 def _not_yet(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Finding | None:
     """A compiler that gets a target that it does not know, from the user's own build or when the program runs.
 
-    Of a build, every target has to be unknown: some toolkits were given single ones later.
+    For a build, every target has to be unknown: some toolkits gained single ones later.
     """
     is_own = image.own_build or (image.code is not None and image.code.fact.source == THE_CASE)
     code = image.code if is_own else None
@@ -67,7 +67,7 @@ def _not_yet(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Finding | None:
 
 
 def _has_code(image: ImageFacts, pool: PoolFacts) -> bool:
-    """Is there machine code all the same? Then somebody linked it in, and what the toolkit makes does not matter."""
+    """Is there machine code anyway? Then it was linked in, and the toolkit's own targets do not matter."""
     return image.code is not None and best_cubin(image.code, pool.gpu.capability) is not None
 
 
@@ -107,7 +107,7 @@ def _too_old(fact: Fact, stated: str, gpu: Gpu, platform: Platform) -> tuple[Fin
 
 
 def _by_chip(gpu: Gpu, stated: str, kin: Fact) -> tuple[Finding, ...]:
-    """A board that the driver does not list, and another one of the same chip that it does."""
+    """A board that the driver does not list, although it lists another board with the same chip."""
     older = f"driver {stated} does not list {gpu.name} yet" if stated else f"drivers that old do not list {gpu.name}"
     # rm_is_supported_pci_device asks for the class and a list of old boards, rm_is_supported_device for the chip's id.
     text = "the kernel module recognizes a GPU by its chip, not by a list of boards"

@@ -11,7 +11,7 @@ from compat.rules.rule import Rule, as_stated, note, refuse, unknown
 from compat.versions import DriverVersion
 
 ID = "R-EKS"
-# Of EC2: what people call the machines of other clouds is no type.
+# A type of EC2: names of machines in other clouds do not match.
 _TYPE = pattern(r"[a-z]{1,3}\d{1,2}[a-z-]*\.[a-z0-9-]+")
 _NVIDIA = {False: "AL2023_x86_64_NVIDIA", True: "AL2023_ARM_64_NVIDIA"}  # machine images with a driver, by arm64
 _G7 = "github:awslabs/amazon-eks-ami doc/usage/g7-ami.md"

@@ -8,7 +8,7 @@ from compat.rules.rule import Rule, note
 
 ID = "R-EOL"
 _SOURCE = "https://docs.nvidia.com/datacenter/tesla/drivers/supported-drivers-and-cuda-toolkit-versions.html"
-_ON = frozenset({Platform.LINUX, Platform.LINUX_ARM})  # what the sources are about; GeForce on Windows has other dates
+_ON = frozenset({Platform.LINUX, Platform.LINUX_ARM})  # as in the sources; GeForce on Windows has other dates
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
@@ -23,7 +23,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     if row.end_of_life == "eol":
         text = f"driver branch {row.branch} is past its end of life"
     else:
-        # No clock: what was over on the day on which the source was read is over.
+        # No clock: support has ended if it had ended on the day on which the source was read.
         is_over = row.end_of_life < row.origin.collected[: len(row.end_of_life)]
         status = "reached its end of life in" if is_over else "is supported until"
         text = f"driver branch {row.branch} {status} {row.end_of_life}"

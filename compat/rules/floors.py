@@ -1,4 +1,4 @@
-"""GPUs that a project states for a span of its releases: the lowest, the newest, or those of a list alone."""
+"""GPUs that a project states for a span of its releases: the lowest, the newest, or only those of a list."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _DATE = "2026-11-24"
 # NVIDIA's images by month: NVIDIA states the GPUs for all frameworks of a month together.
 _OF_MONTH = pattern(r"(?:^|/)nvcr\.io/nvidia/(?P<framework>[a-z]+):(?P<month>\d\d\.\d\d)(?!.*igpu)")
 _WITH_TRTLLM = pattern(r"(?:^|/)nvcr\.io/nvidia/tritonserver:\d\d\.\d\d-trtllm\b")
-_SERVERS = frozenset({"inferenceserver", "tensorrtserver", "tritonserver"})  # what it was called over the years
-_LISTS_ALONE = Version("0.30.0")  # Ollama since then
+_SERVERS = frozenset({"inferenceserver", "tensorrtserver", "tritonserver"})  # its names over the years
+_LISTS_ALONE = Version("0.30.0")  # the first such Ollama
 _OLLAMA_SKIPS = (
     "github:ollama/ollama discover/llama_server.go (tag v0.30.0) ; https://github.com/ollama/ollama/issues/16620"
 )
@@ -64,7 +64,7 @@ class Release(NamedTuple):
     cuda_major: int
     text: str  # name and remarks
     own_build: bool
-    shown: str = ""  # where it is not called by its key
+    shown: str = ""  # its name in messages, where that is not its key
     on_windows: bool = False
 
 
@@ -78,7 +78,7 @@ def of_month(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     shown = f"nvidia/{named['framework']}:{named['month']}"
     found: list[Finding] = []
-    for key in ("ngc", f"ngc-{named['framework']}"):  # what holds for all images of a month, and for this one
+    for key in ("ngc", f"ngc-{named['framework']}"):  # facts on all images of a month, and on this one
         release = Release(key, Version(named["month"]), "", 0, "", own_build=True, shown=shown)
         found += _findings(release, pool.gpu.capability, pool.gpu.name)
     return tuple(found)
@@ -141,7 +141,7 @@ def _of_attention_inside(release: Release, pool: PoolFacts) -> tuple[Finding, ..
 
 
 def of_engine(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    """An engine of TensorRT is for the architecture that it was built on, unless it was built to be compatible."""
+    """A TensorRT engine is for the architecture that built it, unless it was built to be compatible."""
     match = _ENGINE.search(image.remarks) if image.framework == "tensorrt" else None
     if match is None or "compatib" in image.remarks.lower():
         return ()

@@ -1,4 +1,4 @@
-"""R-FRAMEWORK: what a framework's project says of its builds: GPUs, drivers, systems, libraries around it."""
+"""R-FRAMEWORK: a framework project's statements on its builds: GPUs, drivers, systems, libraries around it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VLLM = "https://docs.vllm.ai/en/latest/getting_started/installation/gpu.html"
 # "CuDNN library needs to have matching major version and equal or higher minor version": TensorFlow, and XLA in JAX.
 # Source: https://github.com/tensorflow/tensorflow/issues/60913
 _ASKS_FOR_MINOR = frozenset({"tensorflow", "jax"})
-# Programs that ask for the version of the driver when they start, and leave an older one alone.
+# Programs that check the driver's version when they start, and do not use an older one.
 # Source: https://github.com/ollama/ollama/issues/17290
 _CHECKS_THE_DRIVER = frozenset({"ollama"})
 _LAST_TF_ON_WINDOWS, _NEEDS_UVA = Version("2.11"), Version("0.24")
@@ -90,7 +90,7 @@ def _system(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
 
 
 def _uva(image: ImageFacts) -> list[Finding]:
-    """Its second model runner, which vLLM takes for most models, needs pinned memory: off under WSL."""
+    """The second model runner of vLLM, used for most models, needs pinned memory, which is off under WSL."""
     variables = {name.upper(): value for name, value in image.environment}
     if variables.get("VLLM_WSL2_ENABLE_PIN_MEMORY") == "1" or variables.get("VLLM_USE_V2_MODEL_RUNNER") == "0":
         return []
@@ -99,7 +99,7 @@ def _uva(image: ImageFacts) -> list[Finding]:
         f"vLLM {image.framework_version} does not start under WSL with most models (UVA is not available), unless "
         "VLLM_WSL2_ENABLE_PIN_MEMORY=1 or VLLM_USE_V2_MODEL_RUNNER=0 is set"
     )
-    return [warn(ID, message, fact)]  # which models, nobody lists
+    return [warn(ID, message, fact)]  # no source lists which models
 
 
 def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
@@ -136,7 +136,7 @@ def _libraries_around(image: ImageFacts) -> list[Finding]:
 
 
 def _cudnn_around(image: ImageFacts) -> list[Finding]:
-    """XLA and TensorFlow want the major that they were built with, and at least that minor; others the major."""
+    """XLA and TensorFlow require the major that they were built with, and at least that minor; others the major."""
     if image.cudnn is None or image.framework_version is None or image.own_build:
         return []
     row = _cudnn(image.framework, image.framework_version, image.build, image.cuda.major if image.cuda else 0)
@@ -157,7 +157,7 @@ def _cudnn_around(image: ImageFacts) -> list[Finding]:
 
 
 def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
-    """Wheels name the oldest C library that they load, for each processor."""
+    """Wheels name the oldest C library that they load on, for each processor."""
     have = image.glibc or (pool.glibc if pool.host in {"bare", "wsl"} else None)
     if have is None or image.framework_version is None or image.own_build:
         return []

@@ -19,7 +19,7 @@ _FIRST_PACKAGE = 10  # there is no cuda-compat package before CUDA 10.0
 
 
 def package_of(cuda: CudaVersion) -> str:
-    """As package managers know it."""
+    """The name of the package in package managers."""
     return f"cuda-compat-{cuda.major}-{cuda.minor}"
 
 

@@ -21,7 +21,7 @@ _JETPACK_7 = "https://developer.nvidia.com/embedded/jetpack/downloads/archive-7.
 _COMPATIBLE = "https://github.com/dusty-nv/jetson-containers/blob/master/jetson_containers/l4t_version.py"
 _LINES = "containers run on the L4T line that they are made for (R32.7, R35, R36), not on another"
 _WITHOUT_PACKAGE = "https://github.com/anduril/jetpack-nixos/issues/328"
-# Beside the CUDA that the tables have for it, Ollama brings one for each JetPack.
+# Besides the CUDA in the tables, Ollama brings one for each JetPack.
 # Source: https://github.com/ollama/ollama/blob/main/scripts/install.sh
 _HAVE_RUNNERS_FOR_JETPACK = frozenset({"ollama"})
 _HOSTS_LIBRARIES = 32  # up to here a container takes CUDA from the host, from 34 on it brings it
@@ -85,7 +85,7 @@ def _wheel_of_another(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]
 
 
 def _without_release(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    """Nobody says which JetPack: then one that brings this very CUDA is meant."""
+    """The JetPack is not stated: then one that brings this very CUDA is meant."""
     brings = [
         row
         for row in tables.jetsons()
@@ -142,12 +142,12 @@ def _on(image: ImageFacts, pool: PoolFacts, release: JetsonVersion, cuda: CudaVe
 
 
 def is_for_jetson(name: str) -> bool:
-    """Does an image's name say that it is made for Jetson modules? `dustynv/…-sbsa-…` is for arm64 servers."""
+    """Does an image's name mean that it is for Jetson modules? `dustynv/…-sbsa-…` is for arm64 servers."""
     return bool(_FOR_JETSON.search(name)) and not _FOR_SERVERS.search(name)
 
 
 def _elsewhere(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    """An image for Jetson on another machine: its libraries are those of Tegra, its code is for that chip alone."""
+    """An image for Jetson on another machine: its libraries are Tegra's, its code is only for that chip."""
     if not is_for_jetson(image.name) or (image.l4t is not None and image.l4t.release >= _LIKE_SERVERS):
         return ()
     fact = Fact("CUDA for Tegra is a target of its own: programs built for it do not run on other GPUs", _SOURCE, _DATE)
@@ -167,7 +167,7 @@ def _of_servers(image: ImageFacts, pool: PoolFacts) -> Finding | None:
 
 
 def _generic(image: ImageFacts, pool: PoolFacts) -> Finding | None:
-    """Libraries of CUDA for arm64 servers, where somebody says that they are the ones: they find no GPU on Tegra."""
+    """CUDA libraries for arm64 servers, where the case states that it has those: they find no GPU on Tegra."""
     if pool.jetson is None or pool.jetson.release >= _LIKE_SERVERS:
         return None
     if "jetpack" in image.remarks.lower() or not _GENERIC.search(image.remarks):
@@ -177,7 +177,7 @@ def _generic(image: ImageFacts, pool: PoolFacts) -> Finding | None:
 
 
 def _made_for(l4t: JetsonVersion, image: ImageFacts, pool: PoolFacts) -> Finding:
-    """An image that is made for one L4T release, on a host with that or another one, or with one that nobody says."""
+    """An image for one L4T release, on a host with that release, another one or one that is not stated."""
     fit = [row for row in tables.jetsons() if pool.gpu.capability in row.modules and _fits(l4t, row.l4t) is _Fit.YES]
     host = pool.jetson
     if host is None:
@@ -220,12 +220,12 @@ class _Fit(Enum):
 
 
 def _fits(image: JetsonVersion, host: JetsonVersion) -> _Fit:
-    """As l4t_version_compatible of jetson-containers has it; that is stricter in R36 than the pages of its images are.
+    """Follows l4t_version_compatible of jetson-containers, which is stricter in R36 than the pages of its images.
 
     On R32 a container takes CUDA, cuDNN and TensorRT from the host, so an older image finds newer libraries there.
     """
     if min(image, host).release >= _LIKE_SERVERS:
-        return _Fit.YES  # what is in it counts
+        return _Fit.YES  # the content of the image counts
     if image.release != host.release:
         return _Fit.UNKNOWN if host.release >= _LIKE_SERVERS > image.release > _HOSTS_LIBRARIES else _Fit.NO
     if image.release > _HOSTS_LIBRARIES:

@@ -37,14 +37,14 @@ _CALL_ALWAYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Failing:
-    """GPUs of a major on which what calls these libraries always fails, where they are older than that CUDA."""
+    """GPUs of a major on which programs that call these libraries always fail, if they are older than that CUDA."""
 
     before: CudaVersion
     how: str
     reports: tuple[str, ...]
 
 
-# Volta is none of them: with CUDA 8.0 it is slow to start (https://github.com/tensorflow/tensorflow/issues/14701).
+# Volta is not among them: with CUDA 8.0 it is slow to start (https://github.com/tensorflow/tensorflow/issues/14701).
 _FAILING = {
     6: _Failing(
         CudaVersion(8, 0),
@@ -82,9 +82,9 @@ _FOR_AMPERE = _Failing(
 )
 
 
-# cuFFT of CUDA 11.7 and older has nothing for 8.9, and fails where every other library runs the code for 8.0.
+# cuFFT of CUDA 11.7 and older has no code for 8.9, and fails where every other library runs the code for 8.0.
 _ADA, _FFT_FOR_ADA = ComputeCapability(8, 9), CudaVersion(11, 8)
-# What learns to speak takes spectrograms of what it hears; what it then says needs none.
+# Speech models compute spectrograms in training; synthesis needs none.
 _SPEAKS = r"(?:tts|text[- ]to[- ]speech|speech synthesis|vocoders?|vits|voice (?:model|conversion)|piper)"
 _CALLS_FFT = pattern(
     r"\b(?:cu)?fft\w*|\b(?:r|i)?stft\b|\bfourier\b|\bspectrogram|\bmel[- ](?:spec|loss|features?|bands?)"
@@ -130,7 +130,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
             f"CUDA 9 fails on Turing with a cuDNN before {_CUDNN_FOR_TURING}: {needs}", " ; ".join(_REPORTS), _DATE
         )
         return (refuse(ID, f"{made}: {image.framework} fails or crashes in them; {needs}", fact),)
-    failing = _FAILING.get(min(gpu.capability.major, _NEWEST_REPORTED))  # what is newer has no kernels there either
+    failing = _FAILING.get(min(gpu.capability.major, _NEWEST_REPORTED))  # newer GPUs have no kernels there either
     if image.framework == "pytorch":
         failing = _FOR_AMPERE if gpu.capability.major >= _AMPERE else None
     elif image.framework not in _CALL_ALWAYS:
@@ -148,7 +148,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _of_fft(image: ImageFacts, gpu: Gpu) -> Finding | None:
-    """Refused where something says that it calls cuFFT; else a note, because most programs do not."""
+    """Refused where the case shows that it calls cuFFT; else a note, because most programs do not."""
     cuda = image.cuda
     if gpu.capability != _ADA or cuda is None or not CudaVersion(11, 0) <= cuda.line < _FFT_FOR_ADA:
         return None

@@ -27,8 +27,8 @@ DRIVER_COMPILES = {
     "numba": _NUMBA,
     "openmm": "https://github.com/openmm/openmm/issues/3585",
 }
-# From CUDA 12 on the first release of the branch already has what minor-version compatibility asks for; 450.51, which
-# CUDA 11.0 came with, has not.
+# From CUDA 12 on, the first release of the branch already supports minor-version compatibility; 450.51, which came with
+# CUDA 11.0, does not.
 _FIRST_BY_BRANCH = 12
 _BY_BRANCH = "https://github.com/hojae-io/ModelBasedFootstepPlanning-IROS2024/issues/2"
 _NVRTC = "https://docs.nvidia.com/cuda/nvrtc/index.html"
@@ -44,7 +44,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if found is None:
         return ()
     floor, fact = found
-    # Of a driver that nobody stated, it is the one that NVIDIA lists from which on it runs.
+    # Without a stated driver, the first driver that runs it is the one that NVIDIA lists.
     if driver < floor and as_stated(driver) and cuda.major >= _FIRST_BY_BRANCH and driver.branch == floor.branch:
         return _of_its_branch(cuda, floor, pool)
     if driver < floor:
@@ -67,7 +67,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _of_its_branch(cuda: CudaVersion, floor: DriverVersion, pool: PoolFacts) -> tuple[Finding, ...]:
-    """An older release of the branch that the major came with: it reports the same CUDA."""
+    """An older release of the branch that came with the major: it reports the same CUDA."""
     message = (
         f"NVIDIA lists driver {floor} for CUDA {cuda.major}.x; other releases of branch {floor.branch} report the "
         "same CUDA, which is what a program asks for, but are not supported"
@@ -95,7 +95,7 @@ def _maker_of_ptx(image: ImageFacts, cuda: CudaVersion) -> CudaVersion:
 
 
 def _links_with_toolkit(image: ImageFacts) -> bool:
-    """XLA of 2020 and 2021 links what it compiles with the toolkit, to code that an older driver does not load."""
+    """XLA of 2020 and 2021 links its output with the toolkit, into code that an older driver does not load."""
     version, cuda = image.framework_version, image.cuda
     return cuda is not None and cuda.major == _JAX_LINKS_WITH and (version is None or version < _JAX_CHECKS)
 
@@ -120,7 +120,7 @@ def _needs_ptx(framework: str, cuda: CudaVersion, pool: PoolFacts) -> Finding:
 
 
 def _code_is_known(image: ImageFacts, pool: PoolFacts) -> bool:
-    """Is it known what machine code there is? Builds that a project publishes have it for the GPUs that it names."""
+    """Is the machine code known? Builds that a project publishes have it for the GPUs that it names."""
     code = judged(image.code, pool.gpu.capability) if image.code else None
     listed = code is not None and (code.cubins is not None or code.at_least is not None)
     if listed or image.gpu_free:

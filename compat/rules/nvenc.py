@@ -100,7 +100,7 @@ def _chips() -> dict[str, tuple[str, ...]]:
 
 
 def _serves_all(pool: PoolFacts) -> Fact | None:
-    """Does the driver have each API but the one that came last, with which hardly anything is built yet?"""
+    """Does the driver have every API except the newest, with which hardly any program is built yet?"""
     usual = sorted(row.api for row in tables.nvencs())[-2]
     floor = _floor(usual, pool.platform)
     if floor is None or pool.driver is None or pool.driver < floor[0]:
@@ -128,7 +128,7 @@ def _wanted(image: ImageFacts) -> tuple[Version | None, Fact | None]:
 
 
 def _floor(api: Version, platform: Platform) -> tuple[DriverVersion, Fact] | None:
-    """The lowest driver with an API of that version, and where it can be read."""
+    """The lowest driver with an API of that version, and the source."""
     row = next((row for row in tables.nvencs() if row.api == api), None)
     if row is None:
         return None

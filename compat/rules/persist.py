@@ -1,4 +1,4 @@
-"""R-PERSIST: without a client that holds the GPU open, each start sets the driver up anew."""
+"""R-PERSIST: without a client that holds the GPU open, each start initializes the driver again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
                 fact,
             ),
         )
-    tell = warn if read_release(pool.ami_release)[0] else note  # which image it is, is a guess where none is named
+    tell = warn if read_release(pool.ami_release)[0] else note  # without a named image, the image is a guess
     return (tell(ID, "it is not known whether the machine image runs the persistence daemon", fact),)
 
 

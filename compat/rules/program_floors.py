@@ -1,4 +1,4 @@
-"""What is known of releases of a program by span: the GPUs that it is for, and the drivers that it starts with."""
+"""Facts on releases of a program by span: the GPUs that it is for, and the drivers that it starts with."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _RT_CORES = Fact(
     "https://docs.isaacsim.omniverse.nvidia.com/5.1.0/installation/requirements.html (as projects quote it)",
     "2026-11-27",
 )
-_PUBLISHER = "nvcr.io/nvidia/"  # what NVIDIA builds for its images is no build of one's own
+_PUBLISHER = "nvcr.io/nvidia/"  # NVIDIA's builds for its images are not a user's own builds
 
 
 def of_program(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    """Nothing for a build of one's own: what a project says of its releases does not count there."""
+    """Nothing for a user's own build: a project's statements on its releases do not count there."""
     if image.program in _ASK_THE_DRIVER and _OWN_COMPILER.search(f"{image.remarks} {image.environment}"):
         return ()
     if image.program in _TRACE_RAYS and _has_no_rt_cores(pool.gpu):
@@ -56,7 +56,7 @@ def _has_no_rt_cores(gpu: Gpu) -> bool:
 
 
 def _on_jetson(image: ImageFacts, gpu: str, jetson: JetsonVersion) -> tuple[Finding, ...]:
-    """Before JetPack 7 a Jetson has a driver of its own line, 540, which is older than what servers have."""
+    """Before JetPack 7 a Jetson has a driver of its own line, 540, which is older than those of servers."""
     driver = _DRIVERS_OF_L4T.get(jetson.release)
     for row in rows_of(image.program, image.program_version, f"{image.name} {image.remarks}"):
         if driver is not None and row.linux_floor is not None and driver < row.linux_floor.branch:
@@ -90,7 +90,7 @@ def _findings(row: Program, image: ImageFacts, pool: PoolFacts) -> list[Finding]
         found.append(refuse(RULE, f"{fact.text} ({row.reason}){shown_driver}", fact))
     if not found:
         return [note(RULE, f"{shown}: {row.reason}", row.origin.fact(row.reason))]
-    # What was concluded for a release beside those that were reported is no more than a doubt.
+    # A conclusion for a release next to reported ones is only a doubt.
     return [
         each if each.fact.verified or each.severity is not Severity.REFUSE else unknown(RULE, each.message, each.fact)
         for each in found

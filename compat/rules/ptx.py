@@ -24,7 +24,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if best_cubin(code, gpu.capability) is not None:
         return ()  # machine code is there: nothing is compiled at start
     if image.remarks and code.fact.source != THE_CASE and reason_against(image.remarks, gpu.capability):
-        return ()  # who says so saw it fail, whatever PTX the tables have
+        return ()  # the text reports a failure, whatever PTX the tables have
     if code.ptx is None:
         if cubins and gpu.capability < min(cubins).capability:
             return ()  # PTX is made for the newest targets: it does not go back

@@ -1,4 +1,4 @@
-"""R-REQ: NVIDIA_REQUIRE_* of the image, and who still asks for it."""
+"""R-REQ: NVIDIA_REQUIRE_* of the image, and which toolkits still check it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _COMPARE: Mapping[str, Callable[[Version, Version], bool]] = {
 
 
 def holds(clause: str, gpu: Gpu, driver: DriverVersion, platform: Platform = Platform.LINUX) -> bool | None:
-    """One variable's value: blank is or, comma is and. None where it asks for something that is not known here."""
+    """One variable's value: blank is or, comma is and. None where it requires something that is not known here."""
     answer: bool | None = False if _parts(clause) else None
     for parts in _parts(clause):
         found = _all_of(parts, gpu, driver, platform)
@@ -98,7 +98,7 @@ def _is_brand(value: str, gpu: Gpu) -> bool | None:
 
 
 def clauses(image: ImageFacts) -> tuple[str, ...]:
-    """Values of NVIDIA_REQUIRE_*, all of which must hold: those of the container's environment over the image's."""
+    """Values of NVIDIA_REQUIRE_*, all of which must hold: those of the container's environment override the image's."""
     variables = dict(image.environment)
     own = tuple(value for key, value in variables.items() if key.startswith("NVIDIA_REQUIRE_") and value)
     if own:
@@ -112,7 +112,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     wanted = clauses(image)
     if not wanted or pool.platform is Platform.JETSON:
         return ()
-    # Docker in WSL asks as well; what runs there without a container toolkit does not.
+    # Docker in WSL checks it too; programs there without a container toolkit do not.
     if pool.host and pool.host not in _ASKS and not (pool.host == "wsl" and pool.container_toolkit):
         return ()
     if dict(image.environment).get("NVIDIA_DISABLE_REQUIRE", "").lower() in {"true", "1"}:
@@ -122,7 +122,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 @cache
 def _first_without_check() -> Version:
-    """From here on mode auto is jit-cdi, which asks for nothing."""
+    """From this release on, mode auto is jit-cdi, which checks nothing."""
     return next(each.version for each in tables.container_toolkits() if not each.checks_require)
 
 

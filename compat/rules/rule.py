@@ -14,7 +14,7 @@ Check = Callable[[ImageFacts, PoolFacts], tuple[Finding, ...]]
 
 
 class Need(StrEnum):
-    """What must hold in one way or another. A need fails when every way fails."""
+    """A condition that can be met in several ways. A need fails when every way fails."""
 
     CUDA = "the driver reaches the image's CUDA"
     CODE = "there is code for the GPU"
@@ -31,12 +31,12 @@ class Rule:
     title: str
     says: str
     sources: tuple[str, ...]
-    severity: Severity  # the worst it can say
+    severity: Severity  # the worst that it can report
     check: Check
     passing: Mapping[str, str]
     failing: Mapping[str, str]
     undecided: Mapping[str, str]
-    of_pool: tuple[str, ...]  # what of a pool the check looks at
+    of_pool: tuple[str, ...]  # the fields of a pool that the check reads
     need: Need | None = None
 
 
@@ -63,5 +63,5 @@ def unknown(rule: str, message: str, fact: Fact) -> Finding:
 
 
 def refuse(rule: str, message: str, fact: Fact, *fixes: Fix) -> Finding:
-    """`fixes` are what would satisfy the rule, each alone, cheapest first."""
+    """`fixes` are changes that would satisfy the rule, each alone, cheapest first."""
     return Finding(rule, Severity.REFUSE, message, fact, (), fixes)

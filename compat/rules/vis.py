@@ -1,4 +1,4 @@
-"""R-VIS: what a program sees: variables that hide GPUs or parts of the driver, and slices of a GPU."""
+"""R-VIS: the GPUs that a program sees: variables that hide GPUs or parts of the driver, and slices of a GPU."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _runtime(value: str, pool: PoolFacts) -> list[Finding]:
 
 
 def _slice(pool: PoolFacts) -> tuple[Finding, ...]:
-    """A pool of slices: its driver must be one that cuts this GPU. That the GPU has slices, names.py has seen."""
+    """A pool of slices: its driver must support MIG on this GPU. names.py has checked that the GPU has slices."""
     oldest, fact = pool.gpu.mig_driver, pool.gpu.mig_fact
     if oldest is None or fact is None:
         fact = Fact("drivers for MIG by GPU", mig.SOURCE, mig.DATE)
@@ -121,7 +121,7 @@ def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
                     Variable("NVIDIA_DRIVER_CAPABILITIES", f"{value},{word}"),
                 )
             ]
-        if uses.search(f"{image.name} {image.remarks}"):  # what it holds may still not be what it is run for
+        if uses.search(f"{image.name} {image.remarks}"):  # a program in the image need not be the one that runs
             return [warn(ID, f"{message}, which this image can use", fact)]
     if "utility" not in given:
         return [

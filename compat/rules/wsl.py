@@ -1,4 +1,4 @@
-"""R-WSL: CUDA in WSL 2 runs on the driver of Windows."""
+"""R-WSL: CUDA in WSL 2 runs on the Windows driver."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ID = "R-WSL"
 _SOURCE = "https://docs.nvidia.com/cuda/wsl-user-guide/index.html"
 _DATE = "2026-11-21"
 _PREVIEWS = frozenset({455, 460, 465, 470})  # branches of which NVIDIA published one for WSL 2
-_LIBRARY_SINCE = 471  # from this branch on the ordinary driver brings the library, before NVIDIA supported that
+_LIBRARY_SINCE = 471  # from this branch on the ordinary driver brings the library; NVIDIA supports that only later
 _WITHOUT = "https://github.com/microsoft/WSL/issues/7336 ; https://github.com/NVIDIA/cudf/issues/11573"
 _LOWEST = ComputeCapability(6, 0)
 
