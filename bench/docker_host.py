@@ -1,4 +1,4 @@
-"""Times what people wait for on a Docker host and prints a table: from login to first cell, and many containers.
+"""Times how long people wait on a Docker host and prints a table: from login to first cell, and many containers.
 
     python bench/docker_host.py                    the hub of dcsg, which is up: both shapes
     python bench/docker_host.py --containers 30    also a stack of that many containers, in a lab of its own

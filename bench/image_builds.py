@@ -1,7 +1,7 @@
-"""`python bench/image_builds.py` prints what building, changing and sharing our images costs.
+"""`python bench/image_builds.py` prints the cost of building, changing and sharing our images.
 
-It starts a registry and BuildKit of its own (the lab's instance `bench-images`) and builds for real. Results are kept
-as JSON lines in --results: what was measured is not measured again, so a run that was killed goes on. Sizes are those
+It starts its own registry and BuildKit (the lab's instance `bench-images`) and builds for real. Results are kept as
+JSON lines in --results: finished measurements are not repeated, so a run that was killed continues. Sizes are those
 of our own `inspect`. Nothing is asserted here.
 """
 
@@ -117,7 +117,7 @@ class Bench:
     tools: Toolchain
     results: Results
     environment: dict[str, str]
-    door: str  # host and port that counts, and leads to the registry
+    door: str  # host and port of the counting door to the registry
     counts: Counts
 
     @property

@@ -1,4 +1,4 @@
-"""What the policy pack costs beside an empty pack of one policy: both as the engine starts and asks them, by gRPC.
+"""The cost of the policy pack next to an empty pack of one policy: both as the engine starts and calls them, by gRPC.
 
     python bench/policy_pack.py [RESOURCES…]     default 100 1000 5000: a third makes pods; 4 KB each
 

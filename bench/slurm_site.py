@@ -1,4 +1,4 @@
-"""Times what a site with Slurm costs and prints a table: many images on many partitions, and many jobs through `up`.
+"""Times the work for a site with Slurm and prints a table: many images on many partitions, and many jobs through `up`.
 
     python bench/slurm_site.py                                the matrix alone
     python bench/slurm_site.py --instance NAME --jobs 200     also that many jobs, in the lab where comet is up

@@ -99,7 +99,7 @@ def _as_written(found: Remedy, image: Case) -> Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """What a case may mean, and how it was read."""
+    """The readings of a case: what it may mean, and how it was read."""
 
     written: Case
     image: Case  # without what could not be read

@@ -15,7 +15,7 @@ from compat.readings import read_cudas
 from compat.rows import LINUX, Build
 from compat.versions import CudaVersion, VersionError, parse_release
 
-# Builds that load CUDA's libraries from what is around them; all others bring their own.
+# Builds that load CUDA's libraries from their surroundings; all others bring their own.
 LOADS_CUDA_FROM_OUTSIDE = frozenset(
     {"tensorflow", "mxnet", "cupy", "onnxruntime", "paddle", "ctranslate2", "faster-whisper"}
 )
@@ -42,7 +42,7 @@ OPENCL = {"hashcat": Version("6.0")}
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a framework with floors of its own, by its key in the tables, and the words that ask for it."""
+    """A part of a framework with its own floors: its key in the tables, and the words that request it."""
 
     key: str
     framework: str
@@ -159,7 +159,7 @@ def _maybe_version(text: str) -> Version | None:
 
 
 def _is_of_a_checkout(framework: str, version: Version | None) -> bool:
-    """PyTorch calls what is built from a checkout 1.3.0a0; its nightly wheels are .dev.
+    """PyTorch builds from a checkout are called 1.3.0a0; its nightly wheels are .dev.
 
     Source: https://github.com/pytorch/pytorch/issues/9926, https://github.com/pytorch/pytorch/issues/109958
     """

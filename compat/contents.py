@@ -332,7 +332,7 @@ def _is_for_cpus_on_arm(wish: Wish) -> bool:
 
 
 def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
-    """Builds for the GPU: by the driver's OpenCL, of one's own, for a JetPack, or published."""
+    """Builds for the GPU: compiled by the driver's OpenCL, by the user, for a JetPack, or published."""
     if _is_of_opencl(given, wish):
         reader.notes.append(note("R-FRAMEWORK", f"{wish.framework}: {_OPENCL.text}", _OPENCL))
         return (with_build(given, wish, None, None),)
@@ -462,7 +462,7 @@ def _is_published_ggml(given: Given, wish: Wish) -> bool:
 
 
 def _of_ggml(image: ImageFacts) -> ImageFacts:
-    """What a published build of a program of ggml's family has code for; not one that somebody compiled."""
+    """Add the device code of a published build of ggml's family; not of a user's own build."""
     if image.code is not None or image.cuda is None or is_of_ones_own(image.remarks):
         return image
     return replace(image, code=code_of(image.cuda, image.framework, image.framework_version))
@@ -489,7 +489,7 @@ def _gpu_free(given: Given, wish: Wish, fact: Fact) -> ImageFacts:
 
 
 def _has_no_gpu(given: Given) -> bool:
-    """An image without CUDA, and no word on a build that somebody put into it."""
+    """Is it an image without CUDA, and without a word on a build that was added?"""
     named = given.named
     return named is not None and named.gpu_free and not given.framework and not given.around
 

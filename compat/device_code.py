@@ -1,4 +1,4 @@
-"""What a case says of device code: lists of targets, words of a build, the targets of the compiler, compression."""
+"""The device code of a case: lists of targets, words of a build, the targets of the compiler, compression."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AS_COMPRESSED = Fact("the compression as given", THE_CASE, "")
 UNREAD_TARGETS = Code(None, None, Fact("the targets as given cannot be read", THE_CASE, ""))
 # `balance` leaves machine code as it is without -Xfatbin -compress-all: read from files that fatbinary 13.0 made.
 _MODE = pattern(r"compress-mode[=\s]+(none|speed|balance|size)\b")
-# Of the newest CUDA first.
+# Newest CUDA first.
 _DEFAULTS = tuple(
     (CudaVersion.parse(first), Target.parse(target))
     for first, target in (("13.0", "7.5"), ("11.0", "5.2"), ("9.0", "3.0"), ("7.0", "2.0"))

@@ -17,11 +17,11 @@ from compat.versions import VersionError, parse_release
 
 
 class Device(StrEnum):
-    """What a distribution has code for."""
+    """The devices that a distribution has code for."""
 
     GPU = "gpu"
     CPU = "cpu"
-    OPEN = "open"  # it has none of its own: it uses what another framework has
+    OPEN = "open"  # it has no device code itself: it uses another framework's
 
 
 # Distributions without `-gpu`, `-cpu` or `-cu12` in their names: their framework as the tables name it, and what such
@@ -150,9 +150,9 @@ def device_of(
     cuda: str = "",
     beside: Collection[str] = (),
 ) -> Device | None:
-    """What a distribution has code for; None where it is no framework.
+    """The device that a distribution has code for; None where it is no framework.
 
-    `cuda` is what its own record or its conda environment says of CUDA, `beside` are distributions in the same place.
+    `cuda` is the CUDA in its own record or its conda environment, `beside` are distributions in the same place.
     """
     framework, plain, build = _read(name)
     if not framework:

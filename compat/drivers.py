@@ -194,7 +194,7 @@ def _end_of(branch: int, platform: Platform) -> DriverVersion:
 
 
 def _first_on_windows(arch: Architecture, branch: int) -> DriverVersion:
-    """The driver of the first toolkit that makes code for it; Windows has numbers of its own inside a branch."""
+    """The driver of the first toolkit that generates code for it; Windows counts differently inside a branch."""
     known = (floor_of(each, Platform.WINDOWS)[0] for each in tables.toolkits() if each.version.line == arch.first_cuda)
     return next((each for each in known if each is not None and each.branch >= branch), DriverVersion.start_of(branch))
 
@@ -226,7 +226,7 @@ TURNS_AT = {"cuda.jl": 580}
 
 
 def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, ...]:
-    """The oldest driver of the tables, and each one from which on some rule may answer otherwise; lowest first."""
+    """The oldest driver of the tables, and each one from which on some rule may answer differently; lowest first."""
     gpu, platform = pool.gpu, pool.platform
     turns = {first_release(min(tables.driver_branches()))}
     for each in {each for each in (image.cuda, image.built_with, image.compat_line) if each is not None}:

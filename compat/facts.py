@@ -24,7 +24,7 @@ def facts(table: str, **where: str) -> tuple[Mapping[str, str], ...]:
 
     A cell matches that is the value, or a list (`7.0;7.5`, `cu118|cu121`) with the value in it, upper and lower case
     alike. An empty cell is a fact that is not known. In every row, `source` says where it is from, `collected` is
-    the day it was read (YYYY-MM-DD), and `unverified_cells` names the columns that nobody has checked there.
+    the day it was read (YYYY-MM-DD), and `unverified_cells` names the columns that have not been checked there.
     Raises UnknownTable for a table or a column that is not there.
     """
     rows = _rows(table)

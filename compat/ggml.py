@@ -23,9 +23,9 @@ _LIST = (
     "https://github.com/ggml-org/llama.cpp/pull/11984 ; https://github.com/Thireus/GGUF-Tool-Suite/issues/75"
 )
 _DATE = "2026-11-26"
-_VIRTUAL = 4900  # builds of llama.cpp since March 2025 have PTX alone for what is not sold much
-# Programs with a newer llama.cpp in them, from which release on. https://github.com/mudler/LocalAI/issues/8370 tells it
-# of 3.9, and 3.0 is of summer 2025.
+_VIRTUAL = 4900  # builds of llama.cpp since March 2025 have only PTX for less common GPUs
+# Programs with a newer llama.cpp in them, and the first such release. https://github.com/mudler/LocalAI/issues/8370 is
+# about 3.9, and 3.0 is from summer 2025.
 _VIRTUAL_SINCE = {"localai": Version("3.0")}
 _NUMBER = pattern(r"\bb?(\d{3,5})\b")
 

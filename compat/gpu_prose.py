@@ -1,6 +1,6 @@
 """GPU names among other words: a count, a machine, a board partner's words, another GPU beside it.
 
-`names.py` reads what is a name and nothing else; here is what people write when they describe a machine. A word that
+`names.py` reads a text that is only a name; this module reads what people write to describe a machine. A word that
 could tell one model from another is never passed over: `GTX 1080 Super` stays unread.
 """
 

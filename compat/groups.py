@@ -1,8 +1,8 @@
 """How few images serve a set of pools: one for each group that has a CUDA line in common, with code for its GPUs. Pure.
 
-Lines that a pool runs have no gap: from the first that makes code for its GPU to the newest that its driver reaches. So
-whoever takes the pool that goes least far, gives it its newest line, and serves all others that run this line as well,
-has the fewest groups.
+The lines that a pool runs have no gap: from the first that generates code for its GPU to the newest that its driver
+reaches. So the fewest groups come from taking the pool that goes least far, giving it its newest line, and serving all
+others that run this line too.
 """
 
 from __future__ import annotations

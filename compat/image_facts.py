@@ -1,4 +1,4 @@
-"""What an image is to the rules, from what was read of it: its name, its CUDA, a framework build of the tables."""
+"""Facts on an image for the rules, from its parts: its name, its CUDA, a framework build of the tables."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _compat_of(given: Given, cuda: CudaVersion | None) -> Present:
 
 
 def _compat_line(named: ImageName, cuda: CudaVersion | None) -> CudaVersion | None:
-    """The CUDA of an image's compat package: its own, of which the name may tell the major alone."""
+    """The CUDA of an image's compat package: its own, of which the name may state only the major."""
     if cuda is not None and cuda.line in lines_of(named.cudas):
         return cuda.line
     return named.cudas[-1].line if named.cudas else None

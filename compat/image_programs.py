@@ -1,4 +1,4 @@
-"""The program that an image is named after, where no table has its repository: `somebody/frigate:0.14.1-tensorrt`."""
+"""The program that an image is named after, where its repository is in no table: `somebody/frigate:0.14.1-tensorrt`."""
 
 from __future__ import annotations
 

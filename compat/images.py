@@ -50,7 +50,7 @@ class ImageName:
     is_for_cpu: bool = False  # the build without GPU support of a program that has one with it
     own_build: bool = False  # a publisher's own builds of frameworks: facts on wheels do not apply to them
     is_moving: bool = False  # the tag is given to another image now and then, and the reference names no CUDA
-    is_from_memory: bool = False  # a table names its CUDA, and nobody has checked that
+    is_from_memory: bool = False  # a table names its CUDA, unverified
     is_of_another: bool = False  # the table's facts come from another image of the family, not from this one
 
 
@@ -220,7 +220,7 @@ def _stated(row: Row) -> Row:
 
 
 _OF_JETPACK = pattern(r"(?:^|[:_-])(?:jetpack|jp)-?([456])(?![\d.])", re.ASCII)
-_FIRST_OF_JETPACK = {"4": "32.5", "5": "35.1", "6": "36.2"}  # what is made for the major runs from it on
+_FIRST_OF_JETPACK = {"4": "32.5", "5": "35.1", "6": "36.2"}  # images for the major run from it on
 _TARGET_IN_TAG = pattern(r"(?<![a-z0-9])sm_?(\d{2,3}a?)(?![a-z0-9])", re.ASCII)
 _OF_L4T = pattern(r"(?:^|[:_-])(?:l4t-?)?r(3[2-9]\.\d{1,2}(?:\.\d)?)(?=$|[-_])", re.ASCII)
 
@@ -231,7 +231,7 @@ def _guessed(repository: str, tag: str) -> Row:
     cells: Row = {}
     if match := re.search(r"(?<![a-z0-9])(?:cuda|cu)[-_.]?(\d{1,2}[.-]\d+|\d{2,3})(?!\d)", text):
         cells["cuda"] = match[1] if "." in match[1] or "-" in match[1] else f"cu{match[1]}"
-    if match := _OF_L4T.search(text):  # as jetson-containers tags what it builds
+    if match := _OF_L4T.search(text):  # as jetson-containers tags its images
         cells |= {"kind": "jetson", "l4t": match[1]}
     elif match := _OF_JETPACK.search(text):
         cells |= {"kind": "jetson", "l4t": _FIRST_OF_JETPACK[match[1]]}

@@ -41,7 +41,7 @@ class Option:
 
     @property
     def text(self) -> str:
-        """What a person does."""
+        """The instruction for a person."""
         return f"{self.verb} {self.what}"
 
 

@@ -22,7 +22,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A pool by name, and what its nodes are."""
+    """A pool by name, and its nodes."""
 
     name: str
     host: Host

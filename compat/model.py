@@ -200,10 +200,10 @@ class Gpu:
     forward_compat: Present
     fact: Fact
     mig: str = ""  # profile of the slice, where it is one
-    mig_driver: DriverVersion | None = None  # the oldest that cuts it into slices, where a source tells
+    mig_driver: DriverVersion | None = None  # the oldest that cuts it into slices, where a source names one
     mig_fact: Fact | None = None
     supported_from: DriverVersion | None = None  # as the guide to MIG lists it; nothing is known of older ones
-    drivers: GpuDrivers | None = None  # of its model, where a source tells its first one
+    drivers: GpuDrivers | None = None  # of its model, where a source names its first one
     last_branch: int | None = None  # of its model, where it was dropped before its architecture
     last_fact: Fact | None = None
 
@@ -267,7 +267,7 @@ class ImageFacts:
     carries_cuda: bool = True  # false: the build loads CUDA from the image around it
     lowest_capability: ComputeCapability | None = None  # as the project states it
     stated_driver: DriverVersion | None = None
-    own_build: bool = False  # somebody's own build: what a project says of its wheels does not count
+    own_build: bool = False  # a user's own build: a project's statements on its wheels do not count
     remarks: str = ""  # free text of the case: --dtype bfloat16, OpenGL program
     l4t: JetsonVersion | None = None  # Jetson Linux that an image is made for
     uses_encoder: bool = False  # a program for video: it uses the GPU through the driver's own libraries, and no CUDA
@@ -297,7 +297,7 @@ class ImageFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolFacts:
-    """What a host is. None or empty: not known."""
+    """Facts on a host. None or empty: not known."""
 
     gpu: Gpu
     driver: DriverVersion | None

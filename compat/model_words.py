@@ -43,7 +43,7 @@ _THINGS = (
     r"|compute capabilities)"
 )
 _MAY_BE_OLDER = pattern(r"\b(?:old|legacy|earlier)")
-_FIRST_KEPT_BY_ALL = 8  # nobody calls Ampere old yet
+_FIRST_KEPT_BY_ALL = 8  # Ampere does not count as old yet
 _OLDEST = 2  # majors that a toolkit still knows, of which `older` speaks
 
 
@@ -82,7 +82,7 @@ def denied_by_name(plain: str, capability: ComputeCapability) -> bool:
 def _is_meant(text: str, capability: ComputeCapability, *, or_older: bool, at_end: bool) -> bool:
     name = text.strip()
     if at_end and _A_BOUND.search(name):
-        return False  # `older than the V100`: it is what is left
+        return False  # `older than the V100`: the V100 itself is left in
     while at_end and (shorter := _NOUNS.sub("", name)) != name and not _CARD.search(name):
         name = shorter
     if at_end and _CARD.search(name):

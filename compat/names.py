@@ -89,7 +89,7 @@ class UnknownGpu(ValueError):  # noqa: N818 - reads as what it says: the GPU is 
 
 
 def find_gpu(text: str) -> GpuModel:
-    """The model that somebody means by `NVIDIA 1080 Ti`, `gtx1080ti` or the label `GeForce-GTX-1080-Ti`.
+    """The model behind `NVIDIA 1080 Ti`, `gtx1080ti` or the label `GeForce-GTX-1080-Ti`.
 
     Brand words may be missing, the order of the rest counts. Raises UnknownGpu for a name that fits
     no model (`GTX 1085`) or several (`RTX 6000` is of Turing, Ada or Blackwell).
@@ -125,7 +125,7 @@ def described_gpus(text: str) -> tuple[GpuModel, ...]:
 
 
 def _read_by(text: str, read: Callable[[str, str], tuple[GpuModel, ...]]) -> tuple[GpuModel, ...]:
-    """`read` has the text and what is left of it without counts and the like."""
+    """`read` gets the text, and the rest of it without counts and the like."""
     if instance := by_key("ec2_gpu_instances", "instance_type").get(text.strip().lower()):
         if instance[0]["gpu_vendor"] != "nvidia":
             raise UnknownGpu(text, "has no NVIDIA GPU")
@@ -384,5 +384,5 @@ def _nearest(words: tuple[str, ...], count: int = 3) -> tuple[str, ...]:
 
 
 def _number(words: tuple[str, ...]) -> str:
-    """What people know a model by: 1080, 6000; the longest number of a name."""
+    """The number that identifies a model: 1080, 6000; the longest one in a name."""
     return max((word for word in words if word.isdigit()), key=len, default="")[:8]

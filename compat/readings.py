@@ -231,7 +231,7 @@ def read_jetsons(text: str) -> tuple[JetsonVersion, ...]:
 
 
 def _of_jetpack(written: str) -> JetsonVersion | None:
-    """Of `5.1.2`, or of the preview `4.4 dp`."""
+    """The releases for `5.1.2`, or for the preview `4.4 dp`."""
     number, _, preview = written.partition(" ")
     named = (row for row in tables.jetsons() if row.jetpack.endswith(" DP") == bool(preview))
     wanted = number.removesuffix(".0")
@@ -241,7 +241,7 @@ def _of_jetpack(written: str) -> JetsonVersion | None:
 def _jetson(text: str, plain: str) -> JetsonVersion:
     if noted := re.search(r"\br(3\d) \(release\), revision: (\d+(?:\.\d+)?)", plain):  # /etc/nv_tegra_release
         plain = f"{noted[1]}.{noted[2]}"
-    if tegra := re.fullmatch(r"540\.(\d)\.0", plain, re.ASCII):  # a line of its own, no branch 540 of other machines
+    if tegra := re.fullmatch(r"540\.(\d)\.0", plain, re.ASCII):  # Jetson's own line, not branch 540 of other machines
         return JetsonVersion(36, int(tegra[1]))
     if by_cuda := re.search(r"\bcuda (\d\d\.\d)\b", plain):
         brought = [row.l4t for row in tables.jetsons() if str(row.cuda.line) == by_cuda[1]]
@@ -355,7 +355,7 @@ _RELEASE_IN_PROSE = (
 )
 
 
-# As cuDNN tells it up to 8: 1000 for the major, 100 for the minor.
+# cuDNN's own number up to 8: 1000 for the major, 100 for the minor.
 # Source: paddlepaddle.org.cn/documentation/docs/en/api/paddle/device/get_cudnn_version_en.html (7600 is 7.6)
 _OF_HEADER = pattern(r"([4-8])(\d)(\d\d)", re.ASCII)
 

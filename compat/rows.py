@@ -214,7 +214,7 @@ class Build:
     pins: tuple[str, str] | None = _maybe("pins", _pin)  # framework and version that it brings
     origin: Origin = _origin()
     beside: Build | None = None  # the wheel of `pins`, where both have a list of targets: both must run
-    alone: Build | None = None  # the row itself, where what it pins was added
+    alone: Build | None = None  # the row itself, where its pinned wheel was added
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,7 +285,7 @@ def _mistakes(table: Table, read: dict[str, list[Row]]) -> Iterator[str]:
 
 
 def _read(table: Table, row: Row) -> tuple[Any, list[str]]:
-    """Where the row belongs, and what is wrong with its cells."""
+    """The place of the row in the order, and the mistakes in its cells."""
     if None in row or None in row.values():
         return None, [f"does not have {len(table.columns)} cells"]
     mistakes: list[str] = []

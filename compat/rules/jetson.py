@@ -34,7 +34,7 @@ _GENERIC = pattern(r"\bcuda_v1\d\b|\bsbsa\b", re.IGNORECASE)
 _OLLAMA = "https://github.com/ollama/ollama/issues/6921 ; https://github.com/ollama/ollama/issues/9503"
 _WHEEL_FOR = pattern(r"\bwheels? (?:made |built )?for jet ?pack (\d\.\d)(?!\.?\d*\s*(?:and|or|to|\+))", re.IGNORECASE)
 _SAME_CUDA = "https://github.com/pytorch/TensorRT/pull/3453"  # NVIDIA's wheels of 24.08 on JetPack 6.1 and 6.2
-_ALIKE = "6."  # those of JetPack 5.0 fail on 5.1 all the same
+_ALIKE = "6."  # wheels for JetPack 5.0 still fail on 5.1
 _WHEELS = (
     "https://github.com/microsoft/onnxruntime/issues/15732 ; "
     "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/index.html"

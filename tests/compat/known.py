@@ -13,7 +13,7 @@ CASES = Path(__file__).parent / "cases.csv"
 
 
 def rows() -> list[dict[str, str]]:
-    """Rows of cases.csv: the fields of a case, and what its source says of it."""
+    """Rows of cases.csv: the fields of a case, and its source's account of it."""
     with CASES.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

@@ -107,7 +107,7 @@ def _real() -> dict[str, tuple[str, ...]]:
 
 
 def _mangled(random: Random, text: str) -> str:
-    """A real text with a slip of the hand: cut, doubled, a character changed, blanks, another case."""
+    """A real text with a typing error: cut, doubled, a character changed, blanks, another case."""
     where = random.randrange(len(text) + 1)
     return random.choice(
         (

@@ -49,7 +49,7 @@ MORE = (
     {"gpu": "T4", "driver": "535.183.01", "framework": "stellar-solver", "build": "release of March 2021"},
 )
 
-# Columns for whoever looks a fact up (`gpu-commons facts`), which decide nothing, and why.
+# Columns for people who look facts up (`gpu-commons facts`), which decide nothing, and why.
 SHOWN = {
     ("cuda_driver", "driver_precision"): "says how near `min_linux_x86_64_driver` is, which is empty where it is not",
     ("cudnn", "min_linux_driver"): "the floor of the CUDA that it is built for, which cuda_driver has",
@@ -180,7 +180,7 @@ def test_every_column_is_read_or_has_its_reason(
 
 
 def _counting(table: str, monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
-    """Columns without which some reference is read otherwise."""
+    """Columns without which some reference is read differently."""
     rows = _rows_of(table)
     readings = _readings(rows, monkeypatch)
     columns = [column for column in rows[0] if column not in ABOUT]

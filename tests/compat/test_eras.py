@@ -1,4 +1,4 @@
-"""The month of a program tells by which CUDA it may have been built: what all toolkits in use then agree on holds."""
+"""The month of a program limits the CUDA that may have built it: what all toolkits in use then agree on holds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Exams that were made blind (docs/blind-exams.md), kept whole: what was mended stays mended.
+"""Exams that were made blind (docs/blind-exams.md), kept whole: fixed rows stay fixed.
 
-Their first scores are in docs/check-an-image.md. `disputed` says why a row is still answered otherwise.
+Their first scores are in docs/check-an-image.md. `disputed` says why a row still gets another answer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROWS = [pytest.param(row, id=f"{exam}-{row['id']}") for exam, rows in sorted(EXA
 
 
 def _answer(row: dict[str, str]) -> str:
-    """As an exam counts: a warning is no refusal, and who cannot be read has no answer."""
+    """The answer as an exam counts it: a warning is no refusal, and a row that cannot be read has no answer."""
     try:
         verdict = check(case_from({name: row[name] for name in FIELDS if row.get(name)})).verdict
     except CaseError:

@@ -1,4 +1,4 @@
-"""What the words of a build say against the GPU: no code for it, a compiler without it, an oldest or newest one."""
+"""Words of a build that speak against the GPU: no code for it, a compiler without it, an oldest or newest one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an image's name tells: its own content, that of the image it is built on, and that of what a wheel pins."""
+"""Content known from an image's name: its own, that of its base image, and that of a pinned wheel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Until which driver a GPU is driven: by board, by platform, and what a remedy says of it."""
+"""The last driver for a GPU: by board, by platform, and in remedies."""
 
 from __future__ import annotations
 

@@ -267,14 +267,14 @@ def test_the_order_of_versions_is_total(kind: type[Target], texts: st.SearchStra
 REPEATED = """
 import json, sys
 from compat import Case, CaseError, check
-def said(given):
+def answer_to(given):
     try:
         answer = check(Case(**given))
     except CaseError as error:
         return str(error)
     return repr(answer)
 given = json.load(sys.stdin)
-print(json.dumps({json.dumps(each, sort_keys=True): said(each) for each in given}))
+print(json.dumps({json.dumps(each, sort_keys=True): answer_to(each) for each in given}))
 """
 
 

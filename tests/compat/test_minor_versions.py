@@ -1,4 +1,4 @@
-"""R-MINOR: what runs on a driver older than its toolkit, and what only looks as if it did."""
+"""R-MINOR: programs that run on a driver older than their toolkit, and those that only seem to."""
 
 from __future__ import annotations
 

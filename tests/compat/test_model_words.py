@@ -1,4 +1,4 @@
-"""GPUs that the words of a build leave out by name or by age, and what the card itself says that it is."""
+"""GPUs that the words of a build leave out by name or by age, and the capability that a card itself reports."""
 
 from __future__ import annotations
 

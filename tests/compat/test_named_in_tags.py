@@ -1,4 +1,4 @@
-"""What a tag says of the GPUs and the JetPack that an image is for, where no table knows the image."""
+"""The GPUs and the JetPack that a tag names, where no table lists the image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPUs that a release or a build of a program is for, where a list of targets does not say it."""
+"""GPUs that a release or a build of a program is for, without a list of targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of which spans of releases are known: the CUDA, the GPUs and the drivers that a release is for."""
+"""Programs with known spans of releases: the CUDA, the GPUs and the drivers that a release is for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that bring builds of their own: what their releases are built for decides, from their name and version."""
+"""Programs that bring their own builds: name and version determine what a release is built for."""
 
 from __future__ import annotations
 

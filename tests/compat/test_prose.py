@@ -1,4 +1,4 @@
-"""What people write around a version or a list of targets, and what is left unread."""
+"""Text that people write around a version or a list of targets, and text that is left unread."""
 
 from __future__ import annotations
 

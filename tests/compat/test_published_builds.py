@@ -1,4 +1,4 @@
-"""What is known of builds that nobody lists: images of one month, one build for each CUDA, what is inside a program."""
+"""Facts on builds that no source lists: images of one month, one build for each CUDA, the content of a program."""
 
 from __future__ import annotations
 

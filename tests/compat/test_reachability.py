@@ -1,4 +1,4 @@
-"""A row that no question reaches is not worth its keep: for each row of each table, a question that rests on it.
+"""A row that no question reaches is useless: for each row of each table, a question that rests on it.
 
 A row is reached when an answer is made from it: its source stands behind a finding. A few tables are read without
 being quoted (names, C libraries, requirement clauses); for those the test looks at what was read.
@@ -373,7 +373,7 @@ def require(row: Row) -> bool:
 
 
 def image_example(row: Row) -> bool:
-    """A reference that a remedy may name is read as what somebody saw in it, as far as its name tells that."""
+    """A reference that a remedy may name is read as its known content, as far as its name states that."""
     name = _read(row["reference"])
     if name is None:
         return False
@@ -390,12 +390,12 @@ def image_example(row: Row) -> bool:
 
 
 def release_date(row: Row) -> bool:
-    """Whoever says the month of a release may mean it."""
+    """The month of a release may mean that release."""
     return Version(row["version"]) in released_by(row["framework"], row["released"][:7])
 
 
 def glibc(row: Row) -> bool:
-    """A tag that names the system says which C library the image has."""
+    """A tag that names the system determines the image's C library."""
     names = [_read(f"{image}-{row['os']}") for image in ("nvidia/cuda:12.4.1-base", "somebody/tool:cuda12.4")]
     return any(name is not None and name.os == row["os"] for name in names)
 
