@@ -210,7 +210,8 @@ def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: 
 def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
     """A pool without a stated driver, with one driver for each stretch in which the answer is the same.
 
-    The driver is one that drives the GPU: a machine on which nothing would run is not in question.
+    The driver is one that drives the GPU, and of its branch a late release: a machine on which nothing would run is not
+    in question.
     """
     if pool.platform is Platform.JETSON and pool.jetson is None:
         return _on_jetson(image, pool)
@@ -227,6 +228,8 @@ def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
     since = pool.gpu.supported_from
     if since is not None and pool.gpu.drivers is None and since.branch > first.branch and pool.host != "wsl":
         first = since
+    # Of its first branch a later release, as people install them; the driver keeps the number that tables name.
+    first = max(first, replace(DriverVersion.end_of(first.branch), shown=str(first)))
     able = [first, *(each for each in turning if each > first and (last is None or each <= last))]
     return tuple(replace(pool, driver=driver) for driver in able)
 

@@ -49,13 +49,17 @@ class Part:
     words: re.Pattern[str]
 
 
+_FLOAT16 = pattern(r"(?<!b)(?<!int8_)\bfloat16\b|compute[-_ ]type\W{0,3}(?:int8_)?float16", re.IGNORECASE)
 PARTS = (
     Part("ctranslate2-int8", "ctranslate2", pattern(r"int8|compute[-_ ]type\W{0,2}auto", re.IGNORECASE)),
+    Part("ctranslate2-float16", "ctranslate2", _FLOAT16),
+    Part("ctranslate2-float16", "faster-whisper", _FLOAT16),
     Part("faster-whisper-xxl", "faster-whisper", pattern(r"\bxxl\b|standalone", re.IGNORECASE)),
     Part("faster-whisper-xxl", "ctranslate2", pattern(r"\bwhisper-xxl\b|whisper[- ]standalone", re.IGNORECASE)),
     Part("libtensorflow", "tensorflow", pattern(r"\blibtensorflow|\bc[- ](?:library|api)\b|\bmaven\b", re.IGNORECASE)),
     Part("bitsandbytes-int8", "bitsandbytes", pattern(r"(?:load_in_)?8[-_ ]?bit|int8", re.IGNORECASE)),
     Part("vllm-bf16", "vllm", pattern(r"bf(?:loat)?16", re.IGNORECASE)),
+    Part("vllm-fp8", "vllm", pattern(r"\bfp8\b(?!\W{0,3}(?:kv|e5m2|cache))(?<!kv-cache-dtype fp8)", re.IGNORECASE)),
     Part("vllm-awq", "vllm", pattern(r"\bawq\b", re.IGNORECASE)),
     Part("vllm-v1", "vllm", pattern(r"\bVLLM_USE_V1\s*=\s*[\"']?1\b")),
     Part("torch.compile", "pytorch", pattern(r"torch\.compile|inductor", re.IGNORECASE)),

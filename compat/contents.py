@@ -26,7 +26,8 @@ from compat.builds import (
 from compat.case import Case
 from compat.device_code import UNREAD_TARGETS, can_make, made_by_default, read_code, read_compression, without_ptx
 from compat.distributions import ALIASES
-from compat.driver_words import without_driver
+from compat.driver_words import runs_nvidia_smi_alone, without_driver
+from compat.eras import era_of
 from compat.ggml import COMPILED_AT_HOME, OF_GGML, code_of
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
 from compat.images import BY_NAME, ImageName, read_image
@@ -64,6 +65,11 @@ _OPENCL = Fact(
     "https://github.com/hashcat/hashcat/issues/2753",
     "2026-11-23",
 )
+_OF_DRIVERS_OPENCL = Fact(
+    "the OpenCL that the driver brings compiles it for the GPU, and no CUDA counts",
+    "https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#_compiling_opencl_programs",
+    "2026-11-27",
+)
 # Their wheels on PyPI have no CUDA for arm64, or are not for Jetson: NVIDIA publishes some for each JetPack, of which
 # TensorRT is a part.
 _MADE_FOR_JETPACK = frozenset({"tensorrt", "tensorflow", "pytorch", "onnxruntime", "lmdeploy", "mxnet"})
@@ -91,6 +97,13 @@ _SHORT_OF_MONTH = pattern(
     r"(?:nvidia/|nvcr\.io/nvidia/)?(pytorch|tensorflow|tritonserver|tensorrt|tensorrtserver|mxnet|paddlepaddle|jax)"
     r":(\d\d\.(?:0[1-9]|1[0-2]))(?:-py3)?"
 )
+# `NGC TensorFlow container 20.08`, `Triton Release 20.08 NGC container`, `NVIDIA Release 20.09 (build 16016295)`.
+_MONTH_IN_WORDS = pattern(
+    r"\b(?:(?:ngc|nvidia|nvcr\S*)\b[^;]{0,30}?(?:container|image|release|ngc)|(?:container|image|release)\b(?=[^;]*\b(?:ngc|nvcr)))"
+    r"[^;\d]{0,20}\b(?P<month>(?:1[7-9]|2\d)\.(?:0[1-9]|1[0-2]))\b(?!\.\d)",
+    re.IGNORECASE,
+)
+_TF1 = pattern(r"\btf[ -]?1\b|\btensorflow 1\b", re.IGNORECASE)
 _SERVER = pattern(r"tritonserver|tensorrtserver|trtis|trtserver|inference server|triton server")
 _TF2_SINCE = "19.12"
 _PYTHON_SINCE = "18.01"  # the version of Python is part of a tag from this month on
@@ -124,7 +137,7 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
     reader = Reader(lenient=lenient)
     if case.build and (build := without_driver(case.build)) != case.build:
         case = replace(case, build=build)
-    case = _monthly(_of_server(_with_reference(_of_nvidias_build(case, system))))
+    case = _monthly(_of_server(_with_month(_with_reference(_of_nvidias_build(_of_deepstream(case, system), system)))))
     named = reader.read("image", case.image, read_image)
     case = _as_named(case, named)
     in_tag = _of_tag(named)
@@ -157,6 +170,9 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
         fact = Fact("no image, CUDA line, framework or list of targets was given", THE_CASE, "")
         message = "nothing says what shall run: write image, cuda, framework or sm_list"
         reader.notes.append(unknown("R-ARCH", message, fact))
+    if not case.framework and runs_nvidia_smi_alone(given.build):
+        images = tuple(plain_image(given, cuda) for cuda in _each_of(reader, given.around, None))
+        return reader.done(tuple(replace(image, is_of_driver=True) for image in images))
     _doubt(reader, given)
     return reader.done(_of_cuda(reader, given) if wish is None else _of_framework(reader, given, wish))
 
@@ -199,6 +215,24 @@ def _of_nvidias_build(case: Case, system: str) -> Case:
     return replace(case, framework_version=found["month"])
 
 
+def _of_deepstream(case: Case, system: str) -> Case:
+    """DeepStream on a Jetson is of one JetPack, as NVIDIA's image of that release is."""
+    is_deepstream = case.framework.strip().lower() == "deepstream" and not case.image
+    number = re.match(r"\d+\.\d+(?:\.\d+)?", case.framework_version.strip())
+    if system not in {TEGRA, JETSON} or not is_deepstream or number is None or _MADE_THERE.search(case.build):
+        return case
+    image = f"nvcr.io/nvidia/deepstream-l4t:{number[0]}"
+    if (named := read_image(image)) is None or named.l4t is None:
+        return case
+    return replace(case, image=image, framework="", framework_version="")
+
+
+def _with_month(case: Case) -> Case:
+    """The month of an image of NGC that the words of the build name, in place of the framework's own version."""
+    found = {match["month"] for match in _MONTH_IN_WORDS.finditer(case.build)} if not case.image else set()
+    return replace(case, framework_version=found.pop()) if len(found) == 1 and case.framework else case
+
+
 def _monthly(case: Case) -> Case:
     """PyTorch 24.05 is no release of PyTorch but NVIDIA's image of that month, whatever its copy is called here."""
     month = _MONTHLY.fullmatch(case.framework_version.strip().lower())
@@ -207,6 +241,8 @@ def _monthly(case: Case) -> Case:
     image = _IMAGE_OF_MONTH.get(ALIASES.get(re.sub(r"[^a-z0-9]", "", case.framework.lower()), ""))
     if month is None or case.image or image is None:
         return case
+    if "-tf2-" in image and (month[1] < _TF2_SINCE or _TF1.search(case.build)):
+        image = image.replace("-tf2-py3", "-py3" if month[1] < _TF2_SINCE else "-tf1-py3")
     if "tritonserver" in image and month[1] < _FIRST_TRITON:
         image = image.replace("tritonserver", "tensorrtserver")
     return replace(case, image=image.format(month[1]), framework="", framework_version="")
@@ -265,6 +301,8 @@ def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | Non
     framework = given.framework
     if not framework and given.named is not None and given.named.framework:
         framework, version = given.named.framework, version or given.named.framework_version
+    if not version and given.named is None and (inside := _program_inside(given.build)):
+        framework, version = inside
     if not framework and not given.build:
         return None
     field, text = ("framework_version", version) if version else ("framework", framework)
@@ -274,6 +312,20 @@ def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | Non
         reader.problem(field, text, error.reason)
         wish = read_wish(framework, "", given.build, with_version=False) if reader.passed_over else None
     return None if wish is None else replace(wish, system=system)
+
+
+# `Docker image of DeepVariant 1.8.0`: more than the framework that is in it.
+_INSIDE = pattern(
+    r"\b(?:image|container|bundle) of (?P<name>[a-z][\w.+-]*) v?(?P<version>\d+\.\d+(?:\.\d+)*)\b", re.IGNORECASE
+)
+
+
+def _program_inside(build: str) -> tuple[str, str] | None:
+    """The program, and its release, whose image the words of the build name, if the tables know it."""
+    if (match := _INSIDE.search(build)) is None:
+        return None
+    key = re.sub(r"[^a-z0-9]", "", match["name"].lower())
+    return (match["name"], match["version"]) if ALIASES.get(key, key) in tables.programs() else None
 
 
 def _of_cuda(reader: Reader, given: Given) -> tuple[ImageFacts, ...]:
@@ -334,7 +386,8 @@ def _is_for_cpus_on_arm(wish: Wish) -> bool:
 def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
     """Builds for the GPU: compiled by the driver's OpenCL, by the user, for a JetPack, or published."""
     if _is_of_opencl(given, wish):
-        reader.notes.append(note("R-FRAMEWORK", f"{wish.framework}: {_OPENCL.text}", _OPENCL))
+        fact = _OPENCL if wish.framework in OPENCL else _OF_DRIVERS_OPENCL
+        reader.notes.append(note("R-FRAMEWORK", f"{wish.framework}: {fact.text}", fact))
         return (with_build(given, wish, None, None),)
     if _is_own_build(given, wish):
         images = (with_build(given, wish, None, line) for line in _each_of(reader, given.around, given.code))
@@ -359,11 +412,17 @@ _MADE_THERE = pattern(
 _OF_CUDA = pattern(r"\bcuda[- ]back-?end\b|\bbackend[: =]+cuda\b", re.IGNORECASE)
 
 
+_BY_OPENCL = pattern(r"(?<!no )(?<!without )\bopencl\b", re.IGNORECASE)
+
+
 def _is_of_opencl(given: Given, wish: Wish) -> bool:
     """Does it run on OpenCL instead of CUDA: an old release, or one without any CUDA around it?"""
     from_here = OPENCL.get(wish.framework)
     if from_here is None:
-        return False
+        is_said = _BY_OPENCL.search(given.build) is not None and "cuda" not in given.build.lower()
+        return (
+            is_said and not (wish.cuda or given.around or given.code) and wish.framework not in tables.framework_rows()
+        )
     is_old = wish.version is not None and wish.version < from_here
     return (is_old and not _OF_CUDA.search(given.build)) or not (wish.cuda or given.around or given.code)
 
@@ -417,7 +476,7 @@ def _able(builds: tuple[Build, ...], given: Given) -> tuple[Build, ...]:
 
 def _of_month(reader: Reader, given: Given, wish: Wish, month: str) -> tuple[ImageFacts, ...]:
     """The release that was the newest in a month, or came out in it; empty where no table has it."""
-    versions = dates.released_by(wish.framework, month)
+    versions = dates.released_by(wish.framework, month, and_next=dates.is_nightly(f"{given.version} {given.build}"))
     choices = [_choice(given, replace(wish, version=version)) for version in versions]
     builds = tuple(dict.fromkeys(build for choice in choices for build in choice.builds))
     if not builds:
@@ -435,7 +494,9 @@ def _by_any_cuda(reader: Reader, given: Given, wish: Wish, code: Code) -> tuple[
     """Targets are listed, but not the CUDA that made them: any that knows them, if the answer is the same."""
     if wish.system in {TEGRA, JETSON}:
         return (_for_jetson(given, wish, None),)
-    able = tuple(cuda for cuda in _all_lines() if can_make(cuda, code))
+    era = era_of(month) if (month := dates.month_in(given.build)) else None
+    lines = era.lines if era is not None else _all_lines()
+    able = tuple(cuda for cuda in lines if can_make(cuda, code))
     if not able:
         reader.notes.append(_no_build(wish))
         return (with_build(given, wish, None, None),)

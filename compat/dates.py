@@ -13,7 +13,13 @@ from compat.patterns import pattern
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAMED = pattern(rf"\b({'|'.join(_MONTHS)})[a-z]*\.? (20\d\d)\b", re.ASCII)
 _NUMBERED = pattern(r"\b(20\d\d)-(0[1-9]|1[0-2])(?:-\d\d)?\b", re.ASCII)
-_NO_RELEASE = pattern(r"\b(?:nightly|dev|development|master|main|branch|pull request|source|compiled)\b")
+_NO_RELEASE = pattern(r"\b(?:dev|development|master|main|branch|pull request|source|compiled)\b")
+_NIGHTLY = pattern(r"\bnightl(?:y|ies)\b")
+
+
+def is_nightly(text: str) -> bool:
+    """Is it a build of the day, between two releases?"""
+    return _NIGHTLY.search(text.lower()) is not None
 
 
 @lru_cache(1024)
@@ -28,9 +34,13 @@ def month_in(text: str) -> str:
 
 
 @lru_cache(1024)
-def released_by(framework: str, month: str) -> tuple[Version, ...]:
-    """The newest release before a month and those of the month; none where the table does not reach so far back."""
+def released_by(framework: str, month: str, *, and_next: bool = False) -> tuple[Version, ...]:
+    """The newest release before a month and those of the month; none where the table does not reach so far back.
+
+    With `and_next`, which is for builds between releases, the next one after the month too.
+    """
     rows = tables.release_dates().get(framework, ())
     before = [row.version for row in rows if row.day < month]
     within = [row.version for row in rows if row.day[:7] == month]
-    return (*((max(before),) if before else ()), *within)
+    after = [row.version for row in rows if row.day[:7] > month] if and_next else []
+    return (*((max(before),) if before else ()), *within, *((min(after),) if after else ()))

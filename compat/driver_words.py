@@ -43,3 +43,19 @@ def cuda_of_driver(build: str) -> str:
 def without_driver(build: str) -> str:
     """The words without those about the driver."""
     return _OF_DRIVER.sub("", build).strip(" ;,") if cuda_of_driver(build) else build
+
+
+# `nvidia-smi in the container`, `nothing but nvidia-smi`: it comes with the driver, and starts no code of the image.
+_SMI_ALONE = pattern(
+    r"\bnvidia-smi(?: only| alone)?(?: (?:works?|runs?|ran|worked|was run|shows? the (?:gpu|card)s?))?"
+    r"(?: (?:in|inside|within|from|with) (?:the |a )?(?:--(?:nv|gpus)(?: all)?|containers?|images?|pod|docker))*"
+    r"\s*(?:$|[;,])"
+    r"|\b(?:only|just|nothing but) nvidia-smi\b",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(_KEPT)
+def runs_nvidia_smi_alone(build: str) -> bool:
+    """Is all that was run the driver's own nvidia-smi?"""
+    return _SMI_ALONE.search(build[:_READ]) is not None

@@ -17,7 +17,7 @@ from compat.names import models_named
 from compat.patterns import pattern
 from compat.target_words import leaves_out
 from compat.targets import runs
-from compat.versions import ComputeCapability, Target, VersionError
+from compat.versions import ComputeCapability, CudaVersion, Target, VersionError
 
 _KEPT = 4096
 _READ = 400  # characters
@@ -107,8 +107,8 @@ _WORDS = 6
 def reason_against(text: str, capability: ComputeCapability) -> str:
     """Why a text rules out GPUs of this capability, as a clause; empty where it does not."""
     plain = of_this_build(text)
-    if _MAY_DENY.search(plain) is None:
-        return ""
+    if (older := _older_ptxas(plain, capability)) or _MAY_DENY.search(plain) is None:
+        return older
     is_absent = any(_names(found["rest"], capability, or_newer=False) for found in _CODE_ABSENT.finditer(plain))
     if is_absent or leaves_out(plain, capability) or denied_by_name(plain, capability):
         return "it is said to have no code for it"
@@ -121,6 +121,28 @@ def reason_against(text: str, capability: ComputeCapability) -> str:
     if highest is not None and _is_beyond(capability, highest) and not _SPEAKS_OF_PTX.search(plain):
         return f"its code is said to end at {highest}"
     return ""
+
+
+# The assembler that a program brings along for what it compiles at run time: `Triton's ptxas is that of CUDA 12.8`.
+_PTXAS_OF = pattern(
+    r"\bptxas\b[\s:=(]{0,2}(?:(?:is|was|that|comes?|from|of|the one|bundled|in|it|brings|release|version|cuda"
+    r"|toolkit|v)[\s:=(]+){0,7}v?(?P<line>\d{1,2}\.\d)(?![\d])",
+    re.IGNORECASE,
+)
+
+
+def _older_ptxas(plain: str, capability: ComputeCapability) -> str:
+    """A clause where the build's ptxas is older than the first CUDA that makes code for the GPU."""
+    arch = tables.architectures().get(capability)
+    lines = {match["line"] for match in _PTXAS_OF.finditer(plain)}
+    if arch is None or arch.first_cuda is None or len(lines) != 1:
+        return ""
+    line = CudaVersion.parse(lines.pop())
+    return (
+        f"its ptxas is of CUDA {line}, and the first that knows it is {arch.first_cuda}"
+        if line < arch.first_cuda
+        else ""
+    )
 
 
 def _names(rest: str, capability: ComputeCapability, *, or_newer: bool) -> bool:

@@ -271,6 +271,7 @@ class ImageFacts:
     remarks: str = ""  # free text of the case: --dtype bfloat16, OpenGL program
     l4t: JetsonVersion | None = None  # Jetson Linux that an image is made for
     uses_encoder: bool = False  # a program for video: it uses the GPU through the driver's own libraries, and no CUDA
+    is_of_driver: bool = False  # what is run comes with the driver, such as nvidia-smi
     taken_by_driver: bool = False  # one of several builds; people take the one that their driver runs
     unknown_build: Finding | None = None  # CUDA, targets and driver of a named program are unknown: the finding
     is_opaque: bool = False  # an image whose name does not reveal its content

@@ -101,7 +101,7 @@ def listed(targets: tuple[Target, ...]) -> str:
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    if image.gpu_free:
+    if image.gpu_free or image.is_of_driver:
         return ()
     gpu = pool.gpu
     code = judged(image.code, gpu.capability) if image.code else None

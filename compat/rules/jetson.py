@@ -161,6 +161,9 @@ def _of_servers(image: ImageFacts, pool: PoolFacts) -> Finding | None:
     if not _OF_NGC.search(image.name) or is_for_jetson(image.name):
         return None
     fact = Fact("NGC images for Jetson have tags with -igpu; the others are for servers", _NGC, "", verified=False)
+    pack = jetpack_of(pool.jetson)
+    if image.cuda is not None and pack is not None and pack.upgradable_to is None and image.cuda.line > pack.cuda.line:
+        return None  # its CUDA is too new for that JetPack, whatever code it has
     return unknown(
         ID, f"{image.name} is for arm64 servers: it is not known whether it has code for {pool.gpu.name}", fact
     )

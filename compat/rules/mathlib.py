@@ -117,7 +117,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
             return ()
         fact = Fact("Turing needs the math libraries of CUDA 10 or newer", _PYTORCH, _DATE)
         return (unknown(ID, f"it is not known which CUDA the math libraries of {image.name} are of", fact),)
-    cuda, first = image.cuda.line, _first_with_kernels(gpu.capability)
+    cuda, first = max(filter(None, (image.cuda, image.built_with))).line, _first_with_kernels(gpu.capability)
     if first is None or cuda >= first or not image.framework:
         return ()
     made = f"the math libraries of CUDA {cuda} (cuBLAS, cuDNN) were made before {gpu.name} ({gpu.capability})"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from compat.drivers import FIRST_IN_WSL
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.patterns import pattern
 from compat.rules.rule import Rule, as_stated, note, refuse, unknown, warn
 from compat.versions import ComputeCapability
 
@@ -16,6 +18,11 @@ _PREVIEWS = frozenset({455, 460, 465, 470})  # branches of which NVIDIA publishe
 _LIBRARY_SINCE = 471  # from this branch on the ordinary driver brings the library; NVIDIA supports that only later
 _WITHOUT = "https://github.com/microsoft/WSL/issues/7336 ; https://github.com/NVIDIA/cudf/issues/11573"
 _LOWEST = ComputeCapability(6, 0)
+# Windows 10 21H2; previews of what followed have higher numbers.
+_FIRST_WINDOWS = 19044
+_WINDOWS = "https://learn.microsoft.com/en-us/windows/ai/directml/gpu-cuda-in-wsl"
+_BUILD = pattern(r"\bwindows\b[^;]*?\bbuild\s+(\d{5})\b|\b(?:10\.0\.)(\d{5})\b", re.IGNORECASE)
+_OLD_RELEASE = pattern(r"\bwindows 10\b[^;,]*\b(1903|1909|2004|20h2|21h1)\b", re.IGNORECASE)
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -24,6 +31,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if pool.gpu.capability < _LOWEST:
         fact = Fact("CUDA on WSL 2 is for Pascal and newer GPUs", _SOURCE, _DATE)
         return (refuse(ID, f"{pool.gpu.name} ({pool.gpu.capability}) is older than what WSL 2 supports", fact),)
+    if windows := _old_windows(image.remarks):
+        fact = Fact("GPUs in WSL 2 need Windows 11 or Windows 10 21H2 (build 19044)", _WINDOWS, "2026-11-27")
+        return (refuse(ID, f"{windows} has no GPUs in WSL 2: they came with Windows 10 21H2 (build 19044)", fact),)
     if pool.gpu.product_class not in {"geforce", "workstation", "datacenter", ""}:
         return ()
     if pool.driver is not None and pool.driver < FIRST_IN_WSL:
@@ -52,15 +62,24 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (note(ID, "WSL 2 uses the driver of Windows, with its own floors", fact),)
 
 
+def _old_windows(remarks: str) -> str:
+    """A release of Windows before the first with GPUs in WSL 2, as the case names it; empty where it names none."""
+    if (found := _BUILD.search(remarks)) is not None:
+        build = int(found[1] or found[2])
+        return f"Windows build {build}" if build < _FIRST_WINDOWS else ""
+    return f"Windows 10 {old[1].upper()}" if (old := _OLD_RELEASE.search(remarks)) is not None else ""
+
+
 RULE = Rule(
     id=ID,
     title="WSL 2",
     says=(
         "CUDA in WSL 2 uses the driver of Windows (its versions, its floors), for Pascal and newer GPUs; a Linux "
         "driver must not be installed inside, and compat packages do not work. Before R495 only preview drivers had it "
-        "(455, 460, 465 and 470), and from 471 on ordinary ones did without being supported."
+        "(455, 460, 465 and 470), and from 471 on ordinary ones did without being supported. Windows itself must be "
+        "11, or 10 from 21H2 on."
     ),
-    sources=(_SOURCE,),
+    sources=(_SOURCE, _WINDOWS),
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "driver", "host"),

@@ -46,6 +46,7 @@ PACKAGES: Final = (
     ("sglang", "sglang"),
     ("tensorflow", "tensorflow"),
     ("tensorrt", "tensorrt"),
+    ("tensorrt-llm", "tensorrt-llm"),
     ("triton", "triton"),
     ("vllm", "vllm"),
     ("xformers", "xformers"),
