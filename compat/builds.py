@@ -23,6 +23,7 @@ LOADS_CUDA_FROM_OUTSIDE = frozenset(
 # Their wheels for Windows are made by the same build as those for Linux, of which alone the tables have rows.
 _ALIKE_ON_WINDOWS = frozenset({"bitsandbytes", "catboost", "ctranslate2", "lmdeploy", "paddle", "xgboost"})
 WINDOWS = "windows x86_64"
+_ALIKE_SINCE = Version("2.1")
 
 # Published for each CUDA line under the same version: the installer, or who installs, takes the one for the driver.
 # bitsandbytes has a library for each CUDA in one wheel, and takes that of the torch beside it.
@@ -180,6 +181,8 @@ def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare eq
     rows = tuple(row for row in tables.builds(wish.framework) if for_system(row, wish.system))
     if not rows and wish.system == WINDOWS and wish.framework in _ALIKE_ON_WINDOWS:
         rows = tables.builds(wish.framework)
+    if wish.system == WINDOWS and wish.framework == "pytorch":
+        rows = (*rows, *_alike_for_linux(rows))
     near, is_likely = "", False
     if wish.version is not None:
         exact = tuple(row for row in rows if _same_version(row, wish.version))
@@ -198,6 +201,19 @@ def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare eq
         rows = tuple(row for row in rows if row.is_default or row.version not in with_default)
     found = _most_detailed(rows, conda=wish.conda)
     return Choice(tuple(_as_read(row, wish.system, is_near=bool(near)) for row in found), near, is_likely)
+
+
+def _alike_for_linux(rows: tuple[Build, ...]) -> tuple[Build, ...]:
+    """Wheels of PyTorch for Linux that stand for those for Windows, of releases of which the table has none.
+
+    Source: https://github.com/pytorch/pytorch/blob/main/RELEASE.md (one list for both from 2.9 on)
+    """
+    have = {row.version for row in rows if _system_of(row)}
+    return tuple(
+        row
+        for row in tables.builds("pytorch")
+        if _system_of(row) == LINUX and row.version not in have and parse_release(row.version) >= _ALIKE_SINCE
+    )
 
 
 def _as_read(row: Build, system: str, *, is_near: bool) -> Build:

@@ -30,6 +30,7 @@ from compat.driver_words import runs_nvidia_smi_alone, without_driver
 from compat.eras import era_of
 from compat.ggml import COMPILED_AT_HOME, OF_GGML, code_of
 from compat.image_facts import Given, brings_cuda, lines_of, plain_image, with_build
+from compat.image_programs import runs_on_torch
 from compat.images import BY_NAME, ImageName, read_image
 from compat.model import THE_CASE, Code, Fact, Finding, ImageFacts, Platform, PoolFacts, Present
 from compat.patterns import pattern
@@ -301,6 +302,8 @@ def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | Non
     framework = given.framework
     if not framework and given.named is not None and given.named.framework:
         framework, version = given.named.framework, version or given.named.framework_version
+    if runs_on_torch(framework):
+        framework, version = "pytorch", _torch_in(given.build)
     if not version and given.named is None and (inside := _program_inside(given.build)):
         framework, version = inside
     if not framework and not given.build:
@@ -318,6 +321,15 @@ def _wish(reader: Reader, given: Given, version: str, system: str) -> Wish | Non
 _INSIDE = pattern(
     r"\b(?:image|container|bundle) of (?P<name>[a-z][\w.+-]*) v?(?P<version>\d+\.\d+(?:\.\d+)*)\b", re.IGNORECASE
 )
+
+
+_TORCH_IN = pattern(r"\b(?:py)?torch[ =:v]*(?P<version>\d+\.\d+(?:\.\d+)?(?:\+cu\d+)?)", re.IGNORECASE)
+
+
+def _torch_in(build: str) -> str:
+    """The release of PyTorch that the words of a build name; empty where they name none, or several."""
+    found = {match["version"] for match in _TORCH_IN.finditer(build)}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _program_inside(build: str) -> tuple[str, str] | None:

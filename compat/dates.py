@@ -13,7 +13,11 @@ from compat.patterns import pattern
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAMED = pattern(rf"\b({'|'.join(_MONTHS)})[a-z]*\.? (20\d\d)\b", re.ASCII)
 _NUMBERED = pattern(r"\b(20\d\d)-(0[1-9]|1[0-2])(?:-\d\d)?\b", re.ASCII)
-_NO_RELEASE = pattern(r"\b(?:dev|development|master|main|branch|pull request|source|compiled)\b")
+# An environment of another project has the releases that it pins, whenever somebody set it up.
+_NO_RELEASE = pattern(
+    r"\b(?:dev|development|master|main|branch|pull request|source|compiled"
+    r"|environment of|requirements|setup\.sh|pinned|pins)\b"
+)
 _NIGHTLY = pattern(r"\bnightl(?:y|ies)\b")
 
 

@@ -125,8 +125,10 @@ def reason_against(text: str, capability: ComputeCapability) -> str:
 
 # The assembler that a program brings along for what it compiles at run time: `Triton's ptxas is that of CUDA 12.8`.
 _PTXAS_OF = pattern(
-    r"\bptxas\b[\s:=(]{0,2}(?:(?:is|was|that|comes?|from|of|the one|bundled|in|it|brings|release|version|cuda"
-    r"|toolkit|v)[\s:=(]+){0,7}v?(?P<line>\d{1,2}\.\d)(?![\d])",
+    r"\bptxas\b[\s:=(]{0,2}"
+    r"(?:(?:is|was|that|comes?|from|of|the one|bundled|found|on|the|its|path|in|it|brings|release|version|cuda"
+    r"|toolkit|v)"
+    r"[\s:=(]+){0,7}v?(?P<line>\d{1,2}\.\d)(?:\.\d+)?(?!\d)",
     re.IGNORECASE,
 )
 

@@ -21,11 +21,16 @@ _VERSION = pattern(r"(?:^|-)v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:post|rc|a|b)\d+)*)(?=$
 # Sources: github:Comfy-Org/ComfyUI README.md, github:AUTOMATIC1111/stable-diffusion-webui modules/launch_utils.py,
 # github:YanWenKun/ComfyUI-Docker README.adoc
 _ON_TORCH = pattern(
-    r"comfyui|stable-?diffusion|sd-?webui|sd-?forge|invoke-?ai|fooocus|kohya|text-generation-webui|xtts"
+    r"comfy-?ui|stable-?diffusion(?!-?(?:\.?cpp))|easy-?diffusion|automatic1111|a1111|sd-?webui|sd-?forge|invoke-?ai|fooocus|kohya|text-generation-webui|xtts"
 )
 _OF_A_CUDA = pattern(r"(?:^|[-_.])cu(?:da)?-?\d")
 _OF_NVIDIA = "nvcr.io/nvidia/"
 _MONTH = pattern(r"\d\d\.(?:0[1-9]|1[0-2])(?=$|[-_.])", re.ASCII)
+
+
+def runs_on_torch(name: str) -> bool:
+    """Is it a program that is a set of scripts on PyTorch, whose wheel decides?"""
+    return _ON_TORCH.search(name.lower()) is not None
 
 
 @lru_cache(4096)

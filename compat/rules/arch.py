@@ -271,17 +271,23 @@ def _is_without_ptx(image: ImageFacts) -> bool:
     return not ({image.framework, image.program} & CARRIES_PTX or mostly_with_ptx(image.framework))
 
 
+def _with_ptx(framework: str) -> list[bool]:
+    """Of each build of a project with known PTX facts, whether it has PTX; those for Windows differ, and are few."""
+    builds = (build for build in tables.builds(framework) if "windows" not in build.distribution)
+    return [bool(build.ptx) for build in builds if build.ptx is not None]
+
+
 @cache
 def never_with_ptx(framework: str) -> bool:
     """Do the tables have many builds of a project with known PTX facts, of which hardly one has PTX?"""
-    with_ptx = [bool(build.ptx) for build in tables.builds(framework) if build.ptx is not None]
+    with_ptx = _with_ptx(framework)
     return len(with_ptx) >= _MANY and 4 * sum(with_ptx) < len(with_ptx)
 
 
 @cache
 def mostly_with_ptx(framework: str) -> bool:
     """Do most of a project's builds in the tables carry PTX?"""
-    with_ptx = [bool(build.ptx) for build in tables.builds(framework) if build.ptx is not None]
+    with_ptx = _with_ptx(framework)
     return 2 * sum(with_ptx) > len(with_ptx)
 
 

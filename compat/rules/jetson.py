@@ -16,7 +16,11 @@ from compat.versions import ComputeCapability, CudaVersion, JetsonVersion
 ID = "R-JETSON"
 _SOURCE = "https://docs.nvidia.com/cuda/cuda-for-tegra-appnote/index.html"
 _DATE = "2026-11-21"
-_NGC = "https://docs.nvidia.com/deeplearning/frameworks/support-matrix/index.html"
+_NGC = (
+    "https://docs.nvidia.com/deeplearning/frameworks/support-matrix/index.html ; "
+    "https://github.com/triton-inference-server/server/issues/7199 ; "
+    "https://github.com/NVIDIA/nvidia-docker/issues/1598"
+)
 _JETPACK_7 = "https://developer.nvidia.com/embedded/jetpack/downloads/archive-7.0.md"
 _COMPATIBLE = "https://github.com/dusty-nv/jetson-containers/blob/master/jetson_containers/l4t_version.py"
 _LINES = "containers run on the L4T line that they are made for (R32.7, R35, R36), not on another"
@@ -38,6 +42,13 @@ _ALIKE = "6."  # wheels for JetPack 5.0 still fail on 5.1
 _WHEELS = (
     "https://github.com/microsoft/onnxruntime/issues/15732 ; "
     "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/index.html"
+)
+_HAVE_JETPACK_7 = frozenset(map(ComputeCapability.parse, ("8.7", "11.0")))
+_OF_CUDA = pattern(r"(?:^|/)nvidia/cuda[:@]", re.IGNORECASE)
+_FIRST_CUDA_OF_ARM = CudaVersion(11, 0)
+_FOR_AMD64 = (
+    "https://github.com/NVIDIA/nvidia-docker/issues/1370 ; "
+    "https://gitlab.com/nvidia/container-images/cuda/-/blob/master/doc/unsupported-tags.md"
 )
 _OF_NGC = pattern(r"(?:^|/)nvcr\.io/nvidia/(?:pytorch|tensorflow|jax|tritonserver|tensorrt)[:@]", re.IGNORECASE)
 
@@ -155,18 +166,20 @@ def _elsewhere(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _of_servers(image: ImageFacts, pool: PoolFacts) -> Finding | None:
-    """An NGC image without -igpu on a Jetson before JetPack 7: it is for arm64 servers, with code for their GPUs."""
-    if pool.jetson is None or pool.jetson.release >= _LIKE_SERVERS or image.code is not None:
-        return None
-    if not _OF_NGC.search(image.name) or is_for_jetson(image.name):
-        return None
-    fact = Fact("NGC images for Jetson have tags with -igpu; the others are for servers", _NGC, "", verified=False)
-    pack = jetpack_of(pool.jetson)
-    if image.cuda is not None and pack is not None and pack.upgradable_to is None and image.cuda.line > pack.cuda.line:
-        return None  # its CUDA is too new for that JetPack, whatever code it has
-    return unknown(
-        ID, f"{image.name} is for arm64 servers: it is not known whether it has code for {pool.gpu.name}", fact
+    """An image for servers on a Jetson before JetPack 7: of amd64 alone, or for the GPUs of arm64 servers."""
+    is_before = (
+        pool.gpu.capability not in _HAVE_JETPACK_7 if pool.jetson is None else pool.jetson.release < _LIKE_SERVERS
     )
+    if not is_before or image.code is not None or is_for_jetson(image.name):
+        return None
+    if _OF_CUDA.search(image.name) and image.cuda is not None and image.cuda.line < _FIRST_CUDA_OF_ARM:
+        fact = Fact("nvidia/cuda has no image for arm64 before CUDA 11", _FOR_AMD64, "2026-11-27")
+        return refuse(ID, f"{image.name} is for amd64 (and POWER): {pool.gpu.name} takes l4t-base and its like", fact)
+    if not _OF_NGC.search(image.name):
+        return None
+    fact = Fact("NGC images for Jetson have tags with -igpu; the others are for servers", _NGC, "2026-11-27")
+    message = f"{image.name} is for servers, and what is built for their GPUs does not run on {pool.gpu.name}"
+    return refuse(ID, f"{message} before JetPack 7: take the image with -igpu, or an l4t one", fact)
 
 
 def _generic(image: ImageFacts, pool: PoolFacts) -> Finding | None:

@@ -82,6 +82,17 @@ _FOR_AMPERE = _Failing(
 )
 
 
+# Old builds for Windows carry PTX of 3.7, and some builds that of their newest target.
+_FOR_BLACKWELL = _Failing(
+    CudaVersion(12, 8),
+    "no kernel image, or CUDNN_STATUS_EXECUTION_FAILED",
+    (
+        "https://github.com/jonfanlab/metachat/issues/3",
+        "https://github.com/pytorch/pytorch/issues/145949",
+    ),
+)
+
+
 # cuFFT of CUDA 11.7 and older has no code for 8.9, and fails where every other library runs the code for 8.0.
 _ADA, _FFT_FOR_ADA = ComputeCapability(8, 9), CudaVersion(11, 8)
 # Speech models compute spectrograms in training; synthesis needs none.
@@ -103,7 +114,7 @@ _FFT_FAILS = Fact(
     "https://github.com/haoheliu/AudioLDM/issues/49 ; https://github.com/warpem/warp/issues/178",
     "2026-11-26",
 )
-_NEWEST_REPORTED, _AMPERE = max(_FAILING), 8
+_NEWEST_REPORTED, _AMPERE, _BLACKWELL = max(_FAILING), 8, 10
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -132,7 +143,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (refuse(ID, f"{made}: {image.framework} fails or crashes in them; {needs}", fact),)
     failing = _FAILING.get(min(gpu.capability.major, _NEWEST_REPORTED))  # newer GPUs have no kernels there either
     if image.framework == "pytorch":
-        failing = _FOR_AMPERE if gpu.capability.major >= _AMPERE else None
+        failing = _FOR_BLACKWELL if gpu.capability.major >= _BLACKWELL else None
+        failing = _FOR_AMPERE if _AMPERE <= gpu.capability.major < _BLACKWELL else failing
     elif image.framework not in _CALL_ALWAYS:
         failing = None
     if failing is not None and cuda < failing.before:
@@ -178,7 +190,8 @@ RULE = Rule(
         "machine code or PTX of a program's own is not enough where it calls them. Frameworks that always "
         "call them fail with CUDA 7.5 or older on Pascal, with 9.1 or older on Turing, although it runs machine code "
         "for Volta, unless their cuDNN is 7.3 or newer (with an older one 9.2 fails too), and with 10.0 or older on "
-        "Ampere and Ada; PyTorch fails there with any CUDA before 11. cuFFT before CUDA 11.8 fails on Ada: what "
+        "Ampere and Ada; PyTorch fails there with any CUDA before 11, and on Blackwell with any before 12.8. "
+        "cuFFT before CUDA 11.8 fails on Ada: what "
         "says that it calls it is refused there, and so are programs that are known to."
     ),
     sources=(
@@ -186,7 +199,7 @@ RULE = Rule(
         *_FFT_FAILS.source.split(" ; "),
         *_REPORTS,
         _RUNS_ON_9_2,
-        *(report for each in (*_FAILING.values(), _FOR_AMPERE) for report in each.reports),
+        *(report for each in (*_FAILING.values(), _FOR_AMPERE, _FOR_BLACKWELL) for report in each.reports),
     ),
     severity=Severity.REFUSE,
     check=check,

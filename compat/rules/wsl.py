@@ -22,6 +22,14 @@ _LOWEST = ComputeCapability(6, 0)
 _FIRST_WINDOWS = 19044
 _WINDOWS = "https://learn.microsoft.com/en-us/windows/ai/directml/gpu-cuda-in-wsl"
 _BUILD = pattern(r"\bwindows\b[^;]*?\bbuild\s+(\d{5})\b|\b(?:10\.0\.)(\d{5})\b", re.IGNORECASE)
+_TCC = pattern(r"(?<!not )(?<!no )\btcc\b(?! (?:is|was) (?:off|disabled))", re.IGNORECASE)
+_TCC_FACT = Fact(
+    "WSL 2 sees GPUs by the display driver model of Windows (WDDM); a card in TCC mode has none",
+    f"{_SOURCE} ; https://github.com/microsoft/WSL/issues/12835 ; https://github.com/microsoft/WSL/issues/11865",
+    "2026-11-27",
+)
+_WSL_1 = pattern(r"\bwsl[ -]?1(?:\.0)?\b(?![.\d])", re.IGNORECASE)
+_WSL_1_FACT = Fact("WSL 1 has no access to GPUs, WSL 2 has", _SOURCE, "2026-11-27")
 _OLD_RELEASE = pattern(r"\bwindows 10\b[^;,]*\b(1903|1909|2004|20h2|21h1)\b", re.IGNORECASE)
 
 
@@ -31,6 +39,12 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if pool.gpu.capability < _LOWEST:
         fact = Fact("CUDA on WSL 2 is for Pascal and newer GPUs", _SOURCE, _DATE)
         return (refuse(ID, f"{pool.gpu.name} ({pool.gpu.capability}) is older than what WSL 2 supports", fact),)
+    if _WSL_1.search(image.remarks):
+        return (refuse(ID, "WSL 1 gives programs no GPU: it takes WSL 2", _WSL_1_FACT),)
+    if _TCC.search(image.remarks):
+        return (
+            refuse(ID, f"{pool.gpu.name} is in TCC mode, in which WSL 2 does not see it: it takes WDDM", _TCC_FACT),
+        )
     if windows := _old_windows(image.remarks):
         fact = Fact("GPUs in WSL 2 need Windows 11 or Windows 10 21H2 (build 19044)", _WINDOWS, "2026-11-27")
         return (refuse(ID, f"{windows} has no GPUs in WSL 2: they came with Windows 10 21H2 (build 19044)", fact),)
@@ -77,7 +91,7 @@ RULE = Rule(
         "CUDA in WSL 2 uses the driver of Windows (its versions, its floors), for Pascal and newer GPUs; a Linux "
         "driver must not be installed inside, and compat packages do not work. Before R495 only preview drivers had it "
         "(455, 460, 465 and 470), and from 471 on ordinary ones did without being supported. Windows itself must be "
-        "11, or 10 from 21H2 on."
+        "11, or 10 from 21H2 on, and the card in WDDM mode, not TCC; WSL 1 has no GPUs."
     ),
     sources=(_SOURCE, _WINDOWS),
     severity=Severity.REFUSE,
