@@ -165,8 +165,8 @@ def _alike(types: Sequence[InstanceType], what: str, read: Callable[[InstanceTyp
     for each in types[1:]:
         if read(each) != read(first):
             text = f"{first.name} and {each.name}"
-            said = f"have different {what} ({read(first)} and {read(each)})"
-            raise InstanceError(text, said, "make them two pools")
+            reason = f"have different {what} ({read(first)} and {read(each)})"
+            raise InstanceError(text, reason, "make them two pools")
 
 
 @cache

@@ -1,6 +1,6 @@
 """The launch template of a node group, as the arguments of `pulumi_aws.ec2.LaunchTemplate`.
 
-What a managed group itself says must not be said here: instance types, and the image where the group names an AMI type.
+It must not repeat what a managed group states itself: instance types, and the image where the group names an AMI type.
 Source: https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 """
 
@@ -25,7 +25,7 @@ class Capacity:
     placement_group: str = ""
 
 
-def launch_template(  # noqa: PLR0913 - each is a decision of its own
+def launch_template(  # noqa: PLR0913 - each is a separate decision
     image: MachineImage | None,
     volume: Volume,
     *,

@@ -54,10 +54,10 @@ def refresh(notes: Sequence[Notes], before: Tables, day: dt.date) -> tuple[Table
         for row, line in _new_rows(ami_type, notes, before.images, day):
             images += [row] if row is not None else []
             lines.append(line)
-    releases, said = _releases(notes, before.releases, day)
+    releases, release_lines = _releases(notes, before.releases, day)
     versions, new = _versions(notes, before.versions, day)
     images.sort(key=lambda row: (row["ami_type"], row["release"], row["k8s_versions"]))
-    return Tables(images, releases, versions), [*lines, *said, *new]
+    return Tables(images, releases, versions), [*lines, *release_lines, *new]
 
 
 # --- which driver a release has
@@ -94,10 +94,10 @@ def _disagreements(ami_type: str, release: str, found: Mapping[str, Contents], r
     for kubernetes in sorted(found, key=_order):
         known = [row for row in rows if row["release"] <= release and kubernetes in row["k8s_versions"].split("|")]
         if known and _differs(found[kubernetes], known[-1]):
-            said, toolkit = known[-1]["nvidia_driver"], known[-1]["nvidia_container_toolkit"]
+            driver, toolkit = known[-1]["nvidia_driver"], known[-1]["nvidia_container_toolkit"]
             there = f"{found[kubernetes].driver} with toolkit {'|'.join(found[kubernetes].toolkits) or '-'}"
             yield (
-                f"{ami_type} {release}, Kubernetes {kubernetes}: the page has driver {there}, the table {said} with "
+                f"{ami_type} {release}, Kubernetes {kubernetes}: the page has driver {there}, the table {driver} with "
                 f"toolkit {toolkit or '-'}; correct the table by hand"
             )
 

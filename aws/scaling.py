@@ -104,9 +104,9 @@ def template_tags(
 ) -> dict[str, Any]:
     """What a node of a group would be, for an autoscaler that sees none; tags of the auto-scaling group, not of EKS's.
 
-    The GPUs are said as well: for a part of one, EC2 reports none. Labels of GPU feature discovery, which a node gets
-    after its start, are those that this driver will report, where the table of GPUs tells them: what a part of a GPU
-    is called, it does not. `labels` may hold outputs.
+    They state the GPUs as well: for a part of one, EC2 reports none. Labels of GPU feature discovery, which a node gets
+    after its start, are those that this driver will report, as far as the table of GPUs lists them: it does not list
+    what a part of a GPU is called. `labels` may hold outputs.
     """
     expected = {
         **(gfd_labels(shape.gpu, shape.schedulable_gpus, driver) if shape.gpu and driver and shape.gpus >= 1 else {}),

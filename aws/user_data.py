@@ -31,7 +31,7 @@ spec:
 # The first releases whose nodes know the setting.
 # Sources: https://github.com/awslabs/ai-on-eks/issues/235 (2025-08-29); https://github.com/awslabs/amazon-eks-ami/pull/2352
 _FIRST_PARALLEL: Final = {"nodeadm": "20250829", "bottlerocket": "1.44.0"}
-# Where nothing is said, Bottlerocket pulls 3 parts at a time, unpacks one, and keeps what it has unpacked.
+# By default, Bottlerocket pulls 3 parts at a time, unpacks one, and keeps what it has unpacked.
 # Source: https://github.com/aws-samples/karpenter-blueprints/tree/main/blueprints/soci-snapshotter
 _SIDE_BY_SIDE: Final = """\
 [settings.container-runtime-plugins.soci-snapshotter.parallel-pull-unpack]

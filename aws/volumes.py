@@ -17,7 +17,7 @@ GIB: Final = 2**30
 # Source: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html, diskSize
 SYSTEM_GIB: Final = 20
 _STEP_GIB: Final = 10
-MIN_THROUGHPUT: Final = 125  # MiB/s, which a gp3 volume has where nothing is said
+MIN_THROUGHPUT: Final = 125  # MiB/s, the default of a gp3 volume
 # Source: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-ec2-volume.html, Throughput:
 # 2,000 MiB/s at most, and 0.25 MiB/s for each provisioned IOPS.
 MAX_THROUGHPUT: Final = 2000

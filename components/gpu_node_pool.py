@@ -105,7 +105,7 @@ class GpuNodePool(pulumi.ComponentResource):
             return drifted  # what the state remembers is too old for a warning
         for driver in dict.fromkeys(declared[node] for node in drifted):
             nodes = [node for node in drifted if declared[node] == driver]
-            pulumi.log.warn(f"driver {driver} is declared, but {_told(nodes, reported)}", resource=self)
+            pulumi.log.warn(f"driver {driver} is declared, but {_summary(nodes, reported)}", resource=self)
         return drifted
 
 
@@ -134,7 +134,7 @@ def _by_node(args: GpuNodePoolArgs, key: str, by_node: str) -> dict[str, Any]:
     return {node: own.get(node, given.get(key)) for node in args["node_names"]}
 
 
-def _told(nodes: Sequence[str], reported: Mapping[str, str]) -> str:
+def _summary(nodes: Sequence[str], reported: Mapping[str, str]) -> str:
     """`n01, n02 report 418.88; n03 reports 470.57.02`"""
     by_driver: dict[str, list[str]] = {}
     for node in nodes:

@@ -18,7 +18,7 @@ from images.size.pushed import known, size_of_tag
 
 @dataclass(frozen=True, slots=True)
 class Unbuilt:
-    """An image before its build. `tag` is asked for in its registry; None: do not ask."""
+    """An image before its build. `tag` is looked up in its registry; None: it is not."""
 
     name: str
     root: str  # the base of somebody else's that it stands on

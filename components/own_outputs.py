@@ -26,11 +26,11 @@ def own_output(name: str) -> pulumi.Output[Mapping[str, Any]]:
     """
     # The function behind `pulumi.StackReference`. That one is a resource: its state is a copy of all outputs, so after
     # each change of them a refresh would report drift.
-    function, asked = _question()
+    function, arguments = _question()
 
     @_AGAIN
     async def read() -> Mapping[str, Any]:
-        return _of_answer(await pulumi.runtime.invoke_async(function, asked), name)
+        return _of_answer(await pulumi.runtime.invoke_async(function, arguments), name)
 
     return pulumi.Output.from_input(read())
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from fleet.labels import NVIDIA_CLASSES
 from fleet.node_affinity import REQUIRED, affinity_doubts, affinity_obstacles, selector_obstacles
 from fleet.nodes import Node
-from fleet.obstacles import Misfit, NoPods, Obstacle, TooLittle, Undescribed, said
+from fleet.obstacles import Misfit, NoPods, Obstacle, TooLittle, Undescribed, wording
 from fleet.quantities import Amounts
 from fleet.requests import requests
 from fleet.taints import as_daemon, taint_obstacles
@@ -83,7 +83,7 @@ def landing(
 
 
 def _sorted(found: Iterable[str | Undescribed]) -> tuple[str | Undescribed, ...]:
-    return tuple(sorted(found, key=lambda each: each if isinstance(each, str) else said(each)))
+    return tuple(sorted(found, key=lambda each: each if isinstance(each, str) else wording(each)))
 
 
 def shape(pod: Mapping[str, Any]) -> str:
@@ -150,10 +150,10 @@ def _name(pod: Mapping[str, Any], node: Node) -> Iterator[Misfit]:
 def _resources(wanted: Amounts, node: Node) -> Iterator[NoPods | TooLittle]:
     if node.allocatable.get("pods", Decimal(1)) < 1:
         yield NoPods()
-    for name, asked in wanted.items():
+    for name, requested in wanted.items():
         has = node.amount(name)
-        if not isinstance(asked, Unknown) and not isinstance(has, Unknown) and asked > has:
-            yield TooLittle(name, asked, has)
+        if not isinstance(requested, Unknown) and not isinstance(has, Unknown) and requested > has:
+            yield TooLittle(name, requested, has)
 
 
 def _doubts(wanted: _Wanted, node: Node) -> Iterator[str | Undescribed]:
@@ -170,7 +170,7 @@ def _doubts(wanted: _Wanted, node: Node) -> Iterator[str | Undescribed]:
         yield from unknown_paths(wanted.scheduling.get("tolerations"), "tolerations of its runtime class")
         if wanted.foreign_class:
             yield f"the tolerations of the runtime class {wanted.foreign_class}, which is not of this stack"
-    yield from (Undescribed(name) for name, asked in wanted.amounts.items() if asked and node.amount(name) is UNKNOWN)
+    yield from (Undescribed(name) for name, amount in wanted.amounts.items() if amount and node.amount(name) is UNKNOWN)
 
 
 def _known_tolerations(wanted: _Wanted) -> list[Any]:

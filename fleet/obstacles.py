@@ -37,7 +37,7 @@ class TooLittle:
     """A resource of which the pod requests more than the node has."""
 
     name: str
-    asked: Decimal
+    requested: Decimal
     has: Decimal
 
 
@@ -69,7 +69,7 @@ class Names:
 CLUSTER: Final = Names("nodeSelector", "a node of the pool", "nodes", "its node affinity ({terms}) does not match")
 
 
-def said(found: Obstacle | Undescribed, names: Names = CLUSTER) -> str:
+def wording(found: Obstacle | Undescribed, names: Names = CLUSTER) -> str:
     """The obstacle, as part of a sentence that has named the pool."""
     match found:
         case Misfit():
@@ -79,8 +79,8 @@ def said(found: Obstacle | Undescribed, names: Names = CLUSTER) -> str:
         case NoTerm():
             return names.affinity.format(terms=found.terms)
         case TooLittle(name=name):
-            asked, has = written(found.asked, name), written(found.has, name)
-            return f"it requests {asked} {name}, but {names.node} has {has}"
+            requested, has = written(found.requested, name), written(found.has, name)
+            return f"it requests {requested} {name}, but {names.node} has {has}"
         case NoPods():
             return f"{names.node} has no room for pods"
         case Undescribed():

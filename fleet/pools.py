@@ -25,7 +25,7 @@ class NodeGpus:
     model: GpuModel
     count: int
     driver: DriverVersion | None  # None: nobody has looked, as of some partitions of Slurm
-    container_toolkit: str | None  # None: nobody knows, as of some machine images
+    container_toolkit: str | None  # None: not known, as for some machine images
     runtime: str = "kubernetes"  # what starts images there: `host` of a case
     glibc: Version | None = None  # of the node's system, where it counts
     probe: str = ""  # what brings the facts that are not known
@@ -99,18 +99,18 @@ def alike(
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What an empty node has, or what a workload asks for. None: not known, or not asked."""
+    """What an empty node has, or what a workload asks for. None: not known, or not requested."""
 
     gpus: int | None = None
     cpu: float | None = None
     memory_gib: float | None = None
 
-    def holds(self, asked: Room) -> bool:
+    def holds(self, requested: Room) -> bool:
         """Whether the workload fits, as far as both are known."""
-        pairs = (self.gpus, asked.gpus), (self.cpu, asked.cpu), (self.memory_gib, asked.memory_gib)
+        pairs = (self.gpus, requested.gpus), (self.cpu, requested.cpu), (self.memory_gib, requested.memory_gib)
         return all(wants is None or has is None or wants <= has for has, wants in pairs)
 
 
-def may_land(pool: str, room: Room, named: Collection[str], asked: Room) -> bool:
+def may_land(pool: str, room: Room, named: Collection[str], requested: Room) -> bool:
     """Whether a workload may land on a pool: on one that it names, or, where it names none, on any with room for it."""
-    return (not named or pool in named) and room.holds(asked)
+    return (not named or pool in named) and room.holds(requested)

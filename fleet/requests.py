@@ -18,13 +18,13 @@ def requests(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None = N
     running: Amounts = {}
     peak: Amounts = {}
     for container in list_at(pod, "initContainers"):
-        asked = _container_requests(container)
+        requested = _container_requests(container)
         if isinstance(container, Mapping) and container.get("restartPolicy") == "Always":
-            running = added(running, asked)
-            asked = dict(running)
+            running = added(running, requested)
+            requested = dict(running)
         else:
-            asked = added(running, asked)
-        peak = larger(peak, asked)
+            requested = added(running, requested)
+        peak = larger(peak, requested)
     for container in list_at(pod, "containers"):
         running = added(running, _container_requests(container))
     total = larger(peak, running)
@@ -36,8 +36,8 @@ def requests(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None = N
 def _container_requests(container: Any) -> Amounts:
     resources = mapping_at(container, "resources") if isinstance(container, Mapping) else {}
     # A limit without a request is the request.
-    asked = {**_implied(resources), **mapping_at(resources, "requests")}
-    return {name: quantity(value) for name, value in asked.items()}
+    requested = {**_implied(resources), **mapping_at(resources, "requests")}
+    return {name: quantity(value) for name, value in requested.items()}
 
 
 def _implied(resources: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,5 +52,5 @@ def _pod_level(pod: Mapping[str, Any], together: Amounts) -> Amounts:
     """Requests of the pod as a whole. Its limit is its request only where no container requests the resource."""
     resources = mapping_at(pod, "resources")
     limits = {name: value for name, value in _implied(resources).items() if name not in together}
-    asked = {**limits, **mapping_at(resources, "requests")}
-    return {name: quantity(value) for name, value in asked.items() if re.fullmatch(r"cpu|memory|hugepages-.*", name)}
+    stated = {**limits, **mapping_at(resources, "requests")}
+    return {name: quantity(value) for name, value in stated.items() if re.fullmatch(r"cpu|memory|hugepages-.*", name)}

@@ -31,7 +31,7 @@ class Card:
 
     @property
     def device(self) -> str:
-        """What a runtime is asked for: an index means another card after one has failed, a UUID never does."""
+        """How a container requests it: an index means another card after one has failed, a UUID never does."""
         return self.uuid or str(self.index)
 
     @property
@@ -97,12 +97,12 @@ def grant(
     Raises NoCard.
     """
     held, kept = held or {}, kept or {}
-    asked = [each for each in requests if each.count]
+    wanted = [each for each in requests if each.count]
     by_index = {card.index: card for card in cards}
     free = {index for index in by_index if index not in held}
     turns: dict[int, str] = {}  # who was given a card last, and ends
     granted: dict[str, Grant] = {}
-    for request in sorted(asked, key=lambda each: (not each.indices, each.ends, each.name not in kept)):
+    for request in sorted(wanted, key=lambda each: (not each.indices, each.ends, each.name not in kept)):
         chosen = _chosen(request, by_index, free, turns, held, kept.get(request.name, ()))
         after = tuple(dict.fromkeys(turns[index] for index in chosen if index in turns))
         if request.ends:
@@ -142,6 +142,6 @@ def _chosen(  # noqa: PLR0913, PLR0917 - a request, and all that it competes wit
     best = sorted(open_to_it, key=lambda index: (index not in free, index))[: request.count]
     if len(best) < request.count:
         who = listing([f"card {index}: {holder}" for index, holder in sorted(held.items())])
-        said = f"needs {request.count} cards, and {len(best)} of {len(cards)} are free"
-        raise NoCard(request.name, said, "ask for fewer, or end what holds them" + (f" ({who})" if who else ""))
+        reason = f"needs {request.count} cards, and {len(best)} of {len(cards)} are free"
+        raise NoCard(request.name, reason, "ask for fewer, or end what holds them" + (f" ({who})" if who else ""))
     return tuple(sorted(best))

@@ -1,6 +1,6 @@
 """What a container on a Docker host asks for, whether a stack file says it or a component's arguments.
 
-What a program needs from its engine beside that (locked memory, stack, IPC) is said once, by the spec of its image.
+What else a program needs from its engine (locked memory, stack, IPC) is stated once, in the spec of its image.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a hub and its gateways may ask an engine to make: patterns of bodies, made from hub.json. Pure.
 
 The stack wrote each container into hub.json. A body passes if it is one of them, with what only the sender knows: a
-command, variables, the labels of a user, that user's home and network, and devices of the host, as many as were asked
-for. `USER` stands for the user whom URL or body names first, `SAME` for that user again.
+command, variables, the labels of a user, that user's home and network, and as many devices of the host as were
+requested. `USER` stands for the user whom URL or body names first, `SAME` for that user again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Every call that a hub on a Docker host, and the kernel gateways of its users, may make to the engine. Pure.
 
 A call is one line of text, `METHOD URL BODY`, and passes if it matches a row as a whole. Objects are addressed by
-their names, which begin with the hub's. A container can only be made as the stack wrote it: what else its body may
-hold is said in `engine_bodies`.
+their names, which begin with the hub's. A container can only be made as the stack wrote it: `engine_bodies`
+describes what else its body may hold.
 Calls and bodies: https://docs.docker.com/reference/api/engine/version/v1.41/.
 """
 

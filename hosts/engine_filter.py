@@ -77,11 +77,11 @@ def _frontend(hub: str, name: str, socket: str, calls: Sequence[Call]) -> Iterat
         yield f"    http-request allow if {{ var(txn.call) -m reg '{_expression(call)}' }}"
     yield "    http-request set-log-level warning"
     for address in dict.fromkeys(call.address for call in calls if call.body):
-        said = f"{filtered} only bodies that its stack wrote, with their keys in order, for objects of one user"
-        yield _refused(said, f"{{ var(txn.call) -m reg '\\A{address}' }}")
+        message = f"{filtered} only bodies that its stack wrote, with their keys in order, for objects of one user"
+        yield _refused(message, f"{{ var(txn.call) -m reg '\\A{address}' }}")
     kinds = f"{hub}-kernel-..." if name == "kernels" else f"{hub}-server-..., {hub}-gateway-..., {hub}-kernel-..."
-    said = f"only calls that its programs need, by name, for containers {kinds} and what belongs to them"
-    yield _refused(f"{filtered} {said}", "")
+    message = f"only calls that its programs need, by name, for containers {kinds} and what belongs to them"
+    yield _refused(f"{filtered} {message}", "")
 
 
 def _expression(call: Call) -> str:

@@ -49,8 +49,8 @@ def gateway_body(names: Names, hub: Hub) -> dict[str, Any]:
     return body | {"Cmd": command, "Env": [*body["Env"], f"PYTHONPATH={PROGRAM_FOLDER}"], "HostConfig": host}
 
 
-def _limits(asked: Profile | Kernel, runtime: RuntimeProfile) -> Limits:
-    return limits_of(runtime, cpu=asked.cpu, memory_gib=asked.memory_gib, shm_gib=asked.shared_memory_gib)
+def _limits(workload: Profile | Kernel, runtime: RuntimeProfile) -> Limits:
+    return limits_of(runtime, cpu=workload.cpu, memory_gib=workload.memory_gib, shm_gib=workload.shared_memory_gib)
 
 
 def _body(  # noqa: PLR0913 - a container, and whose it is

@@ -1,4 +1,4 @@
-"""What a node of a group on Flatcar is told at its first boot: its group's keys, and which cluster it joins. Pure."""
+"""What a node of a group on Flatcar reads at its first boot: its group's keys, and which cluster it joins. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def user_data(group: NodeGroup, cluster: Cluster, public_keys: Sequence[str]) ->
     Raises ValueError for a key that is none, and for a config that is longer than EC2 takes.
     """
     image, keys = group.flatcar_image, group.flatcar
-    assert keys is not None  # noqa: S101 - `flatcar_image` has asked
+    assert keys is not None  # noqa: S101 - `flatcar_image` has checked it
     references = keys.key_references
     joining = Joining(
         cluster,

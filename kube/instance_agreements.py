@@ -31,7 +31,7 @@ def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:
         yield Fault((*loc, "instance_types"), error.reason, error.fix, error.text)
         return
     if isinstance(version, str) and (refused := by_version(version, today())):
-        if group.get("kubernetes") is not None:  # else it is the cluster's, and said there
+        if group.get("kubernetes") is not None:  # else it is the cluster's, and reported there
             yield Fault((*loc, "kubernetes"), f"cannot be used on EKS: {refused.reason}", refused.fix, version)
         return
     yield from _reserved(loc, group)

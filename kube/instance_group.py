@@ -154,7 +154,7 @@ class InstanceGroupKeys(BaseModel):
         """The one that is chosen or pinned."""
         assert self.kubernetes is not None  # noqa: S101 - whoever reads it fills in the cluster's version
         found = choose(self.shape, self.kubernetes, self.wanted_driver, self.pin, today=today())
-        assert isinstance(found, MachineImage)  # noqa: S101 - `instance_agreements` reports what is none
+        assert isinstance(found, MachineImage)  # noqa: S101 - `instance_agreements` reports anything else
         return found
 
     @cached_property
@@ -164,7 +164,7 @@ class InstanceGroupKeys(BaseModel):
         assert keys is not None  # noqa: S101 - whoever reads it knows that the group is on Flatcar
         release = release_of(keys.release)
         found = flatcar_image(self.shape, release, self.wanted_driver, keys.driver_key, keys.container_toolkit)
-        assert isinstance(found, FlatcarImage)  # noqa: S101 - `instance_agreements` reports what is none
+        assert isinstance(found, FlatcarImage)  # noqa: S101 - `instance_agreements` reports anything else
         return found
 
     @property
@@ -199,7 +199,7 @@ class InstanceGroupKeys(BaseModel):
 
     @property
     def node_settings(self) -> NodeSettings:
-        """What nodes are told at their start."""
+        """Settings that nodes get at their start."""
         return NodeSettings(Pulls.PARALLEL if self.parallel_pulls else Pulls.SERIAL)
 
     @property

@@ -27,7 +27,7 @@ Object = dict[str, Any]
 
 
 class ApiError(LabError):
-    """The API server refused: what was asked for, the status and its own message."""
+    """The API server refused: the request, the status and its own message."""
 
     def __init__(self, method: str, path: str, status: int, message: str) -> None:
         super().__init__(f"{method} {path}: {status} {message}")

@@ -29,7 +29,7 @@ class UnreachableError(Exception):
 def fetch(download: Download, programs: tuple[str, ...], bin_folder: Path) -> None:
     """Download, check and unpack into `bin_folder`.
 
-    Raises UnreachableError when a server cannot be asked, LabError when a sum is wrong: that is never overlooked.
+    Raises UnreachableError when a server cannot be reached, LabError when a sum is wrong: that is never overlooked.
     """
     try:
         check_network(os.environ)

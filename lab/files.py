@@ -40,7 +40,7 @@ def write(path: Path, content: str | bytes, *, mode: int = 0o644) -> Path:
 def remove_tree(folder: Path) -> None:
     """Remove a folder with all that is in it, many files at a time.
 
-    Layers of images are tens of thousands of files, and a disk that is told of each freed block (the mount option
+    Layers of images are tens of thousands of files, and a disk that is notified of each freed block (the mount option
     `discard`) makes each removal wait for it. Raises FileNotFoundError where there is no folder.
     """
     levels = [[os.fspath(folder)]]

@@ -1,6 +1,6 @@
 """What `make up` checks before it reports success: every server, and every hub through its Service or its port.
 
-A hub is asked the way a browser reaches it: the node port that kube-proxy serves leads to the hub's proxy, and from
+A hub is queried the way a browser reaches it: the node port that kube-proxy serves leads to the hub's proxy, and from
 there the Service `hub` leads to the hub; on a Docker host a port leads to the proxy. An answer from the hub alone would
 prove neither.
 """
@@ -90,10 +90,10 @@ def _is_simulated(cluster: Cluster, namespace: str) -> bool:
 
 def _wait_for_hub(instance: Instance, cluster: Cluster, hub: str, within_s: float) -> None:
     pods = instance.logs / "pods" / f"{hub}_{HUB_POD}_*"
-    said = f"hub {hub} does not answer through its Service {hub}/{PUBLIC_SERVICE}"
+    failure = f"hub {hub} does not answer through its Service {hub}/{PUBLIC_SERVICE}"
     logs = f"the hub's log: kubectl logs --namespace {hub} {HUB_POD} (files: {pods})"
     logs += f"\nkube-proxy's log: {processes.log_path(instance, 'kube-proxy')}"
-    _wait(instance, lambda: _reason(cluster, hub), within_s, (said, logs))
+    _wait(instance, lambda: _reason(cluster, hub), within_s, (failure, logs))
 
 
 def _on_host(hub: str) -> tuple[str, str]:
@@ -103,12 +103,12 @@ def _on_host(hub: str) -> tuple[str, str]:
     return f"hub {hub} does not answer on its port", f"its logs: {logs}"
 
 
-def _wait(instance: Instance, reason: Callable[[], str], within_s: float, told: tuple[str, str]) -> None:
-    """Until there is no reason. Raises LabError with what was told: what does not answer, and where to read."""
+def _wait(instance: Instance, reason: Callable[[], str], within_s: float, texts: tuple[str, str]) -> None:
+    """Until there is no reason. Raises LabError with `texts`: what does not answer, and where to read."""
     deadline = time.monotonic() + within_s
-    while said := reason():
+    while why := reason():
         if time.monotonic() > deadline:
-            raise LabError(f"{told[0]} after {within_s:.0f} s: {said}\n{told[1]}")
+            raise LabError(f"{texts[0]} after {within_s:.0f} s: {why}\n{texts[1]}")
         _check_servers(instance)
         time.sleep(PAUSE_S)
 
@@ -123,7 +123,7 @@ def _reason(cluster: Cluster, namespace: str) -> str:
 
 def _refusal(url: str) -> str:
     try:
-        # A lab's hub signs its certificate itself; that something answers is asked here, and nothing is told it.
+        # A lab's hub signs its certificate itself; this only checks that something answers, and sends no secret.
         answer = httpx.get(url, timeout=5, trust_env=False, verify=False)  # noqa: S501
     except httpx.HTTPError as error:
         return f"{url}: {error or type(error).__name__}"

@@ -1,7 +1,7 @@
 """State that the docker-build stand-in of earlier versions wrote, turned into what the plugin itself writes.
 
-The plugin fills in more defaults and hashes a build context in a way of its own, so it would build every image anew.
-The plugin is asked for both, the state is rewritten, and nothing is built.
+The plugin fills in more defaults and hashes a build context in another way, so it would build every image anew.
+The plugin computes both here, the state is rewritten, and nothing is built.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def _is_plugin(process: psutil.Process, instance: Instance) -> bool:
 
 
 def _exe(process: psutil.Process) -> str:
-    """Empty where it is somebody else's, and not told."""
+    """Empty if it is another user's, and cannot be read."""
     try:
         return str(process.exe())
     except psutil.Error:

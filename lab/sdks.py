@@ -42,6 +42,6 @@ def ensure(stack_file: Path, report: Report) -> None:
     if not extras:
         return
     report(f"Python packages for this site: {', '.join(f'pulumi-{extra}' for extra in extras)} …")
-    asked = [word for extra in extras for word in ("--extra", extra)]
+    options = [word for extra in extras for word in ("--extra", extra)]
     # Inexact: what another stack needed stays.
-    processes.run([str(uv()), "sync", "--frozen", "--inexact", "--compile-bytecode", "--quiet", *asked], cwd=PROJECT)
+    processes.run([str(uv()), "sync", "--frozen", "--inexact", "--compile-bytecode", "--quiet", *options], cwd=PROJECT)

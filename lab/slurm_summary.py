@@ -1,4 +1,4 @@
-"""What `make up` says of the lab's Slurm at its end: nodes by partition, how to log in, what is not real."""
+"""What `make up` prints about the lab's Slurm at its end: nodes by partition, how to log in, what is not real."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def lines(instance: Instance, stack: Stack, outputs: Mapping[str, Any]) -> list[
     """Partitions with their nodes, logs of jobs that have ended, the way to the login node."""
     pools = [pool for pool in stack.fleet.pools if isinstance(pool, PartitionPool)]
     wide = max((len(pool.partition) for pool in pools), default=0)
-    said = ["", "  partitions:", *(f"    {pool.partition:<{wide}}  {_nodes(pool)}" for pool in pools)]
+    shown = ["", "  partitions:", *(f"    {pool.partition:<{wide}}  {_nodes(pool)}" for pool in pools)]
     for name, log in sorted((outputs.get("logs") or {}).items()):
-        said += ["", f"  {name}: its log is the output logs.{name} of the stack:"]
-        said += [f"    {line}" for line in (log or "").splitlines()[-LAST_LINES:]]
+        shown += ["", f"  {name}: its log is the output logs.{name} of the stack:"]
+        shown += [f"    {line}" for line in (log or "").splitlines()[-LAST_LINES:]]
     return [
-        *said,
+        *shown,
         "",
         f"  log in: {login(instance)}",
         "",

@@ -46,8 +46,8 @@ def text(instance: Instance, deployed: Deployed) -> str:
     settings = load_stack(deployed.stack_file, site=site.path(instance))
     lines = ["", f"{deployed.stack} is up."]
     for name, url in (deployed.outputs.get("hubs") or {}).items():
-        said = _logins(instance, settings, name, url)
-        lines += ["", f"  hub {name}: {url}", *(f"    {line}" for line in said)]
+        logins = _logins(instance, settings, name, url)
+        lines += ["", f"  hub {name}: {url}", *(f"    {line}" for line in logins)]
     if not (settings.hubs or settings.jobs or settings.containers):
         lines += images(deployed.outputs)
     lines += host_lines(settings, deployed.outputs)
@@ -96,7 +96,7 @@ def stand_ins(kind: str, origins: Mapping[str, str]) -> list[str]:
 
 
 def limits(instance: Instance) -> list[str]:
-    """What containers asked for and this machine cannot give; nothing where every container has its limits."""
+    """Limits that containers requested and this machine cannot give; nothing if every container has its limits."""
     lowered = docker_host.lowered_limits(instance)
     return [f"  limits of containers that this machine cannot give: {', '.join(lowered)}"] if lowered else []
 

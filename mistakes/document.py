@@ -126,10 +126,10 @@ class _TooMuchError(Exception):
 
     def __init__(self, path: str, reason: str, line: int) -> None:
         super().__init__(reason)
-        self._told = path, reason, line
+        self._details = path, reason, line
 
     def problem(self, file: str) -> Problem:
-        path, reason, line = self._told
+        path, reason, line = self._details
         is_deep = reason == _TOO_DEEP
         fix = f"no setting has more than {_DEEPEST} levels" if is_deep else _WRITE_OUT
         return Problem(path, "", reason, fix, file, line)

@@ -73,7 +73,7 @@ class SettingsError(UserError):
 
 
 def first_ones(problems: Sequence[Problem]) -> list[str]:
-    """The first 50 as text; how many more there are is said at the end."""
+    """The first 50 as text, then how many more there are."""
     more = len(problems) - _MOST_PROBLEMS
     return [*map(str, problems[:_MOST_PROBLEMS]), *([f"… and {more} more"] if more > 0 else [])]
 

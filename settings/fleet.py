@@ -96,13 +96,13 @@ def _started(profiles: Iterable[Profile]) -> Iterator[Profile | Kernel]:
 def landing_pools(stack: Stack, workload: Profile | Kernel | Container | Job) -> tuple[str, ...]:
     """Pools that a profile or job may land on, in the order of the fleet."""
     named = stack.profile_pools(workload) if isinstance(workload, Profile) else workload.named_pools
-    asked = Room(workload.gpus)
+    requested = Room(workload.gpus)
     if not named and not isinstance(workload, Profile):  # of a profile they are limits; a named pool is meant
-        asked = Room(workload.gpus, workload.cpu, workload.memory_gib)
+        requested = Room(workload.gpus, workload.cpu, workload.memory_gib)
     return tuple(
         pool.name
         for pool in stack.fleet.pools
-        if may_land(pool.name, Room(pool.gpus_per_node, pool.cpu, pool.memory_gib), named, asked)
+        if may_land(pool.name, Room(pool.gpus_per_node, pool.cpu, pool.memory_gib), named, requested)
     )
 
 

@@ -21,8 +21,8 @@ _OF_A_CLUSTER: Final = {
 _OF_A_HOST: Final = ("pool", "filter_image", "gateway_image", "kernels_per_user")
 _HOST_PORT: Final = "host_port"
 
-if unsaid := ClusterHubKeys.model_fields.keys() - HubKeys.model_fields.keys() - _OF_A_CLUSTER.keys():
-    raise AssertionError(unsaid)
+if unlisted := ClusterHubKeys.model_fields.keys() - HubKeys.model_fields.keys() - _OF_A_CLUSTER.keys():
+    raise AssertionError(unlisted)
 
 
 def with_hosts_of_hubs(raw: Raw) -> dict[str, Any]:

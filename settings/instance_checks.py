@@ -128,8 +128,8 @@ def _device_plugin(raw: Raw) -> Iterator[Fault]:
     if raw.get("runtime") is not None or mapping(raw, "fleet").get("managed_by") is not None:
         return
     for _, pool in items(raw, "fleet", "pools"):
-        is_asked = is_of_instances(pool) and pool.get("gpus_by") != "claims"
-        image = image_of(pool, _version(raw, pool)) if is_asked else None
+        needs_plugin = is_of_instances(pool) and pool.get("gpus_by") != "claims"
+        image = image_of(pool, _version(raw, pool)) if needs_plugin else None
         if image is not None and image.driver and not image.has_device_plugin:
             fix = "add runtime.device_plugin with its image"
             yield Fault(("runtime",), f"is missing, and {image} has no device plugin: no pod gets a GPU", fix)

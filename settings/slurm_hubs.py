@@ -21,8 +21,8 @@ _UNUSED: Final = {
 }
 _PORTS: Final = {"port": 8000, "hub_port": 8081, "proxy_api_port": 8001}
 
-if unsaid := ClusterHubKeys.model_fields.keys() - HubKeys.model_fields.keys() - _UNUSED.keys():
-    raise AssertionError(unsaid)
+if unlisted := ClusterHubKeys.model_fields.keys() - HubKeys.model_fields.keys() - _UNUSED.keys():
+    raise AssertionError(unlisted)
 
 
 def check_slurm_hubs(raw: Raw, pools: Mapping[str, Raw]) -> Iterator[Fault]:
@@ -89,7 +89,7 @@ def _accounts(accounts: Raw, of_others: dict[str, str]) -> Iterator[Fault]:
 
 
 def _user_of(access: Raw) -> str:
-    """The account in user@host; empty where it is not said."""
+    """The account in user@host; empty if the address names none."""
     user, at, _ = str(access.get("address", "")).partition("@")
     return user if at else ""
 

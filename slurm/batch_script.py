@@ -32,7 +32,7 @@ _PASSED: Final = (
 _BEFORE_SIF: Final = 3  # Singularity 3.0 brought SIF: https://github.com/apptainer/singularity/releases/tag/3.0.0
 
 
-class Unwritable(UserError):  # noqa: N818 - says what is the matter
+class Unwritable(UserError):  # noqa: N818 - the name states the fault
     """A value that no batch script can hold, or a program that cannot do what a job needs; its words say which."""
 
 
@@ -48,9 +48,9 @@ def batch_script(job: SlurmJob, site: SlurmAccess, sif: str, logs: str) -> str:
 
 def whole(job: SlurmJob, site: SlurmAccess, commands: Iterable[str], more: Mapping[str, str]) -> str:
     """A text: what the job asks Slurm for, `more` options, and its commands. Raises Unwritable."""
-    # A run that is repeated keeps what the first one said; nothing of whoever submits it comes along.
-    asked = (*_options(job, site), *more.items(), ("open-mode", "append"), ("export", "NONE"))
-    options = [f"{MARK}{name}={written(name, value)}" for name, value in asked]
+    # A repeated run keeps the output of the first one; nothing of the submitter's environment comes along.
+    pairs = (*_options(job, site), *more.items(), ("open-mode", "append"), ("export", "NONE"))
+    options = [f"{MARK}{name}={written(name, value)}" for name, value in pairs]
     retry = "requeue" if job.retries else "no-requeue"  # without either, the site's default decides
     return "\n".join(["#!/bin/bash", *options, f"{MARK}{retry}", "", *commands, ""])
 
@@ -84,7 +84,7 @@ def written(name: str, value: str) -> str:
 def program_options(site: SlurmAccess, *, gpus: int) -> list[str]:
     """Options of the program that starts images; they go before the image. Raises Unwritable.
 
-    `--nv` without a GPU only warns (hosts without a driver), so that it is there for jobs with GPUs alone.
+    `--nv` without a GPU only warns (hosts without a driver), so only jobs with GPUs get it.
     """
     version = site.program_version
     is_singularity = PurePosixPath(site.program).name == "singularity"

@@ -15,7 +15,7 @@ def interactive_command(job: SlurmJob, site: SlurmAccess, sif: str) -> str:
 
     Without the job's array, mail and retries: somebody sits in front of it.
     """
-    asked = {
+    requested = {
         "partition": ",".join(job.partition_names),
         "nodes": "1",
         "ntasks": "1",
@@ -26,7 +26,7 @@ def interactive_command(job: SlurmJob, site: SlurmAccess, sif: str) -> str:
         "account": job.slurm.account or site.account,
         "qos": job.slurm.qos,
     }
-    options = [f"--{name}={written(name, value)}" for name, value in asked.items() if value]
+    options = [f"--{name}={written(name, value)}" for name, value in requested.items() if value]
     devices = f'export {variables_prefix(site)}CUDA_VISIBLE_DEVICES="${{CUDA_VISIBLE_DEVICES:-}}"; '
     shell = shlex.join([site.program, "shell", *program_options(site, gpus=job.gpus), sif])
     return shlex.join(["srun", *options, "--pty", "bash", "-c", f"{devices}exec {shell}"])

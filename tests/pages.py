@@ -133,12 +133,12 @@ def _line(line: str) -> str:
 def _failures(block: Block, results: Path) -> Iterator[str]:
     printed = _read(results / f"{block.line}.out")
     failed = [line.split(" ", 1) for line in _read(results / f"{block.line}.failed").splitlines() if line[:1].isdigit()]
-    told: set[str] = set()  # a block ends with the code of its last command
+    reported: set[str] = set()  # a block ends with the code of its last command
     for code, command in failed:
-        if int(code) not in block.codes and not (command.startswith(_SOURCE) and code in told):
+        if int(code) not in block.codes and not (command.startswith(_SOURCE) and code in reported):
             what = "the block" if command.startswith(_SOURCE) else f"`{command}`"
             yield f"line {block.line}: {what} ended with {code}:\n{printed}"
-            told.add(code)
+            reported.add(code)
     for code in block.codes - {int(code) for code, _ in failed}:
         yield f"line {block.line}: nothing ended with {code}, as the page says:\n{printed}"
 

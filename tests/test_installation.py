@@ -49,12 +49,12 @@ def test_pip_refuses_an_environment_of_other_programs_and_says_what_works(
     refused = run(somebodys / "bin" / "pip", "install", *how, ROOT)
     assert refused.returncode != 0
     assert not packages(somebodys) & {*OURS, "_gpu_commons.pth"}
-    told = refused.stdout + refused.stderr
-    assert "Traceback" not in told
-    assert "is not a library" in told
-    assert "uv tool install --config-setting install=tool" in told
-    assert "pulumi package add CLONE/components" in told
-    assert "make up" in told
+    output = refused.stdout + refused.stderr
+    assert "Traceback" not in output
+    assert "is not a library" in output
+    assert "uv tool install --config-setting install=tool" in output
+    assert "pulumi package add CLONE/components" in output
+    assert "make up" in output
 
 
 @pytest.mark.parametrize("how", [(), ("--editable",)], ids=["install", "editable"])
@@ -113,12 +113,12 @@ def test_a_clone_has_the_sdks_of_other_sites_only_once_a_stack_needs_them(
 
     monkeypatch.setenv("UV_PROJECT_ENVIRONMENT", str(clone))
     monkeypatch.setenv("UV_NO_DEFAULT_GROUPS", "1")
-    told: list[str] = []
-    sdks.ensure(ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml", told.append)
-    assert not told
+    lines: list[str] = []
+    sdks.ensure(ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml", lines.append)
+    assert not lines
     assert not packages(clone) & OPTIONAL
     stack = tmp_path / "Pulumi.one-host.yaml"
     stack.write_text("config:\n  gpu-commons:site:\n    kind: docker\n")
-    sdks.ensure(stack, told.append)
+    sdks.ensure(stack, lines.append)
     assert packages(clone) & OPTIONAL == {"pulumi_docker"}
-    assert told == ["Python packages for this site: pulumi-docker …"]
+    assert lines == ["Python packages for this site: pulumi-docker …"]

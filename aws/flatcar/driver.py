@@ -162,7 +162,7 @@ def _by_end(shape: GroupShape, release: Release, branch: int) -> NoDriver | None
 
 
 def _nothing_fits(shape: GroupShape, release: Release) -> NoDriver:
-    """The newest one was asked for, and no extension fits."""
+    """The pool requests the newest one, and no extension fits."""
     if shape.max_branch is not None and (ended := _by_end(shape, release, shape.max_branch)):
         reason = f"{shape} ({shape.gpu}) takes no driver branch after {shape.max_branch}; {ended.reason}"
         return NoDriver(reason, _other_type())

@@ -99,7 +99,7 @@ runtime_type = "io.containerd.runc.v2"
 BinaryName = "/usr/bin/nvidia-container-runtime"
 SystemdCgroup = true
 """
-# What is not said is the toolkit's default; an extension's libraries are where the toolkit looks.
+# Anything left out is the toolkit's default; an extension's libraries are where the toolkit looks.
 _RUNTIME: Final = f"""\
 [nvidia-container-cli]
 root = "{CONTAINER_ROOT}"
@@ -129,8 +129,8 @@ def _loading(release: Release) -> Iterator[Unit]:
 def _same_kernel(release: Release) -> str:
     """A node on another kernel says so, instead of a module that does not load. `$$` is a dollar to systemd."""
     kernel = release.kernel_release
-    said = f"the driver of this node is for kernel {kernel}, and it runs $$(uname -r)"
-    return f'ExecStartPre=/bin/sh -c \'test "$$(uname -r)" = {kernel} || {{ echo "{said}" >&2; exit 1; }}\''
+    message = f"the driver of this node is for kernel {kernel}, and it runs $$(uname -r)"
+    return f'ExecStartPre=/bin/sh -c \'test "$$(uname -r)" = {kernel} || {{ echo "{message}" >&2; exit 1; }}\''
 
 
 def _devices(module: str) -> list[str]:
@@ -157,7 +157,7 @@ def _persistence() -> Unit:
 def _check_scratch() -> Unit:
     in_memory = "|".join(_IN_MEMORY)
     loop = f'for d in /tmp {SCRATCH}; do case "$$(findmnt -n -o FSTYPE -T $$d)" in {in_memory})'
-    said = 'echo "$$d lies in memory: builds and downloads would fill it" >&2; exit 1;; esac; done'
+    failure = 'echo "$$d lies in memory: builds and downloads would fill it" >&2; exit 1;; esac; done'
     lines = [
         "[Unit]",
         "Description=Scratch space lies on a disk",
@@ -165,7 +165,7 @@ def _check_scratch() -> Unit:
         "Type=oneshot",
         "RemainAfterExit=yes",
         f"ExecStartPre=/usr/bin/chmod 1777 {SCRATCH}",
-        f"ExecStart=/bin/sh -c '{loop} {said}'",
+        f"ExecStart=/bin/sh -c '{loop} {failure}'",
     ]
     return _unit(CHECK_SCRATCH, lines)
 

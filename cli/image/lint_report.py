@@ -56,7 +56,7 @@ def _report_data(report: Report) -> dict[str, Any]:
         "kind": report.kind.value,
         "findings": [_finding_data(finding) for finding in report.findings],
         "general": [_finding_data(finding) for finding in report.general],
-        "hadolint": report.heard.was_asked,
+        "hadolint": report.heard.has_read,
         "waived": waived,
         "unread_lines": list(report.unread),
     }

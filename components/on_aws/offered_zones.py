@@ -12,7 +12,7 @@ from aws.zones import NoZoneError, Offers, check_zones, subnets_in
 
 
 class OfferedZones:
-    """What a region offers, asked once for all pools of a program. A pool that no zone can start fails the preview."""
+    """What a region offers, read once for all pools of a program. A pool that no zone can start fails the preview."""
 
     def __init__(self, region: str, types: Sequence[str], opts: pulumi.InvokeOptions | None = None) -> None:
         self._region = region

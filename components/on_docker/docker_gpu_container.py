@@ -99,10 +99,10 @@ class DockerGpuContainer(pulumi.ComponentResource):
         image = docker.RemoteImage(
             f"{name}-image", name=shape.image, keep_locally=True, opts=pulumi.ResourceOptions(parent=self)
         )
-        asked: dict[str, Any] = container_args(name, shape, args["network"])
+        inputs: dict[str, Any] = container_args(name, shape, args["network"])
         container = docker.Container(
             f"{name}-container",
-            **asked,
+            **inputs,
             # A container cannot be changed in place, and two of one name or one port cannot be there.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[image], delete_before_replace=True),
         )

@@ -79,7 +79,7 @@ class DockerHost(pulumi.ComponentResource):
     def grant(self, requests: Sequence[Request]) -> dict[str, Grant]:
         """GPUs for containers of this stack, by their names: those that they have had, else free ones.
 
-        Raises pulumi.RunError that names who holds what is asked for.
+        Raises pulumi.RunError that names the holders of the requested GPUs.
         """
         own = {request.name for request in requests}
         held: dict[int, str] = {}

@@ -66,11 +66,11 @@ class DockerHub(pulumi.ComponentResource):
         proxy = self._container(
             "proxy", containers.proxy_container(names, hub, network.name), setup, network, images[hub.proxy_image_name]
         )
-        asked = containers.hub_container(names, hub, network.name)
+        inputs = containers.hub_container(names, hub, network.name)
         # A change of what it runs makes a new container; servers go on.
-        asked["labels"] = [*asked["labels"], {"label": containers.CHECKSUM, "value": _checksum(files)}]
+        inputs["labels"] = [*inputs["labels"], {"label": containers.CHECKSUM, "value": _checksum(files)}]
         # It depends on the end of servers, which so comes after its own: it would start new ones.
-        process = self._container("hub", asked, setup, engine, proxy, servers, images[hub.hub_image_name])
+        process = self._container("hub", inputs, setup, engine, proxy, servers, images[hub.hub_image_name])
 
         # The provider waits for the end of a run and does not mind how it ended.
         written = pulumi.Output.all(setup.exit_code, setup.container_logs).apply(lambda end: _written(names, *end))

@@ -22,7 +22,7 @@ _WHOSE: Final = (labels.POOL, labels.HUB, labels.USER)
 ENDED: Final = frozenset({"exited", "dead", "removing"})
 
 
-class EngineUnreachable(Exception):  # noqa: N818 - says what is the matter
+class EngineUnreachable(Exception):  # noqa: N818 - the name states the fault
     """An engine that gives no answer; its words say why and what to do."""
 
 
@@ -41,7 +41,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """What an engine said."""
+    """What an engine reported."""
 
     facts: HostFacts
     holders: tuple[Holder, ...]

@@ -23,7 +23,7 @@ _AT_ONCE: Final = 8
 _ROUNDS: Final = 3  # with a pause: something was being started or removed while we looked
 
 
-class ServersLeft(Exception):  # noqa: N818 - says what is the matter
+class ServersLeft(Exception):  # noqa: N818 - the name states the fault
     """Something of the hub could not be ended; its words say what and why."""
 
 
@@ -34,19 +34,19 @@ def end_servers(hub: str, address: str, certificates: str | None = None) -> None
     is still there at the end.
     """
     left: list[str] = []
-    said: list[str | None] = []
+    reasons: list[str | None] = []
     with connected(address, certificates) as client, ThreadPoolExecutor(_AT_ONCE) as pool:
         for number in range(_ROUNDS):
             time.sleep(number)
-            said = []
+            reasons = []
             for kind in KINDS:
-                said += pool.map(partial(_end, client.api), _containers(client.api, hub, kind))
-            said += pool.map(partial(_remove_network, client.api), _networks(client.api, hub))
+                reasons += pool.map(partial(_end, client.api), _containers(client.api, hub, kind))
+            reasons += pool.map(partial(_remove_network, client.api), _networks(client.api, hub))
             left = [name for kind in KINDS for name in _containers(client.api, hub, kind)]
             left += _networks(client.api, hub)
             if not left:
                 return
-    why = "; ".join(dict.fromkeys(filter(None, said))) or "something starts them again: is the hub still running?"
+    why = "; ".join(dict.fromkeys(filter(None, reasons))) or "something starts them again: is the hub still running?"
     raise ServersLeft(f"hub {hub}: {listing(left)} could not be removed: {why}; run the command again")
 
 
@@ -83,7 +83,7 @@ def _end(api: APIClient, container: str) -> str | None:
 def _remove_network(api: APIClient, network: str) -> str | None:
     try:
         # Somebody else's would keep it, and so does what an engine of 20.10 left of a container that is gone: an
-        # endpoint that it knows by the container's name alone.
+        # endpoint that it only knows by the container's name.
         for each in (api.inspect_network(network).get("Containers") or {}).values():
             api.disconnect_container_from_network(each["Name"], network, force=True)
         api.remove_network(network)

@@ -1,7 +1,7 @@
 """A spec → an image, built by BuildKit: ancestors of ours first, the check, then what is exported.
 
-What is built is decided by pure functions, which `GpuImage` shares: the same spec has the same Dockerfile, arguments
-and tag here and there. `build_image` acts.
+Pure functions, which `GpuImage` shares, decide what is built: the same spec has the same Dockerfile, arguments and tag
+here and there. `build_image` acts.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def output(destination: Destination, packing: Packing, name: str) -> dict[str, s
 def build_image(order: Order, client: Client, tell: Callable[[str], None], on_line: Callable[[str], None]) -> str:
     """Build, check, export; return the digest of what was exported, or "" where nothing was.
 
-    `tell` is told what begins, `on_line` each line of the builder. Raises BuildError. A file or folder appears whole or
+    `tell` gets what begins, `on_line` each line of the builder. Raises BuildError. A file or folder appears whole or
     not at all, and a registry takes the manifest after all layers: what is interrupted leaves no image behind. Where
     the image is pushed, ancestors of ours are first, by their digests alone: the image has their layers anyway, and
     what lies there already is not sent again.

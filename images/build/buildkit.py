@@ -126,7 +126,7 @@ def find_client(name: str, environment: Mapping[str, str] = os.environ) -> Clien
     except NoBuilderError as error:
         if endpoint != DEFAULT_ENDPOINT:
             raise
-        # Nobody chose that address, so starting something there is rarely what is missing.
+        # Nobody chose that address, so starting something there rarely helps.
         raise NoBuilderError(
             f"no builder was named, and none answers at {endpoint}: name one with --builder or in BUILDKIT_HOST "
             "(a stack names its own: --stack dsmlp-fall in the lab)"
@@ -135,13 +135,13 @@ def find_client(name: str, environment: Mapping[str, str] = os.environ) -> Clien
 
 
 def _ask_buildx(client: Buildx) -> None:
-    told = _output([*client.program, "inspect", *([client.name] if client.name else [])])
-    if told is None:
+    output = _output([*client.program, "inspect", *([client.name] if client.name else [])])
+    if output is None:
         raise NoBuilderError(
             f"docker buildx does not know {client.builder}, or it does not answer: docker buildx ls lists builders, "
             "and docker buildx create --name gpu-commons --driver docker-container makes one"
         )
-    if re.search(r"^Driver:\s+docker$", told, re.MULTILINE):
+    if re.search(r"^Driver:\s+docker$", output, re.MULTILINE):
         # Docker's own builder has neither zstd nor OCI layouts.
         raise NoBuilderError(
             f"{client.builder} is the Docker engine itself, which cannot export what is asked for: make one with "

@@ -21,7 +21,7 @@ def stream(
 ) -> int | None:
     """Run a command, hand over each line of its output (both streams) as it comes, and return the exit code.
 
-    `cancelled` is asked a few times a second; once it says yes, the command and what it started are ended and the
+    `cancelled` is called a few times a second; once it returns true, the command and what it started are ended and the
     answer is None. So it is when `on_line` or a signal raises: nothing is left running. `env` is added to our
     environment. Raises FileNotFoundError when the program is not installed.
     """

@@ -34,13 +34,13 @@ def majors(deep: Contents) -> Mapping[str, Mapping[int, str]]:
     The system is none of them: toolkits may stand side by side, and nothing loads both.
     """
     roots = conda_roots(deep.packages)
-    said = [
+    sources = [
         *((each.path, each.cuda, f"{each.name} {each.version}") for each in deep.packages if each.cuda),
         *((each.path, each.value, f"{each.of}'s own build") for each in deep.statements if each.what == "cuda"),
         *((each.path, each.version, f"/{each.path}") for each in deep.libraries if each.name == "cudart"),
     ]
     found: dict[str, dict[int, str]] = {}
-    for path, version, what in said:
+    for path, version, what in sources:
         major = version.partition(".")[0]
         if major.isdigit() and (environment := environment_of(path, roots)) != SYSTEM:
             found.setdefault(environment, {}).setdefault(int(major), what)

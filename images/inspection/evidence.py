@@ -39,10 +39,10 @@ class Evidence:
 
 
 def of_framework(name: str, package: Package, deep: Contents) -> Iterator[Evidence]:
-    for said in deep.statements:
-        if framework_of(said.of) == name and said.what == "cuda":
-            what = f"{said.of} says that it was built for CUDA {said.value}"
-            yield Evidence(_line(said.value), what, said.path, _BUILT_FOR)
+    for statement in deep.statements:
+        if framework_of(statement.of) == name and statement.what == "cuda":
+            what = f"{statement.of} says that it was built for CUDA {statement.value}"
+            yield Evidence(_line(statement.value), what, statement.path, _BUILT_FOR)
     if package.cuda:
         yield Evidence(package.cuda, f"the package {package.name} {package.version}", package.path, _BUILT_FOR)
     for each in deep.packages:

@@ -70,11 +70,11 @@ class Index:
     def _length(self, name: str, url: str) -> int:
         """Bytes of a file, from the headers of a range of one byte: not every server answers HEAD."""
         _, answer = self.session.read(url, {"Range": "bytes=0-0"}, name, _refused(name), most=0)
-        told = answer.headers.get("content-range", "").rpartition("/")[2]
-        told = told or answer.headers.get("content-length", "")
-        if not told.isascii() or not told.isdigit():
+        length = answer.headers.get("content-range", "").rpartition("/")[2]
+        length = length or answer.headers.get("content-length", "")
+        if not length.isascii() or not length.isdigit():
             raise InspectError(name, f"{answer.url.host} does not say how big a file is", "ask another index")
-        return int(told)
+        return int(length)
 
 
 def index_url(environment: Mapping[str, str], configurations: Sequence[Path] | None = None) -> str:
@@ -101,7 +101,7 @@ def _pip_configurations(environment: Mapping[str, str]) -> list[Path]:
 
 
 def _refused(name: str) -> Any:
-    def said(answer: httpx.Response) -> InspectError:
+    def refusal(answer: httpx.Response) -> InspectError:
         host, status = answer.url.host, answer.status_code
         if status == 404:
             return InspectError(name, f"{host} does not have it (404)", "check its spelling, or ask another index")
@@ -109,7 +109,7 @@ def _refused(name: str) -> Any:
             return InspectError(name, f"{host} denies access ({status})", "put a user and password into the index URL")
         return InspectError(name, f"{host} returned a server error ({status})", "try again later")
 
-    return said
+    return refusal
 
 
 def _of_json(page: Any, base: httpx.URL) -> list[File]:

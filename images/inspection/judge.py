@@ -56,7 +56,7 @@ class Judgement:
     programs: tuple[Program, ...]
     remarks: tuple[Remark, ...] = ()
     cuda: tuple[Evidence, ...] = field(default=())
-    """All that was said about CUDA, the most trusted first."""
+    """All statements about CUDA, the most trusted first."""
     for_cpu: tuple[str, ...] = ()
     """Frameworks of which only a build for the CPU is there: they use no GPU."""
     around: Mapping[str, str] = field(default_factory=dict)
@@ -83,25 +83,25 @@ _BY_NVIDIA: Final = re.compile(r"(?:^|/)nvidia/|(?:^|/)lib(?:cu|nv|nccl)[\w]*(?:
 
 def judge(contents: ImageContents) -> Judgement:
     """What `check` should believe of the image, and what is wrong with the image itself."""
-    said = tuple(written(contents))
+    stated = tuple(written(contents))
     deep = contents.deep
     if deep is None:
         return Judgement(
-            (_program("", contents, said, None),) if said else (), tuple(remarks(contents, {}, said)), said
+            (_program("", contents, stated, None),) if stated else (), tuple(remarks(contents, {}, stated)), stated
         )
     builds = [(environment, *build) for environment in _environments(deep) for build in _builds(deep, environment)]
     on_cpu = [f"{each.name} {each.version}" for _, _, each, device in builds if device is Device.CPU]
     on_gpu = [(environment, name, each) for environment, name, each, device in builds if device is Device.GPU]
     several = {name for name, count in Counter(name for _, name, _ in on_gpu).items() if count > 1}
     programs = tuple(
-        _framework(name, package, contents, _seen_from(deep, environment), said, environment * (name in several))
+        _framework(name, package, contents, _seen_from(deep, environment), stated, environment * (name in several))
         for environment, name, package in on_gpu
     )
-    found = tuple(dict.fromkeys([*runtimes(deep), *said]))
+    found = tuple(dict.fromkeys([*runtimes(deep), *stated]))
     if not programs and (found or _own_code(deep)):
         programs = (_program("", contents, found, _own_code(deep)),)
     lines = {program.name: program.fields["cuda"] for program in programs if "cuda" in program.fields}
-    return Judgement(programs, tuple(remarks(contents, lines, said)), found, tuple(on_cpu), _around(contents))
+    return Judgement(programs, tuple(remarks(contents, lines, stated)), found, tuple(on_cpu), _around(contents))
 
 
 def _environments(deep: Contents) -> list[str]:
@@ -142,10 +142,10 @@ def _builds(deep: Contents, environment: str) -> Iterator[tuple[str, Package, De
 
 
 def _framework(  # noqa: PLR0913, PLR0917 - a framework, and all that says something of it
-    name: str, package: Package, contents: ImageContents, seen: Contents, said: tuple[Evidence, ...], place: str
+    name: str, package: Package, contents: ImageContents, seen: Contents, stated: tuple[Evidence, ...], place: str
 ) -> Program:
     """One framework as a program; `place` distinguishes it from the same one in another environment."""
-    trusted = (*of_framework(name, package, seen), *runtimes(seen), *said)
+    trusted = (*of_framework(name, package, seen), *runtimes(seen), *stated)
     found = _program(name, replace(contents, deep=seen), trusted, _code_in(seen, FOLDERS.get(name, ())), package)
     return replace(found, name=f"{name} in /{place}") if place else found
 
@@ -178,11 +178,11 @@ def _program(
     return Program(name or "the image", {**fields, **_around(contents)}, tuple(notes))
 
 
-def _disagreements(counts: Evidence, all_said: Iterable[Evidence]) -> Iterator[Note]:
-    told = set()
-    for each in all_said:
-        if not each.agrees(counts.value) and each not in told:
-            told.add(each)
+def _disagreements(counts: Evidence, all_stated: Iterable[Evidence]) -> Iterator[Note]:
+    reported = set()
+    for each in all_stated:
+        if not each.agrees(counts.value) and each not in reported:
+            reported.add(each)
             yield Note(
                 f"{each.what} means CUDA {each.value}, but {counts.what} means {counts.value}: the latter counts, "
                 f"{counts.weight}",

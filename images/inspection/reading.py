@@ -51,7 +51,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """An image as it was asked for. `published` has all platforms, where it is an index."""
+    """An image under its requested name. `published` has all platforms, where it is an index."""
 
     name: str
     contents: ImageContents
@@ -59,7 +59,7 @@ class Inspected:
     is_cached: bool
 
 
-def inspect(  # noqa: PLR0913 - each is a choice of its own
+def inspect(  # noqa: PLR0913 - each is a separate choice
     source: Source,
     *,
     wanted: Platform = DEFAULT_PLATFORM,
@@ -122,12 +122,12 @@ def read_layers(
             why = "encrypted" if "encrypted" in layer.media_type else "foreign: its publisher hands it out elsewhere"
             left_out.append(f"layer {short(layer.digest)} was not read, it is {why}")
             continue
-        told = _teller(tell, number, len(manifest.layers), layer)
+        report = _reporter(tell, number, len(manifest.layers), layer)
         one = _known_layer(store, layer, tree, volume) if store else None
         if one is None:
-            one = _read_layer(source, layer, tree, volume, store, told)
+            one = _read_layer(source, layer, tree, volume, store, report)
         else:
-            told(layer.size)
+            report(layer.size)
         found = merged(found, one, number)
     return contents_of(found, tree, volume.unpacked, tuple(left_out))
 
@@ -148,12 +148,12 @@ def _read_layer(  # noqa: PLR0913, PLR0917 - what one layer has to do with
     tree: Tree,
     volume: Volume,
     store: Store | None,
-    told: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> LayerFound:
     finders, before = Finders(), volume.unpacked
 
     def counted(piece: bytes) -> bytes:
-        told(len(piece))
+        report(len(piece))
         return piece
 
     with (
@@ -288,15 +288,15 @@ def _serves(found: str, wanted: Platform) -> bool:
         return False
 
 
-def _teller(
+def _reporter(
     tell: Callable[[Progress], None] | None, number: int, count: int, layer: Descriptor
 ) -> Callable[[int], None]:
     read = 0
 
-    def told(more: int) -> None:
+    def report(more: int) -> None:
         nonlocal read
         read += more
         if tell is not None:
             tell(Progress(number + 1, count, read, layer.size))
 
-    return told
+    return report

@@ -44,7 +44,7 @@ def open_record(path: Path) -> LayerRecord | None:
     last = b""
     try:
         with gzip.open(path, "rb") as lines:
-            for last in lines:  # noqa: B007 - the last one is what is wanted
+            for last in lines:  # noqa: B007 - only the last one is wanted
                 pass
         return LayerRecord(path, LAYER_FOUND.validate_json(last))
     except (OSError, EOFError, zlib.error, ValidationError):
@@ -52,11 +52,11 @@ def open_record(path: Path) -> LayerRecord | None:
 
 
 class NewRecord:
-    """Written while a layer is read. `told` turns a fault of the disk into an error for people."""
+    """Written while a layer is read. `disk_errors` turns a fault of the disk into an error for people."""
 
-    def __init__(self, file: IO[bytes], told: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, file: IO[bytes], disk_errors: Callable[[], AbstractContextManager[None]]) -> None:
         self._lines = gzip.GzipFile(fileobj=file, mode="wb", compresslevel=_FAST, mtime=0)
-        self._told = told
+        self._disk_errors = disk_errors
 
     def add(self, entry: Entry) -> None:
         """One member, in their order."""
@@ -67,9 +67,9 @@ class NewRecord:
         self._write(LAYER_FOUND.dump_json(found))
 
     def close(self) -> None:
-        with self._told():
+        with self._disk_errors():
             self._lines.close()
 
     def _write(self, line: bytes) -> None:
-        with self._told():
+        with self._disk_errors():
             self._lines.write(line + b"\n")

@@ -19,18 +19,18 @@ _TRANSIENT: Final = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class TransientError(Exception):
-    """Worth another try. `retry_after_s` is what the registry asks for; `said` is for the user if it was the last."""
+    """Worth another try. `retry_after_s` is what the registry asks for; `fault` is for the user if it was the last."""
 
-    def __init__(self, said: InspectError, retry_after_s: float | None = None) -> None:
-        super().__init__(type(said).__name__)
-        self.said = said
+    def __init__(self, fault: InspectError, retry_after_s: float | None = None) -> None:
+        super().__init__(type(fault).__name__)
+        self.fault = fault
         self.retry_after_s = retry_after_s
 
 
-def error_of(answer: httpx.Response, said: InspectError) -> InspectError | TransientError:
+def error_of(answer: httpx.Response, fault: InspectError) -> InspectError | TransientError:
     """What to raise for an answer that is not the content: a passing fault is worth another try."""
     is_transient = answer.status_code in _TRANSIENT
-    return TransientError(said, retry_after_s(answer.headers, datetime.now(UTC))) if is_transient else said
+    return TransientError(fault, retry_after_s(answer.headers, datetime.now(UTC))) if is_transient else fault
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:

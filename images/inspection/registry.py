@@ -75,7 +75,7 @@ class RegistryImage:
         try:
             yield checked(self.name, "layer", wanted, pieces)
         except TransientError as error:
-            raise error.said from None
+            raise error.fault from None
         finally:
             pieces.close()
 
@@ -89,7 +89,7 @@ class RegistryImage:
         try:
             return self.session.trying(once)
         except TransientError as error:
-            raise error.said from None
+            raise error.fault from None
 
     def _blob_pieces(self, wanted: Descriptor) -> Generator[bytes]:
         """All pieces of a blob. Where the connection breaks, reading goes on from there with a range request."""
@@ -104,7 +104,7 @@ class RegistryImage:
             except TransientError as error:
                 failures = 1 if at > began else failures + 1
                 if failures >= self.session.patience.attempts:
-                    raise error.said from None
+                    raise error.fault from None
                 time.sleep(self.session.patience.first_wait_s * failures)
             else:
                 return

@@ -168,7 +168,7 @@ class Session:
         try:
             return self.trying(once)
         except TransientError as error:
-            raise error.said from None
+            raise error.fault from None
 
     def _ask_for_token(self, method: str, url: str, options: Mapping[str, Any]) -> httpx.Response:
         host = httpx.URL(url).host
@@ -177,9 +177,9 @@ class Session:
         def once() -> httpx.Response:
             try:
                 with self._client.stream(method, url, **options) as answer:
-                    said = error_of(answer, refused(host, host, answer.status_code, "", answer.headers, True))
-                    if isinstance(said, TransientError):
-                        raise TransientError(said.said)
+                    problem = error_of(answer, refused(host, host, answer.status_code, "", answer.headers, True))
+                    if isinstance(problem, TransientError):
+                        raise TransientError(problem.fault)
                     return httpx.Response(
                         answer.status_code, content=gathered(answer.iter_raw(), _TOKEN_ANSWER, endless)
                     )

@@ -66,7 +66,7 @@ class Store:
     def new_layer(self, digest: str) -> Iterator[NewRecord]:
         """Takes a layer file by file, and keeps it if all goes well. Raises InspectError where it cannot be written."""
         with self._draft(self._path(digest, "layer.gz")) as file:
-            record = NewRecord(file, self._told)
+            record = NewRecord(file, self._disk_errors)
             yield record
             record.close()
 
@@ -81,18 +81,18 @@ class Store:
             return None
 
     def _write(self, path: Path, content: bytes) -> None:
-        with self._draft(path) as file, self._told():
+        with self._draft(path) as file, self._disk_errors():
             file.write(content)
 
     @contextmanager
     def _draft(self, path: Path) -> Iterator[IO[bytes]]:
         """A file beside `path`, which takes its place when all went well, and is gone otherwise."""
-        with self._told():
+        with self._disk_errors():
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             file = tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".part", delete=False)  # noqa: SIM115
         try:
             yield file
-            with self._told():
+            with self._disk_errors():
                 file.close()
                 os.replace(file.name, path)  # noqa: PTH105 - the name is text here
         finally:
@@ -101,7 +101,7 @@ class Store:
             Path(file.name).unlink(missing_ok=True)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _disk_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:

@@ -1,8 +1,8 @@
 """Rows of compat/data/framework.csv, made from what was read in wheels. Pure.
 
-A release of a program that pins another framework has that one's CUDA (`vllm` and its `torch==2.11.0`); one with code
-of its own has the targets that lie in it, and of its CUDA what the wheel says of itself. What the wheel says nothing of
-stays empty, or is named in `unverified_cells` with a note that says from what it was concluded.
+A release of a program that pins another framework has that one's CUDA (`vllm` and its `torch==2.11.0`); one with its
+own code has the targets that lie in it, and the CUDA that the wheel states. What the wheel does not state stays empty,
+or is named in `unverified_cells` with a note that says from what it was concluded.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def pinned_row(product: Product, version: str, filename: str, requires: Iterable
 
 
 def _fixed(requires: Iterable[str], name: str) -> str:
-    """`2.6.0` of `torch==2.6.0; extra == "srt"`; empty where no single release is asked for."""
+    """`2.6.0` of `torch==2.6.0; extra == "srt"`; empty if no single release is required."""
     for each in requires:
         try:
             wanted = Requirement(each)
@@ -142,7 +142,7 @@ def _alike(one: Wheel, other: Wheel) -> bool:
 
 def _code_row(product: Product, version: str, span: _Span, today: dt.date) -> Row:
     variant, cuda, wheel = span
-    said, why = (cuda, "") if cuda else _cuda(product, wheel)
+    built_for, why = (cuda, "") if cuda else _cuda(product, wheel)
     ptx = targets(wheel, "ptx")
     if product.links_code and ptx == "none":
         ptx = ""
@@ -152,14 +152,14 @@ def _code_row(product: Product, version: str, span: _Span, today: dt.date) -> Ro
         framework=product.framework,
         version=version,
         distribution=f"pip {product.package} linux x86_64",
-        variant=variant or product.variant or _variant(wheel, said),
-        cuda=said,
+        variant=variant or product.variant or _variant(wheel, built_for),
+        cuda=built_for,
         is_pypi_default="" if variant else "yes",
         sm_list=targets(wheel, "cubins"),
         ptx=ptx,
-        ptx_cuda=known_by if known_by != said else "",
+        ptx_cuda=known_by if known_by != built_for else "",
         sm_list_basis="observed in binary",
-        compressed=wheel.compressed if said and CudaVersion.parse(said) >= FIRST_WITH_MODES else "",
+        compressed=wheel.compressed if built_for and CudaVersion.parse(built_for) >= FIRST_WITH_MODES else "",
         unverified_cells="cuda" if "only" in why else "",
         notes=" ".join(filter(None, (why, cudnn and f"Loads cuDNN {cudnn}."))),
         source=f"PyPI {wheel.filename} (read to the end with images/inspection/wheels.py, {today})",

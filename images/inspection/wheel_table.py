@@ -42,8 +42,8 @@ def package_of(row: Row) -> str:
     if row["framework"] == "pytorch":
         return "torch" if row["is_pypi_default"] == "yes" else ""
     name = distribution.split()[1]
-    if asked := re.fullmatch(r"(jax|mlx)\[cuda(\d*)\]", name):  # the package that brings CUDA to it
-        return f"jax-cuda{asked[2]}-plugin" if asked[1] == "jax" else f"mlx-cuda-{asked[2]}".removesuffix("-")
+    if match := re.fullmatch(r"(jax|mlx)\[cuda(\d*)\]", name):  # the package that brings CUDA to it
+        return f"jax-cuda{match[2]}-plugin" if match[1] == "jax" else f"mlx-cuda-{match[2]}".removesuffix("-")
     return name
 
 

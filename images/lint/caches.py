@@ -111,8 +111,8 @@ def is_covered(
         return True
     own = {name: word.text for name, word in command.variables}
     exported = {name: word.text for each in run.commands for name, word in each.variables}
-    told = {**known, **exported, **own}
-    if any(told.get(name, "").lower() in {"1", "true", "yes", "on", "off"} for name in cache.off_variables):
+    variables = {**known, **exported, **own}
+    if any(variables.get(name, "").lower() in {"1", "true", "yes", "on", "off"} for name in cache.off_variables):
         return True
     if any(is_at(cache, mount.get("target", "")) and mount.get("type") in {"cache", "tmpfs"} for mount in run.mounts):
         return True

@@ -1,4 +1,4 @@
-"""One file → findings. Pure: bytes, settings and what another linter said in, a report out."""
+"""One file → findings. Pure: bytes, settings and the findings of another linter in, a report out."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from images.lint.reading import read_recipe
 from images.lint.rules.index import ALL_RULES, BY_ID
 from images.lint.waivers import Waiver, read_waivers, waived_by
 
-# Asks hadolint: the text and its recipe in, what it said out. The edge gives one where the program is there.
+# Runs hadolint: the text and its recipe in, what it reports out. The edge supplies one if the program is installed.
 Ask = Callable[[str, Recipe], Heard]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is to be said about one file."""
+    """The results for one file."""
 
     path: str
     kind: Kind
@@ -55,8 +55,8 @@ def lint(  # noqa: PLR0913 - one file, and everything that it does not say itsel
     ]
     used = {waiver for _, waiver in sorted_out if waiver}
     left = [finding for finding, waiver in sorted_out if waiver is None]
-    # If hadolint was not asked, nothing shows whether a waiver of one of its rules is still needed.
-    unused = (each for each in comments if each not in used and (heard.was_asked or not is_hadolints(each.rule)))
+    # If hadolint did not read the file, nothing shows whether a waiver of one of its rules is still needed.
+    unused = (each for each in comments if each not in used and (heard.has_read or not is_hadolints(each.rule)))
     general = (finding for finding in left if not is_numbered(finding))
     return Report(
         path,
@@ -77,7 +77,7 @@ def is_numbered(finding: Finding) -> bool:
 
 
 def findings(recipe: Recipe, setting: Setting) -> list[Finding]:
-    """What every rule of ours says, by line; the same said twice is said once."""
+    """The findings of all our rules, by line and without duplicates."""
     found = (finding for rule in ALL_RULES for finding in rule.findings(recipe, setting))
     order = {rule.id: index for index, rule in enumerate(ALL_RULES)}
     return sorted(dict.fromkeys(found), key=lambda finding: (finding.line, order[finding.rule]))

@@ -1,6 +1,6 @@
 """What hadolint says about a Dockerfile, in our form. Pure: the program is started by the edge.
 
-hadolint knows Dockerfiles, and by ShellCheck the shell in them; docs/decisions has why it is asked, and how.
+hadolint knows Dockerfiles, and by ShellCheck the shell in them; docs/decisions records why we run it, and how.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Heard:
     """What came back: findings, or why there are none that count."""
 
     findings: tuple[Finding, ...] = ()
-    was_asked: bool = False  # and answered: it could read the file
-    problem: str = ""  # what has to be said, without the path
+    has_read: bool = False  # the file; else it did not run, or could not read it
+    problem: str = ""  # for the user, without the path
 
 
 def is_hadolints(rule: str) -> bool:
@@ -75,37 +75,39 @@ def padded(text: str, recipe: Recipe) -> Padded:
     return Padded("\n\n".join("\n".join(part) for part in parts), tuple(ends))
 
 
-def heard(output: bytes, errors: bytes, code: int, asked: Padded) -> Heard:
+def heard(output: bytes, errors: bytes, code: int, padded: Padded) -> Heard:
     """Read what the program printed. It may have crashed, or not have understood the file."""
-    told = _told(output)
-    if told is None:
+    messages = _messages(output)
+    if messages is None:
         first = next(iter(errors.decode("utf-8", "replace").split("\n")), "").strip()[:200]
         return Heard(problem=f"hadolint ended with {code} ({first or 'no message'}): only our own rules were checked")
-    for rule, _, line, message in told:
+    for rule, _, line, message in messages:
         if rule == _NOT_PARSED:
             reason = " ".join(message.split())[:120]
-            where = f"line {asked.line(line)}: {reason}"
+            where = f"line {padded.line(line)}: {reason}"
             return Heard(problem=f"hadolint cannot read this file ({where}): only our own rules were checked")
     problem = " ".join(errors.decode("utf-8", "replace").replace("\\n", " ").split()).strip('" ')[:200]
-    return Heard(tuple(_findings(told, asked)), was_asked=True, problem=f"hadolint says: {problem}" if problem else "")
+    return Heard(
+        tuple(_findings(messages, padded)), has_read=True, problem=f"hadolint says: {problem}" if problem else ""
+    )
 
 
-def _told(output: bytes) -> list[tuple[str, str, int, str]] | None:
+def _messages(output: bytes) -> list[tuple[str, str, int, str]] | None:
     """Rule, level, line and message of everything in its JSON; None for other output."""
     try:
-        said = json.loads(output)
-        if isinstance(said, list):
-            return [(str(each["code"]), str(each["level"]), int(each["line"]), str(each["message"])) for each in said]
+        rows = json.loads(output)
+        if isinstance(rows, list):
+            return [(str(each["code"]), str(each["level"]), int(each["line"]), str(each["message"])) for each in rows]
     except (ValueError, KeyError, TypeError):
         pass
     return None
 
 
-def _findings(told: Iterable[tuple[str, str, int, str]], asked: Padded) -> Iterator[Finding]:
-    for rule, level, line, message in told:
+def _findings(messages: Iterable[tuple[str, str, int, str]], padded: Padded) -> Iterator[Finding]:
+    for rule, level, line, message in messages:
         if level in _SEVERITIES and rule not in LEFT_OUT and rule not in OURS and is_hadolints(rule):
-            said = " ".join(message.split()).rstrip(".")
-            yield Finding(rule, _SEVERITIES[level], asked.line(line), said, FIXES.get(rule) or f"see {page_of(rule)}")
+            text = " ".join(message.split()).rstrip(".")
+            yield Finding(rule, _SEVERITIES[level], padded.line(line), text, FIXES.get(rule) or f"see {page_of(rule)}")
 
 
 def without_duplicates(found: Sequence[Finding], own: Iterable[Finding], recipe: Recipe) -> list[Finding]:

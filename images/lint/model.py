@@ -118,7 +118,7 @@ class Recipe:
     path: str
     kind: Kind
     stages: tuple[Stage, ...]
-    unread: tuple[int, ...] = ()  # lines that the grammar could not read: said, and not checked
+    unread: tuple[int, ...] = ()  # lines that the grammar could not read: reported, and not checked
 
     @property
     def image_stages(self) -> tuple[Stage, ...]:
@@ -153,8 +153,8 @@ class Setting:
     """What a file alone does not say."""
 
     role: Role = Role.APPLICATION
-    has_ignore_file: bool | None = None  # None: nobody knows the build context
-    today: date | None = None  # None: whether a release is still supported is not asked
+    has_ignore_file: bool | None = None  # None: the build context is not known
+    today: date | None = None  # None: no check whether a release is still supported
 
 
 @dataclass(frozen=True, slots=True)

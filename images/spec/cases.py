@@ -49,11 +49,11 @@ def uses_of(family: Sequence[ImageSpec]) -> tuple[Use, ...]:
         for case in _cases(environment)
     ]
     variables = {name: value for spec in reversed(family) for name, value in spec.env.items()}
-    told = ";".join(f"{name}={value}" for name, value in variables.items() if _CONCERNS_GPUS.fullmatch(name))
+    gpu_env = ";".join(f"{name}={value}" for name, value in variables.items() if _CONCERNS_GPUS.fullmatch(name))
     image = base.image if base else ""
-    uses = [replace(use, case=replace(use.case, image=image, env=told)) for use in found]
+    uses = [replace(use, case=replace(use.case, image=image, env=gpu_env)) for use in found]
     if base and (base.framework or not found):  # a plain CUDA base serves what stands on it
-        uses.insert(0, Use("base", None, replace(base, framework="", env=told)))
+        uses.insert(0, Use("base", None, replace(base, framework="", env=gpu_env)))
     return tuple(uses)
 
 
@@ -72,7 +72,7 @@ def _cases(environment: Environment) -> Iterator[Case]:
 
 
 def cases_of_pins(written: Sequence[str], line: str) -> Iterator[Case]:
-    """Cases of packages that are loaded together. `line` is their CUDA; empty where it is not said which of several."""
+    """Cases of packages that are loaded together. `line` is their CUDA; empty if nothing states which of several."""
     pins = tuple(map(read_pin, written))
     yield from _cases_of(pins, tuple(frameworks_in(pins, conda_cuda=line)), line)
 

@@ -47,7 +47,7 @@ def contents(family: Sequence[ImageSpec], plan: Plan) -> Contents:
     missing = [*_frameworks(gone), *(f"CUDA {line}" for line in absent), *_gone(family, plan)]
     if base and is_replaced:
         missing.append(f"what {base} brings")
-    said: dict[str, Any] = {
+    values: dict[str, Any] = {
         "title": family[0].title,
         "cuda_lines": lines,
         "frameworks": _unique(_frameworks(there)),
@@ -56,7 +56,7 @@ def contents(family: Sequence[ImageSpec], plan: Plan) -> Contents:
         "missing": _unique(missing),
         "missing_reason": "; ".join(_unique(each.reason for each in plan.substitutes)) if missing else "",
     }
-    return Contents(**{key: value for key, value in said.items() if value})
+    return Contents(**{key: value for key, value in values.items() if value})
 
 
 def _base(outermost: ImageSpec) -> str:
@@ -98,8 +98,8 @@ def _packages(environments: Sequence[Environment], *, without: frozenset[str]) -
         if environment.name.startswith("kernel "):
             continue
         cuda = set(environment.cuda.packages) if environment.cuda else set()
-        said = {pin.text for pin, _ in environment.frameworks} | cuda | without
-        yield from (_name(pin.name, pin) for pin in environment.pins if pin.text not in said and _is_worth_saying(pin))
+        shown = {pin.text for pin, _ in environment.frameworks} | cuda | without
+        yield from (_name(pin.name, pin) for pin in environment.pins if pin.text not in shown and _is_worth_saying(pin))
 
 
 def _gone(family: Sequence[ImageSpec], plan: Plan) -> Iterator[str]:

@@ -56,7 +56,7 @@ def lock_command(spec: ImageSpec) -> str:
 
 
 def _compile(spec: ImageSpec, servers_lock: str) -> str:
-    assert spec.python is not None  # noqa: S101 - for the type checker; asked by the only caller
+    assert spec.python is not None  # noqa: S101 - for the type checker; the only caller checks it
     pins = " ".join(f"'{pin}'" for pin in spec.server_wheels)
     folder = f"images/{spec.name}"
     constraint = f"{folder}/{servers_lock}" if kind_of(spec) else ""

@@ -88,7 +88,7 @@ def _locked(lock: Path) -> Locked:
 
 
 def _wheel_lock_misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
-    assert spec.python is not None  # noqa: S101 - for the type checker; asked by the only caller
+    assert spec.python is not None  # noqa: S101 - for the type checker; the only caller checks it
     locked = _locked(folder / spec.python.lock)
     for pin in map(wheel_pin, spec.server_wheels):
         found = locked.get(pin.name, set())
@@ -104,7 +104,7 @@ def _wheel_lock_misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
 
 def _package_misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
     """A target leaves out what the spec has, and keeps what its kind needs."""
-    assert spec.python is not None  # noqa: S101 - for the type checker; asked by the only caller
+    assert spec.python is not None  # noqa: S101 - for the type checker; the only caller checks it
     packages = [package.name for package in spec.python.packages]
     for kind, target in spec.targets.items():
         here = f"{place(folder)}: targets.{kind.value}"
@@ -202,11 +202,11 @@ def _lines_of(reference: str) -> tuple[str, ...]:
 
 def _node_lock_misfits(folder: Path, lock: str, pins: Sequence[str]) -> Iterable[Problem]:
     packages: dict[str, Any] = json.loads((folder / lock).read_text()).get("packages", {})
-    asked = packages.get("", {}).get("dependencies", {})
+    dependencies = packages.get("", {}).get("dependencies", {})
     for pin in pins:
         name, _, version = pin.rpartition("@")
         found = packages.get(f"node_modules/{name}", {}).get("version")
-        if found != version or asked.get(name) != version:
+        if found != version or dependencies.get(name) != version:
             reason = f"does not match {lock}, which has {found or 'none'}"
             fix = f"npm install --package-lock-only --save-exact {pin}, in {folder}"
             yield Problem(f"{place(folder)}: node.packages", show(pin), reason, fix)

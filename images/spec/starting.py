@@ -52,7 +52,7 @@ class ImageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked for. `base` is DEBIAN, or an image of ours, which brings its server along."""
+    """The requested image. `base` is DEBIAN, or an image of ours, which brings its server along."""
 
     name: str
     kind: ImageKind

@@ -43,7 +43,7 @@ _FORBIDDEN: Final = {
 class TargetSpec(ImageSpec):
     """One target of a spec, as a spec of its own."""
 
-    needs_command: ClassVar[bool] = False  # one that has an entry point of its own says by it what runs
+    needs_command: ClassVar[bool] = False  # a target with its own entry point states by it what runs
 
     kind: TargetKind = Field(strict=False)
     """Which of the spec's targets it is."""
@@ -60,9 +60,9 @@ class TargetSpec(ImageSpec):
 def targeted(spec: ImageSpec, kind: TargetKind) -> TargetSpec:
     """The spec of one of `spec.targets`."""
     target = spec.targets[kind]
-    said = {name: getattr(spec, name) for name in ImageSpec.model_fields}
+    values = {name: getattr(spec, name) for name in ImageSpec.model_fields}
     return TargetSpec.model_validate(
-        said
+        values
         | {
             "kind": kind,
             "title": target.title or f"{spec.title}: {_TITLES[kind]}",

@@ -1,6 +1,6 @@
 """The process of the emulator: `python -m lab.aws_emulator --port 4566`, on loopback alone, its state in memory.
 
-`--cluster-endpoint` and `--cluster-authority` (a PEM file) are what an EKS cluster is said to be reached at.
+`--cluster-endpoint` and `--cluster-authority` (a PEM file) are where EKS clusters report that they can be reached.
 """
 
 from __future__ import annotations

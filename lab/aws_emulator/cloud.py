@@ -32,7 +32,7 @@ class Cloud(Protocol):
 
 
 class OverHttp:
-    """The services behind `endpoint`, asked with made-up credentials."""
+    """The services behind `endpoint`, called with made-up credentials."""
 
     def __init__(self, endpoint: str, region: str) -> None:
         session = botocore.session.Session()

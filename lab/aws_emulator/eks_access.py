@@ -89,10 +89,10 @@ def list_principals(state: State, parameters: Values) -> Values:
 
 def change(state: State, parameters: Values) -> Values:
     entry = _found(state, parameters)[1]
-    asked = given(parameters, "kubernetesGroups", "username")
-    if asked and entry["type"] != "STANDARD":
-        raise ServiceFault(INVALID, f"an access entry of type {entry['type']} takes no {' and no '.join(asked)}")
-    entry.update(asked, modifiedAt=now())
+    changes = given(parameters, "kubernetesGroups", "username")
+    if changes and entry["type"] != "STANDARD":
+        raise ServiceFault(INVALID, f"an access entry of type {entry['type']} takes no {' and no '.join(changes)}")
+    entry.update(changes, modifiedAt=now())
     return {"accessEntry": entry}
 
 

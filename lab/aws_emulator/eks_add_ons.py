@@ -21,7 +21,7 @@ from lab.aws_emulator.eks_state import (
 from lab.aws_emulator.faults import ServiceFault
 
 VERSION: Final = re.compile(r"v\d+\.\d+\.\d+-eksbuild\.\d+")
-UNKNOWN_VERSION: Final = "v0.0.0-eksbuild.0"  # nobody asked for one, and which is the default nobody knows here
+UNKNOWN_VERSION: Final = "v0.0.0-eksbuild.0"  # no request named one, and the default is not known here
 KEPT: Final = ("serviceAccountRoleArn", "configurationValues", "namespaceConfig")
 
 
@@ -108,25 +108,25 @@ def create_identity(state: State, parameters: Values) -> Values:
     return {"association": _associate(state, cluster, parameters)}
 
 
-def _associate(state: State, cluster: Cluster, asked: Values, owner: str = "") -> Values:
-    state.check_role(asked["roleArn"])
-    whose = asked["namespace"], asked["serviceAccount"]
+def _associate(state: State, cluster: Cluster, requested: Values, owner: str = "") -> Values:
+    state.check_role(requested["roleArn"])
+    whose = requested["namespace"], requested["serviceAccount"]
     for each in cluster.pod_identities.values():
         if (each["namespace"], each["serviceAccount"]) == whose:
             raise ServiceFault(IN_USE, f"Association already exists: {each['associationId']}", status=409)
     identity = f"a-{fresh_id().replace('-', '')[:17]}"
     association = {
         "clusterName": cluster.name,
-        "namespace": asked["namespace"],
-        "serviceAccount": asked["serviceAccount"],
-        "roleArn": asked["roleArn"],
+        "namespace": requested["namespace"],
+        "serviceAccount": requested["serviceAccount"],
+        "roleArn": requested["roleArn"],
         "associationArn": state.arn("podidentityassociation", cluster.name, identity),
         "associationId": identity,
-        "tags": dict(asked.get("tags", {})),
+        "tags": dict(requested.get("tags", {})),
         "createdAt": now(),
         "modifiedAt": now(),
-        "disableSessionTags": asked.get("disableSessionTags", False),
-        **given(asked, "targetRoleArn", "policy"),
+        "disableSessionTags": requested.get("disableSessionTags", False),
+        **given(requested, "targetRoleArn", "policy"),
         **({"ownerArn": owner} if owner else {}),
     }
     cluster.pod_identities[identity] = association

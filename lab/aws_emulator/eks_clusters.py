@@ -84,7 +84,7 @@ def create(state: State, parameters: Values) -> Values:
         "deletionProtection": parameters.get("deletionProtection", False),
         **given(parameters, *KEPT),
     }
-    # Said at the creation only; AWS does not show it again either.
+    # Only stated at the creation; AWS does not show it again either.
     is_creators = values["accessConfig"].pop("bootstrapClusterCreatorAdminPermissions", True)
     state.clusters[name] = Cluster(values)
     if is_creators:
@@ -92,17 +92,17 @@ def create(state: State, parameters: Values) -> Values:
     return {"cluster": {**values, "status": "CREATING"}}
 
 
-def _network(state: State, asked: Values) -> Values:
-    if not asked.get("subnetIds"):
+def _network(state: State, requested: Values) -> Values:
+    if not requested.get("subnetIds"):
         raise ServiceFault(INVALID, "resourcesVpcConfig.subnetIds: at least two subnets are needed")
-    subnets = state.cloud.subnets(asked["subnetIds"])
+    subnets = state.cloud.subnets(requested["subnetIds"])
     if len({subnet["AvailabilityZone"] for subnet in subnets}) < 2:
         raise ServiceFault(INVALID, "Subnets specified must be in at least two different AZs")
     network = {
         "securityGroupIds": [],
         "endpointPublicAccess": True,
         "endpointPrivateAccess": False,
-        **asked,
+        **requested,
         "vpcId": subnets[0]["VpcId"],
     }
     if not (network["endpointPublicAccess"] or network["endpointPrivateAccess"]):
@@ -135,10 +135,10 @@ def delete(state: State, parameters: Values) -> Values:
 def change(state: State, parameters: Values) -> Values:
     """`UpdateClusterConfig`: one kind of change in a call, as AWS wants it."""
     cluster = state.cluster(parameters["name"])
-    asked = {key: value for key, value in parameters.items() if key not in ("name", "clientRequestToken")}
-    if len(asked) != 1:
-        raise ServiceFault(INVALID, f"one type of update in a call, not {len(asked)}: {', '.join(sorted(asked))}")
-    ((kind, value),) = asked.items()
+    changes = {key: value for key, value in parameters.items() if key not in ("name", "clientRequestToken")}
+    if len(changes) != 1:
+        raise ServiceFault(INVALID, f"one type of update in a call, not {len(changes)}: {', '.join(sorted(changes))}")
+    ((kind, value),) = changes.items()
     if kind in CHANGED_WHOLE:
         cluster.values[kind] = value
     elif kind == "accessConfig":
@@ -146,7 +146,7 @@ def change(state: State, parameters: Values) -> Values:
     elif kind == "resourcesVpcConfig":
         before = cluster.values[kind]
         cluster.values[kind] = {
-            **_network(state, {**_asked_network(before), **value}),
+            **_network(state, {**_configurable(before), **value}),
             "clusterSecurityGroupId": before["clusterSecurityGroupId"],
         }
     else:
@@ -154,7 +154,7 @@ def change(state: State, parameters: Values) -> Values:
     return updated(cluster, KINDS.get(kind, "ConfigUpdate"))
 
 
-def _asked_network(network: Values) -> Values:
+def _configurable(network: Values) -> Values:
     return {key: value for key, value in network.items() if key not in ("vpcId", "clusterSecurityGroupId")}
 
 

@@ -46,7 +46,7 @@ def create(state: State, parameters: Values) -> Values:
         "nodegroupArn": state.arn("nodegroup", cluster.name, name, identity),
         "clusterName": cluster.name,
         "version": version,
-        # Which release is newest nobody knows here: one that was asked for is kept, another says whose it is.
+        # The newest release is not known here: one that was requested is kept, any other says whose it is.
         "releaseVersion": parameters.get("releaseVersion", f"{version}-lab"),
         "createdAt": now(),
         "modifiedAt": now(),

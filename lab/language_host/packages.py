@@ -69,7 +69,7 @@ def required_plugins(folders: Iterable[Path]) -> list[RequiredPlugin]:
 def obtainable(plugins: Iterable[RequiredPlugin], environ: Mapping[str, str]) -> list[RequiredPlugin]:
     """All of them, or where plugins must not be downloaded those that are on this machine.
 
-    Commands such as `pulumi package get-schema` download whatever the host names, asked or not, and fail where they
+    Commands such as `pulumi package get-schema` download whatever the host names, needed or not, and fail where they
     cannot. A plugin that is really used is missed all the same when its first resource is registered.
     """
     if environ.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "").lower() not in {"true", "1"}:
@@ -94,7 +94,7 @@ def installed(folders: Iterable[Path]) -> list[Distribution]:
 
 
 def without_required(distributions: Iterable[Distribution]) -> list[Distribution]:
-    """Those that no other one requires: what somebody asked for, like `pip list --not-required`."""
+    """Those that no other one requires: what somebody requested, like `pip list --not-required`."""
     kept = list(distributions)
     required = {name for distribution in kept for name in _requirements(distribution)}
     return [distribution for distribution in kept if distribution.name not in required]
@@ -108,12 +108,12 @@ def locked(lock: Path, *, is_transitive: bool) -> list[Distribution]:
         raise EnvironmentFault(f"{lock} cannot be read: {error}; recreate it with `uv lock`") from error
     projects = [package for package in packages if {"virtual", "editable"} & set(package.get("source", {}))]
     own = {project["name"] for project in projects}
-    asked = {dependency["name"] for project in projects for dependency in project.get("dependencies", [])}
+    direct = {dependency["name"] for project in projects for dependency in project.get("dependencies", [])}
     return sorted(
         (
             Distribution(normalised(package["name"]), package.get("version", ""))
             for package in packages
-            if package["name"] not in own and (is_transitive or package["name"] in asked)
+            if package["name"] not in own and (is_transitive or package["name"] in direct)
         ),
         key=lambda distribution: distribution.name,
     )

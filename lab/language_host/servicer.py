@@ -133,7 +133,7 @@ class LanguageHost(LanguageRuntimeServicer):
             prompt.RuntimeOptionValue(promptType=prompt.STRING, stringValue=str(toolchain), displayName=str(toolchain))
             for toolchain in (Toolchain.UV, Toolchain.PIP)
         ]
-        asked = [
+        choosable = [
             prompt(
                 key="toolchain",
                 description="The toolchain to use for installing dependencies and running the program",
@@ -142,7 +142,7 @@ class LanguageHost(LanguageRuntimeServicer):
                 default=choices[0],
             )
         ]
-        return language_pb2.RuntimeOptionsResponse(prompts=[] if "toolchain" in request.info.options else asked)
+        return language_pb2.RuntimeOptionsResponse(prompts=[] if "toolchain" in request.info.options else choosable)
 
     async def Template(self, request: Any, context: Context) -> Any:  # noqa: ARG002, N802 - nothing to convert
         return language_pb2.TemplateResponse()
@@ -172,8 +172,8 @@ class LanguageHost(LanguageRuntimeServicer):
         if environment.virtualenv:
             environment.python(os.environ)  # says what to do when it is not there
             return packages.site_packages(environment.virtualenv)
-        asked = await self._ask_python(environment, "import json, sys; print(json.dumps(sys.path))")
-        return [Path(entry) for entry in json.loads(asked)]
+        output = await self._ask_python(environment, "import json, sys; print(json.dumps(sys.path))")
+        return [Path(entry) for entry in json.loads(output)]
 
     async def _typecheck(self, environment: Environment) -> str:
         """The type checker's errors; empty when there are none or no check was requested."""

@@ -62,7 +62,7 @@ def hard_limits() -> str:
 
 
 def lowered_limits(instance: Instance) -> list[str]:
-    """What containers asked for and got less of since the engine started: `memlock unlimited lowered to 8388608`."""
+    """Limits of containers that the engine lowered since it started: `memlock unlimited lowered to 8388608`."""
     try:
         lines = docker.clamp_log(instance).read_text().splitlines()
     except FileNotFoundError:

@@ -104,7 +104,7 @@ def discovered_labels(instance: Instance, tools: Tools, node: RealNode) -> dict[
 def settle(instance: Instance, node_name: str, *, within_s: float = 120) -> None:
     """Wait until the node is Ready by its present kubelet and no pod of an earlier life is left on it.
 
-    Pods that asked for GPUs and were met before the device plugin was back can never run: they are deleted, and
+    Pods that requested GPUs and were met before the device plugin was back can never run: they are deleted, and
     whoever made them makes new ones. Raises LabError that names what is missing.
     """
     with Cluster(instance) as cluster:
@@ -212,7 +212,7 @@ def _is_up(instance: Instance, cluster: Cluster, node_name: str) -> bool:
 def _stale(cluster: Cluster, node_name: str) -> set[str]:
     """Pods of the node that the kubelet has not met yet, lost, is ending, or rejected.
 
-    The kubelet is asked too: it reports a pod that it rejected to the API server only half a minute later.
+    The kubelet is queried too: it reports a pod that it rejected to the API server only half a minute later.
     """
     kubelet_api = f"/api/v1/nodes/{node_name}/proxy"
     running = {pod["metadata"]["uid"] for pod in cluster.items(f"{kubelet_api}/runningpods/") or ()}

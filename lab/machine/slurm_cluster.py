@@ -208,8 +208,8 @@ def _wait_for_nodes(instance: Instance, tools: Tools) -> None:
     deadline = time.monotonic() + NODES_WITHIN_S
     while away := {name: state for name, state in states(instance, tools).items() if _is_away(state)}:
         if time.monotonic() > deadline:
-            said = ", ".join(f"{name} is {state}" for name, state in away.items())
-            raise LabError(f"not all nodes came up within {NODES_WITHIN_S} s: {said}")
+            reasons = ", ".join(f"{name} is {state}" for name, state in away.items())
+            raise LabError(f"not all nodes came up within {NODES_WITHIN_S} s: {reasons}")
         time.sleep(0.2)
 
 

@@ -19,7 +19,7 @@ class CancelledError(PluginError):
 
 
 class PartialFailureError(PluginError):
-    """The resource exists but is not what was asked for; the engine keeps it and tries again at the next update."""
+    """The resource exists but is not what was requested; the engine keeps it and tries again at the next update."""
 
     def __init__(self, identifier: str, properties: Properties, inputs: Properties, reasons: Sequence[str]) -> None:
         super().__init__("; ".join(reasons))

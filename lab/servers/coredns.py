@@ -67,7 +67,7 @@ def server(instance: Instance, tools: Tools, kubeconfig: Path) -> Server:
 def render_corefile(instance: Instance, kubeconfig: Path, upstreams: list[str]) -> str:
     networks = instance.networks
     outside = (
-        # A server that stops answering is asked again every half second; until then: a failure at once.
+        # A server that stops answering is tried again every half second; queries in between fail at once.
         f"""\
     forward . {" ".join(upstreams)} {{
         max_fails 2

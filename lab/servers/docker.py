@@ -96,7 +96,7 @@ def containerd_socket(instance: Instance) -> Path:
 
 
 def clamp_log(instance: Instance) -> Path:
-    """A line for each limit that a container asked for and did not get."""
+    """A line for each limit that a container requested and did not get."""
     return log_path(instance, "docker-limits")
 
 

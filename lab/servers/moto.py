@@ -35,7 +35,7 @@ def url(instance: Instance) -> str:
 
 
 def server(instance: Instance, *, cluster_endpoint: str = "", cluster_authority: Path | None = None) -> Server:
-    """The emulator; its EKS clusters are said to answer at `cluster_endpoint`, with that authority (a PEM file)."""
+    """The emulator; its EKS clusters report `cluster_endpoint` as their address, with that authority (a PEM file)."""
     argv = [sys.executable, "-m", "lab.aws_emulator", f"--port={instance.ports[NAME]}"]
     if cluster_endpoint:
         argv.append(f"--cluster-endpoint={cluster_endpoint}")
@@ -74,15 +74,15 @@ def keep_keys(instance: Instance, names: Iterable[str], region: str) -> None:
 
 def answered(instance: Instance) -> dict[str, int]:
     """Calls since the start by who answered them: `lab eks CreateCluster`, `moto ec2`."""
-    return _asked(instance, "answered")
+    return _reported(instance, "answered")
 
 
 def account(instance: Instance) -> str:
     """Which account this is: another one after each start, because everything in the last one is gone."""
-    return str(_asked(instance, "account")["id"])
+    return str(_reported(instance, "account")["id"])
 
 
-def _asked(instance: Instance, what: str) -> dict[str, Any]:
+def _reported(instance: Instance, what: str) -> dict[str, Any]:
     with urllib.request.urlopen(f"{url(instance)}/lab/{what}", timeout=5) as answer:  # noqa: S310 - our own http://
         return dict(json.load(answer))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from fleet.labels import ARCH, LINUX, OS
-from fleet.obstacles import said
+from fleet.obstacles import wording
 from fleet.quantities import QuantityError
 from fleet.unknown import UNKNOWN
 from mistakes.problems import listing
@@ -37,7 +37,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         yield other
     if not found.possible:
         refused = sorted(found.refused.items())
-        reasons = "; ".join(f"{pool}: {said(first, words.obstacles)}" for pool, (first, *_) in refused)
+        reasons = "; ".join(f"{pool}: {wording(first, words.obstacles)}" for pool, (first, *_) in refused)
         if site.coverage is Coverage.ALL or (site.coverage is Coverage.WITH_GPUS and asks):
             describe = f"If the {words.nodes} have these labels, add them to the pool in the pack's configuration."
             is_described = site.coverage is Coverage.WITH_GPUS
@@ -47,7 +47,9 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         return
     yield from _platforms(workload, site)
     if found.undecided:
-        what = [words.place(each) if isinstance(each, str) else said(each, words.obstacles) for each in found.undecided]
+        what = [
+            words.place(each) if isinstance(each, str) else wording(each, words.obstacles) for each in found.undecided
+        ]
         yield Finding(f"which pools can host it depends on {', '.join(dict.fromkeys(what))}", Level.UNPROVED)
 
 

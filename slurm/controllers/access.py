@@ -19,7 +19,7 @@ _OF_SSH: Final = 255  # ssh's own failure: https://man.openbsd.org/ssh#EXIT_STAT
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a program said."""
+    """How a program ended, and what it printed."""
 
     code: int
     out: str

@@ -1,6 +1,6 @@
 """Slurm by its commands: sbatch, squeue, sacct, scontrol, scancel, sinfo.
 
-Fields are asked for by name and stand in a fixed order with the comment last, which may hold anything.
+Fields are requested by name, in a fixed order, with the comment last because it may hold anything.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ class Commands:
 
     def submit_held(self, submission: Submission) -> int:
         """Number of a job that waits. Slurm's own check comes first: it judges no job that is held."""
-        self._said(["sbatch", "--test-only"], given=submission.text)
+        self._output(["sbatch", "--test-only"], given=submission.text)
         marks = [f"--comment={submission.key}", f"--job-name={submission.name}"]
-        said = self._said(["sbatch", "--parsable", "--hold", *marks], given=submission.text)
-        number = said.strip().partition(";")[0].splitlines()[-1:]
+        output = self._output(["sbatch", "--parsable", "--hold", *marks], given=submission.text)
+        number = output.strip().partition(";")[0].splitlines()[-1:]
         if not number or not number[0].isdigit():
-            raise Unreachable(f"sbatch printed no number of a job: {said.strip()!r}")
+            raise Unreachable(f"sbatch printed no number of a job: {output.strip()!r}")
         return int(number[0])
 
     def release(self, job: int) -> None:
         """Let it start."""
-        self._said(["scontrol", "release", str(job)])
+        self._output(["scontrol", "release", str(job)])
 
     def own_jobs(self) -> Sequence[Part]:
         """Jobs of this user."""
-        waiting = [*_of_queue(self._said(["squeue", "--me", "--noheader", "--states=all", f"--Format={_QUEUE}"]))]
+        waiting = [*_of_queue(self._output(["squeue", "--me", "--noheader", "--states=all", f"--Format={_QUEUE}"]))]
         known = {part.job for part in waiting}
         return [*waiting, *(part for part in self._accounting(f"--starttime={_SINCE}") if part.job not in known)]
 
@@ -60,9 +60,9 @@ class Commands:
         """What is known of them."""
         found: list[Part] = []
         for start in range(0, len(numbers), _AT_ONCE):
-            asked = ",".join(map(str, numbers[start : start + _AT_ONCE]))
-            # squeue forgets a job MinJobAge seconds after its end, and refuses the whole question if it is alone.
-            done = run(self.site, ["squeue", "--noheader", "--states=all", f"--jobs={asked}", f"--Format={_QUEUE}"])
+            batch = ",".join(map(str, numbers[start : start + _AT_ONCE]))
+            # squeue forgets a job MinJobAge seconds after its end, and refuses the whole query if it names no other.
+            done = run(self.site, ["squeue", "--noheader", "--states=all", f"--jobs={batch}", f"--Format={_QUEUE}"])
             if done.code and _GONE not in done.words.lower():
                 raise _error("squeue", done)
             found += _of_queue(done.out)
@@ -80,9 +80,9 @@ class Commands:
 
     def facts(self) -> SiteFacts:
         """Partitions, nodes and the version."""
-        version = self._said(["sinfo", "--version"]).split()[-1]
+        version = self._output(["sinfo", "--version"]).split()[-1]
         nodes: dict[str, list[NodeFacts]] = {}
-        for line in self._said(
+        for line in self._output(
             [
                 "sinfo",
                 "--noheader",
@@ -96,7 +96,7 @@ class Commands:
             node = NodeFacts(name, state, gpus_of(gres), "" if why in {"none", "(null)"} else why)
             nodes.setdefault(partition, []).append(node)
         partitions = {}
-        for line in self._said(["scontrol", "show", "partition", "--oneliner"]).splitlines():
+        for line in self._output(["scontrol", "show", "partition", "--oneliner"]).splitlines():
             fields = dict(pair.partition("=")[::2] for pair in line.split())
             name = fields["PartitionName"]
             is_exclusive = fields.get("OverSubscribe", "") == "EXCLUSIVE"
@@ -112,7 +112,7 @@ class Commands:
             raise _error("sacct", done)
         return [*_of_accounting(done.out)] if not done.code else []
 
-    def _said(self, argv: Sequence[str], *, given: str = "") -> str:
+    def _output(self, argv: Sequence[str], *, given: str = "") -> str:
         done = run(self.site, argv, given=given)
         if done.code:
             raise _error(argv[0], done)

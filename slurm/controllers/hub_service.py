@@ -20,7 +20,7 @@ _STOP_WITHIN_S: Final = 300
 def start(site: SlurmAccess, hub: str, files: Mapping[str, str]) -> str:
     """Write the hub's files and start what does not run as they say; its folder for state. Raises SlurmError."""
     put_files(site, f"{site.image_store.rstrip('/')}/{FOLDER}", files, own=hub)
-    return str(_said(site, hub, _ask(site, hub, ["start"], _START_WITHIN_S))["state"])
+    return str(_reply(site, hub, _ask(site, hub, ["start"], _START_WITHIN_S))["state"])
 
 
 def is_right(site: SlurmAccess, hub: str) -> bool:
@@ -31,14 +31,14 @@ def is_right(site: SlurmAccess, hub: str) -> bool:
 
 def end_servers(site: SlurmAccess, hub: str, accounts: Sequence[str]) -> None:
     """End the servers of accounts that are no user's any more. Raises SlurmError."""
-    if accounts and (left := _said(site, hub, _ask(site, hub, ["end", *accounts], _STOP_WITHIN_S))["left"]):
+    if accounts and (left := _reply(site, hub, _ask(site, hub, ["end", *accounts], _STOP_WITHIN_S))["left"]):
         raise SlurmError(f"hub {hub}: servers of {'; '.join(left)} could not be ended; run the command again")
 
 
 def stop(site: SlurmAccess, hub: str, files: Mapping[str, str]) -> None:
     """End hub, servers and proxy, then remove the hub's files; its state stays. Raises SlurmError."""
     put_files(site, f"{site.image_store.rstrip('/')}/{FOLDER}", files, own=hub)  # somebody may have removed them
-    _said(site, hub, _ask(site, hub, ["stop"], _STOP_WITHIN_S))
+    _reply(site, hub, _ask(site, hub, ["stop"], _STOP_WITHIN_S))
     remove_folder(site, folder_of(site, hub))
 
 
@@ -47,7 +47,7 @@ def _ask(site: SlurmAccess, hub: str, words: Sequence[str], within_s: int) -> Do
     return run_by(hubs_of(site).access, argv, {}, within_s=within_s)
 
 
-def _said(site: SlurmAccess, hub: str, done: Done) -> dict[str, Any]:
+def _reply(site: SlurmAccess, hub: str, done: Done) -> dict[str, Any]:
     if done.code:
         access = hubs_of(site).access
         where = "this machine" if access.kind == "local" else access.address

@@ -24,7 +24,7 @@ class Poller:
         self._watched: dict[int, int] = {}
         self._parts: Sequence[Part] = ()
         self._own: tuple[float, Sequence[Part]] = (float("-inf"), ())
-        self._asked_at = float("-inf")
+        self._polled_at = float("-inf")
 
     def wait_for_end(self, job: int, sleep: Callable[[float], None] = time.sleep) -> Outcome:
         """How it ended. Raises Unreachable where Slurm stays away; the job goes on."""
@@ -55,14 +55,14 @@ class Poller:
             self._leave(job)
 
     def own_jobs(self) -> Sequence[Part]:
-        """Own jobs, asked for after this call began; callers that come together share one question."""
+        """Own jobs, read after this call began; simultaneous callers share one query."""
         came = self._clock()
         with self._asking:
-            asked_at, parts = self._own
-            if asked_at < came:
-                asked_at = self._clock()
+            polled_at, parts = self._own
+            if polled_at < came:
+                polled_at = self._clock()
                 parts = self.controller.own_jobs()
-                self._own = (asked_at, parts)
+                self._own = (polled_at, parts)
             return parts
 
     def _watch(self, job: int) -> None:
@@ -80,7 +80,7 @@ class Poller:
             with self._lock:
                 watched = sorted(self._watched)
             is_new = not any(part.job == job for part in self._parts)
-            if is_new or self._clock() - self._asked_at >= self._every_s:
+            if is_new or self._clock() - self._polled_at >= self._every_s:
                 self._parts = self.controller.jobs(watched)
-                self._asked_at = self._clock()
+                self._polled_at = self._clock()
             return outcome(job, self._parts)

@@ -27,7 +27,7 @@ _HELD: Final = 2042  # ESLURM_JOB_HELD, which is no error here: slurm/slurm_errn
 _GONE: Final = (2017, 2021)  # ESLURM_INVALID_JOB_ID, ESLURM_ALREADY_DONE
 _DENIED: Final = (401, 403)
 _NOT_PROVED: Final = 1007  # ESLURM_PROTOCOL_AUTHENTICATION_ERROR: slurm/slurm_errno.h
-_OF_ERRORS: Final = frozenset({"ping", "clusters"})  # asked when another call failed
+_OF_ERRORS: Final = frozenset({"ping", "clusters"})  # called after another call failed
 _ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin"}  # the service refuses a job without any
 
 
@@ -44,8 +44,8 @@ class Rest:
     def submit_held(self, submission: Submission) -> int:
         """Number of a job that waits."""
         job = {**job_of(submission.text), "comment": submission.key, "name": submission.name, "hold": True}
-        said = self._call("POST", "slurm", "job/submit", body={"script": submission.text, "job": job})
-        return int(said["job_id"])
+        reply = self._call("POST", "slurm", "job/submit", body={"script": submission.text, "job": job})
+        return int(reply["job_id"])
 
     def release(self, job: int) -> None:
         """Let it start."""
@@ -64,8 +64,7 @@ class Rest:
 
     def jobs(self, numbers: Sequence[int]) -> Sequence[Part]:
         """What is known of them."""
-        asked = frozenset(numbers)
-        return self._merged(asked)
+        return self._merged(frozenset(numbers))
 
     def cancel(self, numbers: Sequence[int]) -> None:
         """End them."""
@@ -74,7 +73,7 @@ class Rest:
 
     def facts(self) -> SiteFacts:
         """Partitions, nodes and the version."""
-        said = self._call("GET", "slurm", "partitions")
+        reply = self._call("GET", "slurm", "partitions")
         nodes: dict[str, list[NodeFacts]] = {}
         for each in self._call("GET", "slurm", "nodes")["nodes"]:
             state = "".join([str(each["state"]), *(f"+{flag}" for flag in each.get("state_flags", ()))])
@@ -92,14 +91,14 @@ class Rest:
                 _minutes(each["max_time_limit"]),
                 tuple(nodes.get(each["name"], ())),
             )
-            for each in said["partitions"]
+            for each in reply["partitions"]
         }
-        return SiteFacts(str(said["meta"]["Slurm"]["release"]), partitions)
+        return SiteFacts(str(reply["meta"]["Slurm"]["release"]), partitions)
 
-    def _merged(self, asked: frozenset[int] | None = None) -> list[Part]:
-        waiting = [*_wanted(map(_of_queue, self._call("GET", "slurm", "jobs")["jobs"]), asked)]
+    def _merged(self, numbers: frozenset[int] | None = None) -> list[Part]:
+        waiting = [*_wanted(map(_of_queue, self._call("GET", "slurm", "jobs")["jobs"]), numbers)]
         known = {part.job for part in waiting}
-        if asked is not None and asked <= known:
+        if numbers is not None and numbers <= known:
             return waiting
         try:
             kept = self._call("GET", "slurmdb", "jobs")["jobs"]
@@ -107,7 +106,7 @@ class Rest:
             raise
         except SlurmError:
             return waiting  # a site without accounting
-        return [*waiting, *(part for part in _wanted(map(_of_accounting, kept), asked) if part.job not in known)]
+        return [*waiting, *(part for part in _wanted(map(_of_accounting, kept), numbers) if part.job not in known)]
 
     def _call(
         self, method: str, plugin: str, path: str, *, body: Mapping[str, Any] | None = None, allowed: Sequence[int] = ()
@@ -179,20 +178,20 @@ def _checked(answer: httpx.Response, site: SlurmRest, allowed: Sequence[int]) ->
     if answer.status_code in _DENIED or "Authentication" in answer.text[:200]:
         raise _denied(site)
     try:
-        said: dict[str, Any] = answer.json()
+        reply: dict[str, Any] = answer.json()
     except ValueError:
         raise SlurmError(
             f"Slurm's REST service at {site.url} says {answer.status_code}: {answer.text[:200]!r}"
         ) from None
-    errors = [each for each in said.get("errors") or () if _number(each) not in {0, _HELD, *allowed}]
+    errors = [each for each in reply.get("errors") or () if _number(each) not in {0, _HELD, *allowed}]
     if any(_number(each) == _NOT_PROVED for each in errors):
         raise _denied(site)
-    if errors or (answer.status_code >= httpx.codes.BAD_REQUEST and not said.get("errors")):
+    if errors or (answer.status_code >= httpx.codes.BAD_REQUEST and not reply.get("errors")):
         words = "; ".join(dict.fromkeys(_words(errors))) or f"status {answer.status_code}"
         if "contact slurm controller" in words.lower() or "connect failure" in words.lower():
             raise Unreachable(f"Slurm's controller does not answer: {words}")
         raise SlurmError(f"Slurm refuses: {words}")
-    return said
+    return reply
 
 
 def _number(error: Mapping[str, Any]) -> int:
@@ -201,8 +200,8 @@ def _number(error: Mapping[str, Any]) -> int:
 
 def _words(errors: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for each in errors:
-        said = [str(each[key]) for key in ("description", "error") if each.get(key)]
-        yield ": ".join(dict.fromkeys(said)) or "no reason given"
+        texts = [str(each[key]) for key in ("description", "error") if each.get(key)]
+        yield ": ".join(dict.fromkeys(texts)) or "no reason given"
 
 
 def job_of(text: str) -> dict[str, Any]:
@@ -245,8 +244,8 @@ def _of_accounting(each: Mapping[str, Any]) -> Part:
     )
 
 
-def _wanted(parts: Iterable[Part], asked: frozenset[int] | None) -> Iterator[Part]:
-    return (part for part in parts if asked is None or part.job in asked)
+def _wanted(parts: Iterable[Part], numbers: frozenset[int] | None) -> Iterator[Part]:
+    return (part for part in parts if numbers is None or part.job in numbers)
 
 
 def _nodes(value: str) -> list[int]:

@@ -17,7 +17,7 @@ BOTTLEROCKET = "BOTTLEROCKET_x86_64_NVIDIA"
 NEWER = "580.159.03"  # of the newest release
 
 
-def asked(
+def answer_for(
     types: str = "g6.xlarge", kubernetes: str = "1.34", wanted: str = "newest", ami_type: str = "", release: str = ""
 ) -> MachineImage | NoMachineImage:
     shape = group_of([find_instance(name) for name in types.split()])
@@ -25,13 +25,13 @@ def asked(
 
 
 def image(*args: str, **named: str) -> MachineImage:
-    found = asked(*args, **named)
+    found = answer_for(*args, **named)
     assert isinstance(found, MachineImage), found
     return found
 
 
 def refusal(*args: str, **named: str) -> NoMachineImage:
-    found = asked(*args, **named)
+    found = answer_for(*args, **named)
     assert isinstance(found, NoMachineImage), found
     return found
 

@@ -61,12 +61,12 @@ def test_a_newer_release_is_added_and_the_tables_stay_sound(
 ) -> None:
     page = NEWER.replace("580.159.03", "580.178.04")
     assert refreshed(folders, page, tmp_path=tmp_path) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == (
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == (
         "the tables end with release 20260714, 141 days before 2026-12-02; "
         "with this page the tables end with release 20261201, 1 days before 2026-12-02"
     )
-    assert said[1:3] == [
+    assert lines[1:3] == [
         "AL2023_ARM_64_NVIDIA 20261201: driver 580.178.04 for Kubernetes 1.36",
         "AL2023_x86_64_NVIDIA 20261201: driver 580.178.04 for Kubernetes 1.36",
     ]
@@ -126,10 +126,10 @@ def test_a_release_that_the_tables_have_otherwise_is_named_and_left(
 ) -> None:
     page = PAGE.read_text().replace("570.133.20-1.amzn2023", "570.133.07-1.amzn2023")
     assert refreshed(folders, page, tmp_path=tmp_path) == 1
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert (
         "AL2023_x86_64_NVIDIA 20250519, Kubernetes 1.33: the page has driver 570.133.07 with toolkit 1.17.7, the table "
-        "570.133.20 with toolkit 1.17.7; correct the table by hand" in said
+        "570.133.20 with toolkit 1.17.7; correct the table by hand" in output
     )
     assert "570.133.07" not in (folders[0] / "eks_ami.csv").read_text()
 

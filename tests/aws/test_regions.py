@@ -19,7 +19,7 @@ def test_a_region_that_is_listed_with_the_type_is_fine(group: Group, types: str,
     assert region_problem(group(types), region) is None
 
 
-def test_a_region_without_the_type_in_the_list_is_told_with_those_that_have_it(group: Group) -> None:
+def test_a_region_without_the_type_in_the_list_is_reported_with_those_that_have_it(group: Group) -> None:
     found = region_problem(group("g6e.xlarge"), "eu-west-1")
     assert found is not None
     assert found.reason == "the list of 2026-02-26 has no g6e in eu-west-1"
@@ -33,7 +33,7 @@ def test_a_type_that_is_newer_than_the_list_is_unknown(group: Group) -> None:
     assert found.reason == "the list of 2026-02-26 has g7 in no region"
 
 
-def test_a_region_that_no_table_has_is_told_with_the_nearest(group: Group) -> None:
+def test_a_region_that_no_table_has_is_reported_with_the_nearest(group: Group) -> None:
     found = region_problem(group("g6.xlarge"), "us-eats-1")
     assert found is not None
     assert found.reason == "no table has the region us-eats-1"

@@ -38,7 +38,7 @@ def test_taints_have_the_effects_of_eks() -> None:
     ]
 
 
-def test_an_autoscaler_without_a_node_is_told_what_one_would_be(
+def test_an_autoscaler_without_a_node_learns_what_one_would_be(
     group: Group, image: Callable[..., MachineImage], golden: Any
 ) -> None:
     chosen, shape = image(), group("g6.xlarge")
@@ -52,11 +52,11 @@ def test_an_autoscaler_without_a_node_is_told_what_one_would_be(
 def test_what_an_autoscaler_knows_of_a_managed_group_itself_is_no_tag(
     group: Group, image: Callable[..., MachineImage]
 ) -> None:
-    def told(name: str) -> dict[str, str]:
+    def tags_of(name: str) -> dict[str, str]:
         tags = managed_template_tags(group(name), image(name).driver, 100)
         return {key.partition("node-template/")[2]: value for key, value in tags.items()}
 
-    assert told("g6.xlarge") == {
+    assert tags_of("g6.xlarge") == {
         "label/nvidia.com/cuda.driver-version.major": "580",
         "label/nvidia.com/gpu.compute.major": "8",
         "label/nvidia.com/gpu.compute.minor": "9",
@@ -66,10 +66,10 @@ def test_what_an_autoscaler_knows_of_a_managed_group_itself_is_no_tag(
         "label/nvidia.com/gpu.product": "NVIDIA-L4",
         "resources/ephemeral-storage": "100Gi",
     }
-    assert told("g6f.large")["resources/nvidia.com/gpu"] == "1"  # of a part of a GPU, EC2 reports none
+    assert tags_of("g6f.large")["resources/nvidia.com/gpu"] == "1"  # of a part of a GPU, EC2 reports none
 
 
-def test_a_part_of_a_gpu_is_said_to_the_autoscaler_as_one_device(
+def test_a_part_of_a_gpu_is_reported_to_the_autoscaler_as_one_device(
     group: Group, image: Callable[..., MachineImage]
 ) -> None:
     tags = template_tags(group("g6f.large"), image("g6f.large").driver, {}, [], 40)

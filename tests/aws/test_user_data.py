@@ -45,14 +45,14 @@ def test_bottlerocket_reads_toml(image: Image, golden: Any) -> None:
 
 
 @pytest.mark.parametrize(("kubernetes", "wanted", "branch"), [("1.37", "R580", "lts"), ("1.34", "newest", "lts")])
-def test_the_branch_of_bottlerocket_is_said_where_a_release_has_two(
+def test_the_branch_of_bottlerocket_is_stated_where_a_release_has_two(
     image: Image, kubernetes: str, wanted: str, branch: str
 ) -> None:
     text = user_data(image(kubernetes=kubernetes, wanted=wanted, ami_type=BOTTLEROCKET), NodeSettings())
     assert tomllib.loads(text) == {"settings": {"kernel": {"drivers": {"nvidia": {"branch": branch}}}}}
 
 
-def test_a_release_with_one_branch_is_not_told_of_a_setting_that_it_does_not_know(image: Image) -> None:
+def test_a_release_with_one_branch_gets_no_setting_that_it_does_not_know(image: Image) -> None:
     assert user_data(image(ami_type=BOTTLEROCKET, release="1.61.0"), NodeSettings()) == ""
 
 
@@ -68,8 +68,8 @@ def test_a_release_with_one_branch_is_not_told_of_a_setting_that_it_does_not_kno
 def test_settings_that_nodes_would_not_obey_are_named(
     image: Image, group: Group, types: str, pin: dict[str, str], settings: NodeSettings, reason: str
 ) -> None:
-    ((said, _),) = settings_problems(image(types, **pin), group(*types.split()), settings)
-    assert reason in said
+    ((message, _),) = settings_problems(image(types, **pin), group(*types.split()), settings)
+    assert reason in message
 
 
 def test_settings_that_nodes_obey_are_fine(image: Image, group: Group) -> None:

@@ -138,7 +138,7 @@ def test_a_container_runs_its_image_by_digest_with_its_devices(recorded: Callabl
     assert run.only("remoteImage:RemoteImage").inputs == {"name": REF, "keepLocally": True}
 
 
-def test_wrong_arguments_of_a_container_are_said_all_at_once(recorded: Callable[..., Any]) -> None:
+def test_wrong_arguments_of_a_container_are_reported_all_at_once(recorded: Callable[..., Any]) -> None:
     wrong: Any = {**CONTAINER, "cpu": 0, "env": {"NVIDIA_VISIBLE_DEVICES": "all"}}
     with pytest.raises(pulumi.RunError) as caught:
         recorded(lambda: DockerGpuContainer("train", wrong) and None)

@@ -116,7 +116,7 @@ def test_a_setup_that_failed_is_no_hub_and_says_why(recorded: Callable[..., Any]
         recorded(lambda: {"url": DockerHub("dcsg", args).url}, computed=failed)
 
 
-def test_wrong_arguments_are_said_all_at_once(recorded: Callable[..., Any]) -> None:
+def test_wrong_arguments_are_reported_all_at_once(recorded: Callable[..., Any]) -> None:
     with pytest.raises(pulumi.RunError) as caught:
         made(recorded, gateway_image=None, profiles=[{**ARGS["profiles"][0], "cpu": 0}])
     assert "dcsg.gateway_image: is missing for profiles with kernels" in str(caught.value)

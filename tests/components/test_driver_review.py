@@ -53,8 +53,8 @@ def reviewed(recorded: Callable[..., Any], program: ModuleType, tmp_path: Path) 
             after = registered(text.replace(f'driver: "{old}"', f'driver: "{new}"'), name)
             events = [step(key, before.get(key), after.get(key)) for key in dict.fromkeys([*before, *after])]
             given = previews.stream(*events, stack=name)
-            told = CliRunner().invoke(commands, ["comment", "-", "--date", "2026-11-23"], input=given)
-            return told.exit_code, told.stdout.replace(str(tmp_path), "/run")
+            result = CliRunner().invoke(commands, ["comment", "-", "--date", "2026-11-23"], input=given)
+            return result.exit_code, result.stdout.replace(str(tmp_path), "/run")
 
         yield review
 

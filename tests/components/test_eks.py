@@ -99,16 +99,16 @@ def test_policies_of_nodes_are_those_of_their_part_of_aws(recorded: Callable[...
     assert {each.inputs["policyArn"].partition(":iam:")[0] for each in granted} == {"arn:aws-cn"}
 
 
-def test_parallel_pulls_are_told_to_the_node_and_get_a_faster_volume(recorded: Callable[..., Any]) -> None:
+def test_parallel_pulls_are_set_on_the_node_and_get_a_faster_volume(recorded: Callable[..., Any]) -> None:
     def volume(**changes: Any) -> tuple[int, int, str]:
         template = group(recorded, **changes).only("launchTemplate:LaunchTemplate").inputs
         disk = template["blockDeviceMappings"][0]["ebs"]
         return disk["throughput"], disk["iops"], b64decode(template.get("userData", "")).decode()
 
     assert volume() == (125, 3000, "")
-    throughput, iops, told = volume(parallel_pulls=True)
+    throughput, iops, user_data = volume(parallel_pulls=True)
     assert (throughput, iops) == (600, 3000)
-    assert "FastImagePull: true" in told
+    assert "FastImagePull: true" in user_data
     assert volume(volume_throughput=1000)[:2] == (1000, 4000)  # EC2 refuses more than 0.25 MiB/s for each of its IOPS
 
 

@@ -1,4 +1,4 @@
-"""Groups of Flatcar nodes: what they ask of EC2 and EKS, what their nodes are told, and what is refused before."""
+"""Groups of Flatcar nodes: what they ask of EC2 and EKS, their nodes' configuration, and what is refused before."""
 
 from __future__ import annotations
 

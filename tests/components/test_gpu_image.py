@@ -59,14 +59,14 @@ def facts_of(recorded: Recorded, args: GpuImageArgs, **options: Any) -> Mapping[
 
 def messages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a program will say of its resources."""
-    said: list[str] = []
-    monkeypatch.setattr(pulumi.log, "info", lambda message, *_: said.append(message))
-    return said
+    logged: list[str] = []
+    monkeypatch.setattr(pulumi.log, "info", lambda message, *_: logged.append(message))
+    return logged
 
 
 def refusal(args: Mapping[str, Any]) -> str:
     with pytest.raises(SpecError) as caught:
-        GpuImage("it", args)  # type: ignore[arg-type]  # refused before Pulumi is asked for anything
+        GpuImage("it", args)  # type: ignore[arg-type]  # refused before anything is requested of Pulumi
     return str(caught.value)
 
 
@@ -117,7 +117,7 @@ class Registry(pulumi.runtime.Mocks):
 
 
 class Requests(MockMonitor):
-    """Keeps what is asked of the engine, options included, which mocks do not see."""
+    """Keeps what the engine is called with, options included, which mocks do not see."""
 
     def __init__(self) -> None:
         super().__init__(Registry(preview=False))
@@ -226,9 +226,9 @@ POOLS: list[ImagePool] = [{"pool": "gtx1080ti"}, {"pool": "rtx2080ti", "pull_mb_
 def test_a_preview_of_a_build_says_how_big_and_how_soon_and_who_says_so(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = messages(monkeypatch)
+    logged = messages(monkeypatch)
     inputs = facts_of(recorded, {**HUB, "lands_on": POOLS, "deployed": BEFORE}, preview=True)
-    (message,) = said
+    (message,) = logged
     built, planned, measured_there = message.splitlines()
     assert built == (
         "hub will be built: at least 38.7 MB compressed, 0.15 GB unpacked (from the spec: 65 wheels; not counted: base"
@@ -242,25 +242,25 @@ def test_a_preview_of_a_build_says_how_big_and_how_soon_and_who_says_so(
 
 
 def test_a_target_is_reported_by_its_own_name(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = messages(monkeypatch)
+    logged = messages(monkeypatch)
     facts_of(recorded, {**CUPY, "target": "batch"}, preview=True)
-    assert [message.partition(":")[0] for message in said] == ["cupy-notebook-batch will be built"]
+    assert [message.partition(":")[0] for message in logged] == ["cupy-notebook-batch will be built"]
 
 
 def test_a_registry_that_is_away_is_no_error_of_a_preview(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = messages(monkeypatch)
+    logged = messages(monkeypatch)
     facts_of(recorded, {**HUB, "repository": "127.0.0.1:9/gpu-commons/hub", "read_back": True}, preview=True)
-    assert [message.partition(":")[0] for message in said] == ["hub will be built"]
+    assert [message.partition(":")[0] for message in logged] == ["hub will be built"]
 
 
 def test_an_image_that_stays_as_it_is_is_silent_in_previews_and_every_image_is_in_updates(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    said = messages(monkeypatch)
+    logged = messages(monkeypatch)
     keep_facts(tmp_path)
     assert measured(monkeypatch, tmp_path, preview=True)["sizes"]["digest"] == DIGEST
     facts_of(recorded, {**HUB, "lands_on": POOLS})
-    assert said == []
+    assert logged == []
 
 
 def test_the_image_stays_in_the_registry_and_belongs_to_the_component() -> None:
@@ -339,21 +339,21 @@ def test_the_arguments_and_what_the_spec_says_are_inputs_that_a_preview_shows(re
 def test_what_a_site_replaces_or_leaves_out_is_an_input_and_a_line_of_the_preview(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = messages(monkeypatch)
+    logged = messages(monkeypatch)
     inputs = facts_of(recorded, ML)
     assert [entry["reference"] for entry in inputs["substitutes"]] == [JUPYTER, "conda-forge"]
     assert "cudatoolkit=10.1.243" in inputs["facts"]["missing"]
     assert inputs["facts"]["kernels"] == {}
-    (message,) = said
+    (message,) = logged
     assert f"{JUPYTER} is replaced by {LAB_BASE}: not reachable" in message
     assert "conda-forge is left out: not reachable" in message
     assert "not in this image: python=3.8.20, cudatoolkit=10.1.243" in message
 
 
 def test_an_image_that_is_as_its_spec_says_says_nothing(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = messages(monkeypatch)
+    logged = messages(monkeypatch)
     facts_of(recorded, HUB)
-    assert said == []
+    assert logged == []
 
 
 def test_a_ca_bundle_is_a_build_context_and_its_content_is_in_no_input(recorded: Recorded, tmp_path: Path) -> None:

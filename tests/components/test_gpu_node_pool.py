@@ -111,12 +111,12 @@ def test_a_node_with_a_driver_of_its_own_is_labelled_so_and_the_pool_records_it(
 def test_each_node_is_compared_with_the_driver_that_it_is_supposed_to_run(
     recorded: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(pulumi.log, "warn", lambda text, **_: told.append(text))
+    warnings: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, **_: warnings.append(text))
     nodes = {"n10": node("n10", "418.88"), "n11": node("n11", "418.88")}
     run = recorded(lambda: {"drifted": GpuNodePool("p", PAIR).drifted_nodes}, existing=nodes, preview=True)
     assert run.outputs["drifted"] == ["n11"]
-    assert told == ["driver 580.95.05 is declared, but n11 reports 418.88"]
+    assert warnings == ["driver 580.95.05 is declared, but n11 reports 418.88"]
 
 
 @pytest.mark.parametrize(
@@ -176,13 +176,13 @@ def test_nodes_that_report_another_driver_are_named(
 def test_nodes_that_report_the_same_driver_are_reported_together(
     recorded: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(pulumi.log, "warn", lambda text, **_: told.append(text))
+    warnings: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, **_: warnings.append(text))
     reported = {"n18": "418.67", "n21": "418.67", "n22": "418.88", "n24": "470.57.02"}
     args = {**N10, "node_names": list(reported)}
     nodes = {name: node(name, its) for name, its in reported.items()}
     recorded(lambda: GpuNodePool("p", args) and None, existing=nodes, preview=True)
-    assert told == ["driver 418.88 is declared, but n18, n21 report 418.67; n24 reports 470.57.02"]
+    assert warnings == ["driver 418.88 is declared, but n18, n21 report 418.67; n24 reports 470.57.02"]
 
 
 def test_a_pool_counts_its_gpus(recorded: Callable[..., Any]) -> None:
@@ -205,13 +205,13 @@ def test_an_update_reads_no_node_and_so_leaves_nothing_that_a_refresh_could_find
 def test_an_update_warns_of_no_driver_because_it_remembers_an_old_one(
     recorded: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(pulumi.log, "warn", lambda text, **_: told.append(text))
+    warnings: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", lambda text, **_: warnings.append(text))
     program = lambda: {"drifted": GpuNodePool("p", N10).drifted_nodes}  # noqa: E731 - run twice
     assert recorded(program, existing={"n10": node("n10", "418.67")}).outputs["drifted"] == ["n10"]
-    assert told == []
+    assert warnings == []
     recorded(program, existing={"n10": node("n10", "418.67")}, preview=True)
-    assert told == ["driver 418.88 is declared, but n10 reports 418.67"]
+    assert warnings == ["driver 418.88 is declared, but n10 reports 418.67"]
 
 
 def test_a_node_that_only_the_patch_has_made_is_an_error_of_the_update(recorded: Callable[..., Any]) -> None:

@@ -59,8 +59,8 @@ def running(engine: Engine, folder: Path) -> Iterator[str]:
 
         def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, said = engine.answer(self.command, self.path.partition("?")[0])
-            body = b"" if said is None else json.dumps(said).encode()
+            status, reply = engine.answer(self.command, self.path.partition("?")[0])
+            body = b"" if reply is None else json.dumps(reply).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             if status != 204:

@@ -1,4 +1,4 @@
-"""A program reads what its own stack said when it was deployed last."""
+"""A program reads the outputs that its own stack had when it was deployed last."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class State(pulumi.runtime.Mocks):
 
     def __init__(self, answer: Mapping[str, Any]) -> None:
         self.answer = answer
-        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+        self.calls: list[tuple[str, Mapping[str, Any]]] = []
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         raise AssertionError(f"{args.typ} would be a line of every diff")
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]]]:
-        self.asked.append((args.token, dict(args.args)))
+        self.calls.append((args.token, dict(args.args)))
         return dict(self.answer), []
 
 
@@ -47,7 +47,7 @@ def read(state: State) -> Any:
 def test_the_last_outputs_are_read_from_the_engine_and_are_no_resource() -> None:
     state = State({"outputs": {"image_sizes": {"hub": {"compressed_mb": 47.5}}, "gpus": 119}})
     assert read(state) == {"hub": {"compressed_mb": 47.5}}
-    ((function, arguments),) = state.asked
+    ((function, arguments),) = state.calls
     assert function == "pulumi:pulumi:readStackOutputs"
     assert arguments["name"].endswith("/gpu-commons/dsmlp-fall")
 
@@ -84,7 +84,7 @@ class EngineError(grpc.RpcError):
 
 
 class Failing(State):
-    """An engine that cannot read its state the first times that it is asked."""
+    """An engine that cannot read its state in its first calls."""
 
     def __init__(self, answer: Mapping[str, Any], why: str, times: int) -> None:
         super().__init__(answer)
@@ -92,7 +92,7 @@ class Failing(State):
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]]]:
         answer = super().call(args)
-        if len(self.asked) <= self.times:
+        if len(self.calls) <= self.times:
             raise EngineError(self.why)
         return answer
 
@@ -101,11 +101,11 @@ def test_a_state_that_is_being_saved_is_read_again() -> None:
     outputs = {"outputs": {"image_sizes": {"hub": {"compressed_mb": 47.5}}}}
     state = Failing(outputs, "failed to load checkpoint: EOF", times=2)
     assert read(state) == {"hub": {"compressed_mb": 47.5}}
-    assert len(state.asked) == 3
+    assert len(state.calls) == 3
 
 
-def test_another_failure_is_not_asked_again() -> None:
+def test_another_failure_is_not_tried_again() -> None:
     state = Failing({}, "failed to load checkpoint: permission denied", times=9)
     with pytest.raises(Exception, match="permission denied"):
         read(state)
-    assert len(state.asked) == 1
+    assert len(state.calls) == 1

@@ -28,9 +28,9 @@ def requirements(folder: Path) -> list[str]:
 
 
 def test_the_plugin_asks_for_the_versions_that_the_project_is_tested_with() -> None:
-    asked = requirements(PROJECT / "components")
-    assert {"pulumi==3.259.0", "pulumi-kubernetes==4.34.2", "pulumi-docker-build==0.0.22"} <= set(asked)
-    assert set(asked) <= set(requirements(PROJECT))
+    required = requirements(PROJECT / "components")
+    assert {"pulumi==3.259.0", "pulumi-kubernetes==4.34.2", "pulumi-docker-build==0.0.22"} <= set(required)
+    assert set(required) <= set(requirements(PROJECT))
 
 
 def alternatives(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -85,9 +85,9 @@ APART = {(GpuJob, ("namespace", "string", True)), (NotebookHub, ("namespace", "s
 
 
 def test_the_planning_figures_of_pulls_and_disks_are_those_of_the_fleet() -> None:
-    said = {path: text for path, _, _, text in argument_keys(GpuImage)}
-    assert said["lands_on.pull_mb_per_s"].endswith(f"a planning figure, {PULL_MB_PER_S:g}.")
-    assert said["lands_on.disk_mb_per_s"].endswith(f"a planning figure, {DISK_MB_PER_S:g}.")
+    texts = {path: text for path, _, _, text in argument_keys(GpuImage)}
+    assert texts["lands_on.pull_mb_per_s"].endswith(f"a planning figure, {PULL_MB_PER_S:g}.")
+    assert texts["lands_on.disk_mb_per_s"].endswith(f"a planning figure, {DISK_MB_PER_S:g}.")
 
 
 @pytest.mark.parametrize(("component", "model"), [(NotebookHub, Hub), (GpuJob, Job)])
@@ -114,7 +114,7 @@ def words_of(default: Any) -> set[str]:
     return {json.dumps(default).strip('"')} - {"null", ""}
 
 
-def words_said(text: str) -> set[str]:
+def words_in(text: str) -> set[str]:
     """What a description says of the default: values that it names, not the words around them."""
     found = re.search(r"\bdefault:? (.+?)(?:;|\.(?=\s|$)|$)", text, re.DOTALL | re.IGNORECASE)
     return {word.strip(",:") for word in found[1].split()} if found else set()
@@ -123,9 +123,10 @@ def words_said(text: str) -> set[str]:
 @pytest.mark.parametrize(("component", "model"), [(NotebookHub, Hub), (GpuJob, Job)])
 def test_each_argument_says_the_default_that_its_model_has_and_no_other(component: Any, model: type[BaseModel]) -> None:
     used = {path: words_of(defaults) | WORKED_OUT.get(path, set()) for path, _, _, defaults in model_keys(model)}
-    said = {path: words_said(text) for path, _, _, text in argument_keys(component) if path in used}
+    documented = {path: words_in(text) for path, _, _, text in argument_keys(component) if path in used}
     literals = re.compile(r"[\d.]+|true|false")
     heard = {
-        path: {word for word in words if word in used[path] or literals.fullmatch(word)} for path, words in said.items()
+        path: {word for word in words if word in used[path] or literals.fullmatch(word)}
+        for path, words in documented.items()
     }
-    assert heard == {path: used[path] for path in said}
+    assert heard == {path: used[path] for path in documented}

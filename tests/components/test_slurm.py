@@ -22,7 +22,7 @@ K80 = {"pool": "gpu-k80", "partition": "gpu", "gres": "k80", "exclusive": True, 
 P100 = {"pool": "gpu-p100", "partition": "gpu-shared", "gres": "p100"}
 JOB = {"image": REF, "image_name": "cupy", "gpus": 1, "cpu": 2, "memory_gib": 4, "command": ["python", "seen.py"]}
 
-SAID = {
+ANSWERS = {
     "sinfo": """\
 [ "$1" = --version ] && { echo "slurm-wlm 22.05.8"; exit; }
 echo 'gpu-k80-1|gpu|gpu:k80:4|STATE|REASON|'
@@ -45,8 +45,8 @@ FIRST = {
 def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
     """Puts Slurm's commands on the path, which answer so; returns how the site is reached."""
 
-    def put(state: str = "idle", reason: str = "none", **said: str) -> dict[str, Any]:
-        for name, answer in {**SAID, **said}.items():
+    def put(state: str = "idle", reason: str = "none", **answers: str) -> dict[str, Any]:
+        for name, answer in {**ANSWERS, **answers}.items():
             (tmp_path / name).write_text("#!/bin/sh\n" + answer.replace("STATE", state).replace("REASON", reason))
             (tmp_path / name).chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
@@ -71,18 +71,20 @@ def test_a_site_says_what_its_slurm_has_and_makes_nothing(recorded: Any, say: An
 
 
 @pytest.mark.parametrize(
-    ("pool", "said"),
+    ("pool", "expected"),
     [
         ({**K80, "partition": "gpus"}, "Slurm has no partition gpus; did you mean gpu?"),
         ({**K80, "gres": "k8"}, "partition gpu has no GPUs of type k8; did you mean k80?"),
         ({**K80, "max_time_min": 9999}, "partition gpu ends a job after 2880 min: write max_time_min: 2880"),
     ],
 )
-def test_what_slurm_does_not_have_stops_the_update(recorded: Any, say: Any, pool: dict[str, Any], said: str) -> None:
+def test_what_slurm_does_not_have_stops_the_update(
+    recorded: Any, say: Any, pool: dict[str, Any], expected: str
+) -> None:
     access = say()
     with pytest.raises(pulumi.RunError, match="site slurm is not what the stack says: pool gpu-k80: ") as caught:
         recorded(lambda: site(access, pool))
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_a_partition_whose_nodes_are_drained_stops_the_update_with_the_reason(recorded: Any, say: Any) -> None:
@@ -148,7 +150,7 @@ def test_another_text_or_run_is_another_job(changed: dict[str, Any], is_replaced
 
 def test_what_became_of_a_job_is_no_difference_and_an_end_that_was_seen_stays() -> None:
     assert not FollowsJob().diff("7", props(state="FAILED"), props()).changes
-    assert FollowsJob().read("7", props(state="TIMEOUT")).outs == props(state="TIMEOUT")  # Slurm is not asked
+    assert FollowsJob().read("7", props(state="TIMEOUT")).outs == props(state="TIMEOUT")  # Slurm is not called
 
 
 @pytest.mark.parametrize("provider", [FollowsJob, KeepsFile])

@@ -266,8 +266,8 @@ def test_a_profile_that_says_nothing_of_shared_memory_takes_what_its_image_asks_
     demanding: Stack, refs: dict[str, Any]
 ) -> None:
     hub = demanding.hubs[0]
-    asked = hub.profiles[2].model_copy(update={"shm_gib": 5.0})
-    hub = hub.model_copy(update={"profiles": (*hub.profiles[:2], asked)})
+    explicit = hub.profiles[2].model_copy(update={"shm_gib": 5.0})
+    hub = hub.model_copy(update={"profiles": (*hub.profiles[:2], explicit)})
     profiles = wiring.hub_args(demanding, hub, refs)["profiles"]
     assert [profile.get("shm_gib") for profile in profiles] == [None, 2, 5]  # another image, the image's, explicit
 

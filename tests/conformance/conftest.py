@@ -119,7 +119,7 @@ def executable(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def official(executable: Path) -> Callable[[Intended], bool]:
-    """`official(Intended.X)`: whether the plugin is the official one, asked where the two differ on purpose."""
+    """`official(Intended.X)`: whether the plugin is the official one, for use where the two differ on purpose."""
     with executable.open("rb") as file:
         is_binary = file.read(4) == b"\x7fELF"  # the stand-in is a script
     return lambda difference: is_binary and difference in Intended

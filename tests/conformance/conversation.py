@@ -209,7 +209,7 @@ class Resource:
         return found.inputs
 
     def diff(self, inputs: Values) -> Difference:
-        """What would change if the program said `inputs` now."""
+        """What would change if the program passed `inputs` now."""
         request = provider_pb2.DiffRequest(
             id=self.id,
             urn=self.urn,

@@ -182,8 +182,8 @@ def test_a_field_that_somebody_else_changed_is_a_conflict(
     resource = mutable.resource("core/v1:ConfigMap")
     resource.create(config_map(namespace, {"a": "1"}))
     cluster.merge(config_map(namespace, {"a": "theirs"}), namespace)
-    said = r"(?is)failed to fully initialize or become live: server-side apply field conflict detected"
-    with pytest.raises(NotReady, match=said) as refused:
+    reason = r"(?is)failed to fully initialize or become live: server-side apply field conflict detected"
+    with pytest.raises(NotReady, match=reason) as refused:
         resource.update(config_map(namespace, {"a": "2"}))
     assert "somebody-else" in str(refused.value)
     assert ".data.a" in str(refused.value)
@@ -232,8 +232,8 @@ def test_an_update_of_an_object_that_somebody_deleted_is_an_error(
     resource = mutable.resource("core/v1:ConfigMap")
     resource.create(config_map(namespace, {"a": "1"}))
     cluster.delete("v1", "ConfigMap", "settings", namespace)
-    said = r'(?s)update of resource .* failed: configmaps "settings" not found.*unable to get cluster state'
-    with pytest.raises(Refused, match=said):
+    reason = r'(?s)update of resource .* failed: configmaps "settings" not found.*unable to get cluster state'
+    with pytest.raises(Refused, match=reason):
         resource.update(config_map(namespace, {"a": "2"}))
     assert cluster.get("v1", "ConfigMap", "settings", namespace) is None
     assert not resource.read()

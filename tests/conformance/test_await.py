@@ -1,4 +1,4 @@
-"""Waiting until an object is ready; what is said when it is not; what is kept."""
+"""Waiting until an object is ready; what is reported when it is not; what is kept."""
 
 from __future__ import annotations
 

@@ -176,8 +176,8 @@ def test_a_deployment_that_failed_converges_on_the_next_up(
 ) -> None:
     """Pulumi docs, initialization errors: the resource is kept and updated; nothing is made twice."""
     broken = stack(lambda provider: web(provider, namespace, timeout_s=5, nodeSelector=NOWHERE) and None)
-    said = "timed out waiting to be Ready" if official(Intended.NOT_READY) else "Unschedulable"
-    with pytest.raises(automation.CommandError, match=said):
+    reason = "timed out waiting to be Ready" if official(Intended.NOT_READY) else "Unschedulable"
+    with pytest.raises(automation.CommandError, match=reason):
         broken.up()
     mended = stack(lambda provider: web(provider, namespace) and None)
     mended.up()

@@ -164,8 +164,8 @@ def test_an_update_whose_server_went_away_is_finished_by_the_next_one(
 
     cutting = threading.Thread(target=cut_in_the_middle)
     cutting.start()
-    said = "connection refused|EOF|reset|unreachable" if official(Intended.ABSENCE) else "reach"
-    with pytest.raises(automation.CommandError, match=said):
+    reason = "connection refused|EOF|reset|unreachable" if official(Intended.ABSENCE) else "reach"
+    with pytest.raises(automation.CommandError, match=reason):
         stack.up()
     cutting.join()
     line.mend()

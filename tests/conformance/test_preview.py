@@ -1,4 +1,4 @@
-"""Previews: what the server would do, or the program's own words where it cannot be asked."""
+"""Previews: what the server would do, or the program's own words where it cannot be reached."""
 
 from __future__ import annotations
 

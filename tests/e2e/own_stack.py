@@ -49,7 +49,7 @@ def settings(hub_name: str = HUB, jobs: str = JOBS, port: int = PORT, file: Path
 
 @dataclass(frozen=True)
 class Project:
-    """A project that is this one by link, with a stack file, a state and, if asked for, image specs of its own."""
+    """A project that is this one by link, with a stack file, a state and, if requested, image specs of its own."""
 
     lab: RunningLab
     project: Path
@@ -126,8 +126,8 @@ class OwnStack(Project):
 def all_gpus_in_use(lab: RunningLab, pool: str) -> Iterator[None]:
     """Pods of somebody else on every GPU of a pool: more of them than there are GPUs."""
     toleration = {"key": "nvidia.com/gpu", "operator": "Exists"}
-    asked = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"nvidia.com/gpu": "1"}}
-    container = {"name": "hold", "image": "registry.invalid/hold", "resources": asked}
+    resources = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"nvidia.com/gpu": "1"}}
+    container = {"name": "hold", "image": "registry.invalid/hold", "resources": resources}
     pod = {
         "nodeSelector": {"gpu-commons.org/pool": pool},
         "tolerations": [toleration],

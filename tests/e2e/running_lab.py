@@ -42,18 +42,18 @@ class Ended:
 
     def errors(self) -> list[str]:
         """Errors of a streamed preview, as people read them."""
-        return [each["message"] for each in self._said() if each["severity"] == "error"]
+        return [each["message"] for each in self._messages() if each["severity"] == "error"]
 
     def messages(self) -> str:
         """All that a streamed preview showed."""
-        return "".join(each["message"] for each in self._said() if each["severity"] != "debug")
+        return "".join(each["message"] for each in self._messages() if each["severity"] != "debug")
 
     def steps(self) -> dict[str, Object]:
         """The step of every resource of a streamed preview, by logical name: `op`, `type`, `old`, `new`."""
         steps = [event["resourcePreEvent"]["metadata"] for event in self.events() if "resourcePreEvent" in event]
         return {step["urn"].rpartition("::")[2]: step for step in steps}
 
-    def _said(self) -> list[Object]:
+    def _messages(self) -> list[Object]:
         return [event["diagnosticEvent"] for event in self.events() if "diagnosticEvent" in event]
 
 

@@ -35,11 +35,11 @@ def nodes(lab: RunningLab) -> dict[str, Object]:
 def ours(node: Object) -> dict[str, str]:
     """Labels of this project and of NVIDIA, without those that say the same in other words or mark the lab."""
     others = ("kwok", "kubernetes.io", "beta.kubernetes.io")
-    said_twice = ("gpu-commons.org/lab-node", "nvidia.com/cuda.driver.", "nvidia.com/cuda.runtime.")
+    stated_twice = ("gpu-commons.org/lab-node", "nvidia.com/cuda.driver.", "nvidia.com/cuda.runtime.")
     return {
         key: value
         for key, value in node["metadata"]["labels"].items()
-        if not key.startswith(others) and not key.startswith(said_twice)
+        if not key.startswith(others) and not key.startswith(stated_twice)
     }
 
 

@@ -101,9 +101,9 @@ def test_the_shipped_login_by_lti_sends_a_launch_to_the_platform(deployed: Calla
     answer = hub.post("/hub/lti13/oauth_login", data=launch)
     assert answer.status_code == httpx.codes.FOUND, answer.text
     assert answer.headers["location"].startswith(login["authorize_url"])
-    asked = parse_qs(urlsplit(answer.headers["location"]).query)
-    assert (asked["client_id"], asked["login_hint"]) == ([login["client_ids"][0]], ["somebody"])
-    state = asked["state"][0]
+    query = parse_qs(urlsplit(answer.headers["location"]).query)
+    assert (query["client_id"], query["login_hint"]) == ([login["client_ids"][0]], ["somebody"])
+    state = query["state"][0]
     forged = hub.post("/hub/lti13/oauth_callback", data={"id_token": "e30.e30.e30", "state": state})
     assert forged.is_client_error, forged.status_code
     assert "jupyterhub-hub-login" not in hub.cookies

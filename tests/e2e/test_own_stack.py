@@ -99,8 +99,8 @@ def test_the_pack_proves_its_workloads_against_the_pools_of_the_shared_fleet(own
     pool["taints"] = [{"key": "example.edu/exam", "effect": "NoSchedule"}]
     preview = own.stack.preview(changed)
     assert preview.code != 0
-    said = [event["policyEvent"] for event in preview.events() if "policyEvent" in event]
-    refused = [each["message"] for each in said if each["enforcementLevel"] == "mandatory"]
+    reported = [event["policyEvent"] for event in preview.events() if "policyEvent" in event]
+    refused = [each["message"] for each in reported if each["enforcementLevel"] == "mandatory"]
     assert len(refused) == 1
     assert "P-HOST: profile rtx2080ti of hub e2e-hub: no pool can host it" in refused[0]
     assert "rtx2080ti: it does not tolerate the taint example.edu/exam:NoSchedule" in refused[0]
@@ -345,8 +345,8 @@ def test_who_counts_sees_nodes_and_pods_of_the_cluster_and_the_hub_does_not(
 ) -> None:
     assert own.outputs
     who = f"--as=system:serviceaccount:{HUB}:{account}"
-    asked = lab.run("kubectl", "auth", "can-i", verb, resource, "--all-namespaces", who)
-    assert asked.out.strip() == answer, asked.shown
+    result = lab.run("kubectl", "auth", "can-i", verb, resource, "--all-namespaces", who)
+    assert result.out.strip() == answer, result.shown
 
 
 # --- the end of it

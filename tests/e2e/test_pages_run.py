@@ -88,8 +88,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reader(lab: RunningLab, clone: Path) -> Iterator[Reader]:
     instance, tools = open_instance(os.environ["GPU_COMMONS_LAB"]), Toolchain()
     if taken := [name for name in INSTANCES if (state_home() / name).exists()]:
-        said = f"the pages would remove your lab {taken[0]}: end it first, python -m lab --instance {taken[0]} clean"
-        pytest.fail(said, pytrace=False)
+        reason = f"the pages would remove your lab {taken[0]}: end it first, python -m lab --instance {taken[0]} clean"
+        pytest.fail(reason, pytrace=False)
     home = clone.parent / "home"
     (home / "bin").mkdir(parents=True)
     (home / "bin" / "uv").symlink_to(sdks.uv_folders()[-1] / "uv")

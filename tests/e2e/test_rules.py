@@ -71,7 +71,7 @@ def test_only_what_is_refused_ends_a_preview_of_such_ways(ways: dict[str, Previe
     assert {name: previewed.ended.code != 0 for name, previewed in ways.items()} == {"bad": True, "good": False}
 
 
-def said(previewed: Previewed, rule: str, row: Row) -> list[Finding]:
+def findings(previewed: Previewed, rule: str, row: Row) -> list[Finding]:
     return [each for each in previewed.findings if (each.rule, each.about) == (rule, row.about)]
 
 
@@ -85,7 +85,7 @@ def test_every_rule_has_a_row_and_every_cell_a_resource_or_a_reason() -> None:
 
 @pytest.mark.parametrize("rule", [rule for rule, _ in rows("passing")])
 def test_what_is_right_passes(previews: dict[str, Previewed], rule: str) -> None:
-    assert said(previews["sound"], rule, RULES[rule].passing) == []
+    assert findings(previews["sound"], rule, RULES[rule].passing) == []
 
 
 @pytest.mark.parametrize("rule", [rule for rule, _ in rows("failing")])
@@ -94,7 +94,7 @@ def test_a_violation_is_refused_or_reported_where_the_rule_only_warns(
 ) -> None:
     row = RULES[rule].failing
     assert isinstance(row, Row)
-    found = said(previews["broken"], rule, row)
+    found = findings(previews["broken"], rule, row)
     assert [each.level for each in found] == [Level.ADVICE if RULES[rule].is_advice else Level.REFUSED]
 
 
@@ -102,14 +102,14 @@ def test_a_violation_is_refused_or_reported_where_the_rule_only_warns(
 def test_what_a_preview_cannot_know_is_not_decided(previews: dict[str, Previewed], rule: str) -> None:
     row = RULES[rule].unknown
     assert isinstance(row, Row)
-    assert [each.level for each in said(previews["sound"], rule, row)] == [Level.UNDECIDED]
+    assert [each.level for each in findings(previews["sound"], rule, row)] == [Level.UNDECIDED]
 
 
 @pytest.mark.parametrize("rule", [rule for rule, columns in RULES.items() if columns.waived is None])
 def test_a_waived_finding_is_reported_and_lets_the_preview_pass(previews: dict[str, Previewed], rule: str) -> None:
     row = RULES[rule].failing
     assert isinstance(row, Row)
-    (finding,) = said(previews["waived"], rule, row)
+    (finding,) = findings(previews["waived"], rule, row)
     assert finding.level is Level.ADVICE
     assert finding.text.startswith("waived until 2999-12-31 by nobody: a test; ")
 

@@ -68,7 +68,7 @@ def on_slurm(servers: RunningLab, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 def refusals(shown: Previewed, about: str) -> list[tuple[str, str]]:
-    """Rules that refuse it, and their words; a finding that several have in common is told once, with its places."""
+    """Rules that refuse it, and their words; a finding that several have in common comes once, with its places."""
     return [(each.rule, each.text) for each in shown.findings if (each.level, each.about) == (Level.REFUSED, about)]
 
 

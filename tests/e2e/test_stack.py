@@ -152,8 +152,8 @@ def test_the_engine_refuses_a_workload_that_takes_gpus_and_is_not_pinned(lab: Ru
     assert made.code == 0, made.shown
     preview = lab.preview(cwd=intruder, **backend)
     assert preview.code != 0
-    said = [event["policyEvent"] for event in preview.events() if "policyEvent" in event]
-    refused = [each for each in said if each["enforcementLevel"] == "mandatory"]
+    reported = [event["policyEvent"] for event in preview.events() if "policyEvent" in event]
+    refused = [each for each in reported if each["enforcementLevel"] == "mandatory"]
     assert {each["policyName"] for each in refused} == {"workloads"}
     # Each message begins with what the policy is for; what it found is the last line, up to places and advice.
     found = sorted(re.split(r" \(|: what |; the |\. ", each["message"].strip().splitlines()[-1])[0] for each in refused)

@@ -52,9 +52,9 @@ def look(lab: RunningLab) -> UsersStack:
 def people(lab: RunningLab) -> set[str]:
     """Everybody whom the user's hub has ever seen, from its database."""
     program = ("python3", "-c", PEOPLE)
-    asked = lab.run("kubectl", "exec", "--namespace", HUB_NAMESPACE, "hub-0", "--", *program)
-    assert asked.code == 0, asked.shown
-    return set(asked.out.split())
+    result = lab.run("kubectl", "exec", "--namespace", HUB_NAMESPACE, "hub-0", "--", *program)
+    assert result.code == 0, result.shown
+    return set(result.out.split())
 
 
 def _objects(lab: RunningLab) -> dict[str, str]:

@@ -18,7 +18,7 @@ IMAGE: Final = f"docker.io/library/way@{digest('way')}"
 
 @dataclass(frozen=True)
 class Way:
-    """What is refused, or with another level could not be proved, and the neighbour of which nothing is said."""
+    """What is refused, or with another level could not be proved, and the neighbour of which nothing is reported."""
 
     bad: Row
     good: Row

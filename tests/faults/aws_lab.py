@@ -1,4 +1,4 @@
-"""A lab of its own for a stack of kind `eks`, with the real node and with an AWS that can be asked."""
+"""A lab of its own for a stack of kind `eks`, with the real node and with an AWS that can be queried."""
 
 from __future__ import annotations
 
@@ -42,4 +42,4 @@ class AwsLab(OwnLab):
 def aws_lab(stack: str) -> Iterator[AwsLab]:
     """That stack, up."""
     with own_lab(stack) as lab:
-        yield AwsLab(lab.stack, lab.said)
+        yield AwsLab(lab.stack, lab.output)

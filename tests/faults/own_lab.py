@@ -24,10 +24,10 @@ LAB = [sys.executable, "-m", "lab", "--instance", NAME]
 
 @dataclass(frozen=True)
 class OwnLab:
-    """A stack in it. `said` is what its first `up` said."""
+    """A stack in it. `output` is what its first `up` printed."""
 
     stack: str
-    said: str
+    output: str
     project: Path = PROJECT
 
     @property
@@ -42,13 +42,13 @@ class OwnLab:
         return {**os.environ, **engine.environment(self.instance, Toolchain()), **_stacks(self.project)}
 
     def pulumi(self, *words: str, shell: dict[str, str] | None = None) -> str:
-        """A bare `pulumi` in such a shell; LabError with what it said where it fails."""
+        """A bare `pulumi` in such a shell; LabError with its output where it fails."""
         command = [engine.program(self.instance, Toolchain()), *words, "--stack", self.stack, "--non-interactive"]
         return processes.run(command, cwd=self.project, env=shell or self.shell(), timeout_s=600)
 
 
 def up(stack: str, project: Path = PROJECT) -> str:
-    """`make up` of that stack, and what it said."""
+    """`make up` of that stack, and its output."""
     return processes.run([*LAB, "up", "--stack", stack], cwd=project, env=_stacks(project), timeout_s=1200)
 
 
@@ -57,10 +57,10 @@ def _stacks(project: Path) -> dict[str, str]:
     return {} if project == PROJECT else {"GPU_COMMONS_STACKS": str(project / "stacks")}
 
 
-def changes(said: str) -> bool:
+def changes(output: str) -> bool:
     """Whether an `up` changed anything."""
-    assert re.search(r"^ +.*\d+ unchanged in", said, re.MULTILINE), said[-2000:]
-    return bool(re.search(r"\d+ (created|updated|replaced|deleted)", said))
+    assert re.search(r"^ +.*\d+ unchanged in", output, re.MULTILINE), output[-2000:]
+    return bool(re.search(r"\d+ (created|updated|replaced|deleted)", output))
 
 
 def claim() -> None:

@@ -39,7 +39,7 @@ Settings = dict[str, Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended and all that it said, both streams in order."""
+    """How a command ended and all that it printed, both streams in order."""
 
     code: int
     text: str
@@ -219,9 +219,9 @@ def make_project(folder: Path) -> Path:
 
 def read_until(process: subprocess.Popen[str], text: str) -> None:
     """Read what a command says up to the line that holds `text`. Fails with all of it when there is none."""
-    said = []
+    lines = []
     for line in process.stdout or ():
-        said.append(line)
+        lines.append(line)
         if text in line:
             return
-    raise AssertionError(f"it never said {text!r}, but:\n{''.join(said)}")
+    raise AssertionError(f"it never said {text!r}, but:\n{''.join(lines)}")

@@ -13,10 +13,10 @@ def test_an_update_whose_api_server_was_killed_is_finished_by_the_next_one(empty
     update = empty.start_pulumi("up", "--yes", "--skip-preview")
     read_until(update, "RuntimeClass nvidia-class created")
     empty.kill("kube-apiserver")
-    said, _ = update.communicate(timeout=120)
-    assert update.returncode != 0, said
-    assert "Traceback" not in said
-    assert f"{empty.instance.apiserver_url} does not answer" in said
+    output, _ = update.communicate(timeout=120)
+    assert update.returncode != 0, output
+    assert "Traceback" not in output
+    assert f"{empty.instance.apiserver_url} does not answer" in output
     empty.start()
     before = made(empty)
     assert before[CLASSES]

@@ -47,20 +47,20 @@ def kept(lab: Lab, before: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("server", "said"),
+    ("server", "expected"),
     [
         ("registry", "failed to push {registry}.*connection refused"),
         ("buildkitd", "waiting for connection|context deadline exceeded"),
     ],
 )
 def test_a_registry_or_builder_that_is_down_fails_one_build_and_the_next_up_pushes_it(
-    deployed: Lab, stack: Settings, server: str, said: str
+    deployed: Lab, stack: Settings, server: str, expected: str
 ) -> None:
     before = deployed.resources()
     add_image(deployed, stack, f"without-{server}", size_mib=1)
     deployed.kill(server)
     text = deployed.up().refused()
-    assert re.search(said.format(registry=re.escape(deployed.instance.registry_address)), text)
+    assert re.search(expected.format(registry=re.escape(deployed.instance.registry_address)), text)
     assert kept(deployed, before) == before
     assert images(deployed) == {"tiny-build"}
     deployed.start()

@@ -77,9 +77,9 @@ def held(lab: OwnLab) -> dict[int, str]:
 
 
 def test_it_ends_with_the_hubs_address_and_the_table_of_the_host_and_its_cards(lab: OwnLab, url: str) -> None:
-    assert url in lab.said
-    assert "Tesla V100" in lab.said
-    assert "refused none" in lab.said
+    assert url in lab.output
+    assert "Tesla V100" in lab.output
+    assert "refused none" in lab.output
 
 
 def test_two_users_have_different_gpus_one_in_a_server_and_one_in_a_kernel_of_another_image(

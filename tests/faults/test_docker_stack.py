@@ -29,10 +29,10 @@ def docker(lab: OwnLab, *words: str) -> str:
 
 
 def test_it_ends_with_the_host_its_ports_and_the_log_of_the_run(lab: OwnLab) -> None:
-    assert "host workstation: 1 x 2 Tesla T4, driver 580.95.05: workstation" in lab.said
-    assert "tensorboard/tensorboard: http://127.0.0.1:16006/" in lab.said
-    assert "train has ended; its log is the output logs.train of the stack" in lab.said
-    assert "refused none" in lab.said
+    assert "host workstation: 1 x 2 Tesla T4, driver 580.95.05: workstation" in lab.output
+    assert "tensorboard/tensorboard: http://127.0.0.1:16006/" in lab.output
+    assert "train has ended; its log is the output logs.train of the stack" in lab.output
+    assert "refused none" in lab.output
 
 
 def test_the_run_had_the_limits_of_its_image_and_the_device_file_of_its_gpu_alone(lab: OwnLab) -> None:
@@ -42,11 +42,11 @@ def test_the_run_had_the_limits_of_its_image_and_the_device_file_of_its_gpu_alon
     assert [each for each in found["device_files"].split(",") if each[-1].isdigit()] == ["/dev/nvidia0"]
     assert float(found["accuracy"]) > 0.8
     if found["memlock"] != "unlimited":  # where the machine's hard limit is lower, it is named
-        assert f"memlock unlimited lowered to {found['memlock']}" in lab.said
+        assert f"memlock unlimited lowered to {found['memlock']}" in lab.output
 
 
 def test_tensorboard_answers_on_its_named_port_with_what_the_run_wrote(lab: OwnLab) -> None:
-    assert lab.said
+    assert lab.output
     address = "http://127.0.0.1:16006/data/plugin/scalars/tags"
 
     def unseen() -> set[str]:  # TensorBoard reads its folder every few seconds

@@ -24,15 +24,15 @@ def lab() -> Iterator[AwsLab]:
 
 
 def test_it_ends_with_a_table_of_pools_and_no_finding(lab: AwsLab) -> None:
-    said = lab.said
-    assert "eks-g6 is up." in said
-    rows = {line.split()[0]: line for line in said.splitlines() if re.match(r" +(system|l4|l40s) ", line)}
+    output = lab.output
+    assert "eks-g6 is up." in output
+    rows = {line.split()[0]: line for line in output.splitlines() if re.match(r" +(system|l4|l40s) ", line)}
     for word in ("g6.2xlarge", "1 x NVIDIA L4", "580.159.03", "1.34.9-20260714", "200 GiB", "$0.9776/h", "64 vCPUs"):
         assert word in rows["l4"], rows
-    assert "96 vCPUs of Running On-Demand G and VT instances (L-DB2E81BA)" in said
-    assert re.search(r"policies: .* looked at \d+ resources and refused none", said)
-    assert "hub eks-hub answers through its Service" in said
-    assert re.search(r"AWS is a stand-in: moto answered \d+ calls, the lab's own EKS \d+", said)
+    assert "96 vCPUs of Running On-Demand G and VT instances (L-DB2E81BA)" in output
+    assert re.search(r"policies: .* looked at \d+ resources and refused none", output)
+    assert "hub eks-hub answers through its Service" in output
+    assert re.search(r"AWS is a stand-in: moto answered \d+ calls, the lab's own EKS \d+", output)
 
 
 def test_the_group_in_aws_is_what_the_stack_asks_for(lab: AwsLab) -> None:
@@ -59,8 +59,8 @@ def test_the_instances_that_groups_begin_with_are_nodes_with_the_labels_of_their
 
 
 def test_the_job_really_runs_on_an_instance_with_a_gpu(lab: AwsLab) -> None:
-    assert "l4-1 really runs pods" in lab.said
-    assert "the hub runs in pool l4, not in system: there is one real node" in lab.said
+    assert "l4-1 really runs pods" in lab.output
+    assert "the hub runs in pool l4, not in system: there is one real node" in lab.output
     with Cluster(lab.instance) as cluster:
         (pod,) = [each for each in cluster.pods() if each["metadata"]["namespace"] == "batch"]
         log = cluster.text(f"/api/v1/namespaces/batch/pods/{pod['metadata']['name']}/log")

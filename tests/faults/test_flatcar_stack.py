@@ -30,12 +30,12 @@ def lab() -> Iterator[AwsLab]:
 
 
 def test_it_ends_with_a_table_of_pools_and_no_finding(lab: AwsLab) -> None:
-    assert "flatcar-ec2 is up." in lab.said
-    rows = {line.split()[0]: line for line in lab.said.splitlines() if re.match(r" +(system|t4) ", line)}
+    assert "flatcar-ec2 is up." in lab.output
+    rows = {line.split()[0]: line for line in lab.output.splitlines() if re.match(r" +(system|t4) ", line)}
     for word in ("g4dn.xlarge", "1 x Tesla T4", "580.178.04", "580-6.12.102-flatcar-flatcar4593.2.5", "24 vCPUs"):
         assert word in rows["t4"], rows
-    assert re.search(r"policies: .* looked at \d+ resources and refused none", lab.said)
-    assert "P-DRIVER" not in lab.said
+    assert re.search(r"policies: .* looked at \d+ resources and refused none", lab.output)
+    assert "P-DRIVER" not in lab.output
 
 
 def test_the_driver_container_is_asked_on_each_node_of_its_pool_and_stays_there(lab: AwsLab) -> None:
@@ -44,10 +44,10 @@ def test_the_driver_container_is_asked_on_each_node_of_its_pool_and_stays_there(
         nodes = {node["metadata"]["name"] for node in cluster.nodes()}
         (real,) = [pod for pod in pods if pod["spec"]["nodeName"] == "t4-1"]
         log = f"/api/v1/namespaces/gpu-runtime/pods/{real['metadata']['name']}/log"
-        said = {name: cluster.text(f"{log}?container={name}") for name in ("same-kernel", "driver")}
+        logs = {name: cluster.text(f"{log}?container={name}") for name in ("same-kernel", "driver")}
     assert {pod["spec"]["nodeName"] for pod in pods} == nodes - {"system-1"}
     assert {pod["status"]["phase"] for pod in pods} == {"Running"}
-    assert all("stands for a driver container in the lab" in each for each in said.values())
+    assert all("stands for a driver container in the lab" in each for each in logs.values())
 
 
 def test_a_second_run_changes_nothing(lab: AwsLab) -> None:

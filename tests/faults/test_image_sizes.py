@@ -31,7 +31,7 @@ def sizes(lab: Lab, image: str) -> dict[str, Any]:
     return dict(json.loads(lab.pulumi("stack", "output", "--json").succeeded())["image_sizes"][image])
 
 
-def said(text: str, image: str) -> list[str]:
+def lines_about(text: str, image: str) -> list[str]:
     """Lines about an image that will be built, under the resource that they belong to."""
     head, found, rest = text.partition(f"gpu-commons:index:GpuImage ({image}):\n")
     assert not found or head.endswith("  ")
@@ -44,7 +44,7 @@ def test_the_first_preview_of_an_image_has_the_lower_bound_of_its_spec(lab: Lab,
     stack["config"]["gpu-commons:images"].append({"name": "cupy-notebook"})
     land(stack, "cupy-notebook")
     lab.write(stack)
-    size, start = said(lab.pulumi("preview").succeeded(), "cupy-notebook")
+    size, start = lines_about(lab.pulumi("preview").succeeded(), "cupy-notebook")
     assert size.startswith(
         "cupy-notebook will be built: at least 0.28 GB compressed, 0.78 GB unpacked (from the spec: 108 wheels"
     )
@@ -61,15 +61,15 @@ def test_a_change_of_an_image_is_reported_before_during_and_after_its_update(lab
     land(stack, "grown")
     lab.write(stack)
     one = (lab.project / "images" / "grown" / "content").read_bytes()
-    (first,) = said(lab.pulumi("preview").succeeded(), "grown")
+    (first,) = lines_about(lab.pulumi("preview").succeeded(), "grown")
     assert first.startswith("grown will be built: its size is not known before that (not counted: base ")
     text = lab.up().succeeded()
-    assert said(text, "grown") == [], "an update builds; it guesses nothing"
+    assert lines_about(text, "grown") == [], "an update builds; it guesses nothing"
     small = sizes(lab, "grown")
     assert small.keys() == {"digest", "compressed_mb", "unpacked_mb"}
 
     fill(lab, "grown", os.urandom(3 * MIB))
-    size, start = said(lab.pulumi("preview").succeeded(), "grown")
+    size, start = lines_about(lab.pulumi("preview").succeeded(), "grown")
     last = f"{small['compressed_mb']:.1f} MB"
     assert size.startswith(f"grown will be built: about {last} compressed, ")
     assert f"(as last deployed: {last}; nothing is known of what changes: base " in size
@@ -81,18 +81,18 @@ def test_a_change_of_an_image_is_reported_before_during_and_after_its_update(lab
 
     for command in (["preview", "--expect-no-changes"], ["up", "--yes", "--expect-no-changes"]):
         text = lab.pulumi(*command).succeeded()
-        assert said(text, "grown") == []
+        assert lines_about(text, "grown") == []
         assert "image_sizes" not in text.partition("Outputs:")[2].partition("~")[2]
         assert sizes(lab, "grown") == big
     # Own outputs that were a resource would have drifted now.
     lab.pulumi("refresh", "--preview-only", "--expect-no-changes").succeeded()
 
     fill(lab, "grown", one)
-    (size, _) = said(lab.pulumi("preview").succeeded(), "grown")
+    (size, _) = lines_about(lab.pulumi("preview").succeeded(), "grown")
     assert f"grown will be built: {last} compressed, " in size
     assert "(the registry has this content already); -2.1 MB relative to what was deployed last" in size
     lab.kill("registry")
-    (size, _) = said(lab.pulumi("preview").succeeded(), "grown")
+    (size, _) = lines_about(lab.pulumi("preview").succeeded(), "grown")
     assert f"about {big['compressed_mb']:.1f} MB compressed" in size, "the last build stands in for the registry"
     lab.start()
 

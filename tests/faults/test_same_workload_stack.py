@@ -117,7 +117,7 @@ STACKS = {
     "partition": stack(
         {"kind": "slurm", "slurm": {"access": {"kind": "local"}, "image_store": "/projects/images"}},
         {"partition": "gpu", "gres": "t4", "nodes": 1, "container_toolkit": None},
-        # The same job; only Slurm is asked to wait, and the others' updates wait by themselves.
+        # The same job; only Slurm has to wait, and the others' updates wait by themselves.
         **{"gpu-commons:jobs": [{**WORKLOAD["gpu-commons:jobs"][0], "slurm": {"waits_for": "end"}}]},
     ),
 }

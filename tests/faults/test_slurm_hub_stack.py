@@ -81,13 +81,13 @@ def queue(lab: OwnLab) -> dict[str, tuple[str, str]]:
     ssh += ["-o", f"UserKnownHostsFile={sshd.known_hosts(instance)}", "-o", "BatchMode=yes"]
     where = f"{slurm_files.account(instance)}@127.0.0.1"
     words = [*ssh, where, f"squeue -h -n {HUB} -t PENDING,RUNNING -o '%u %i %b'"]
-    said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
-    return {line.split()[0]: (line.split()[1], line.split()[2]) for line in said.splitlines()}
+    output = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
+    return {line.split()[0]: (line.split()[1], line.split()[2]) for line in output.splitlines()}
 
 
 def test_it_ends_with_the_hubs_address_and_how_to_log_in(lab: OwnLab, url: str) -> None:
-    assert url in lab.said
-    assert "log in as ada or bob" in lab.said
+    assert url in lab.output
+    assert "log in as ada or bob" in lab.output
 
 
 def test_two_users_run_a_cell_each_in_a_job_of_their_own_account_on_devices_of_their_own(

@@ -81,7 +81,7 @@ def queue(lab: OwnLab) -> list[str]:
 
 
 def refused(lab: OwnLab) -> str:
-    """All that a bare `pulumi up` said that failed, on one line."""
+    """The whole output of a bare `pulumi up` that failed, on one line."""
     command = [engine.program(lab.instance, Toolchain()), "up", "--yes", "--skip-preview", "--stack", "comet"]
     done = subprocess.run(
         [*command, "--non-interactive"], cwd=lab.project, env=lab.shell(), capture_output=True, text=True, check=False
@@ -92,8 +92,8 @@ def refused(lab: OwnLab) -> str:
 
 def submitted(lab: OwnLab, job: str) -> list[str]:
     """Numbers of all jobs of that name that Slurm ever gave a node."""
-    said = slurm_labs.ssh(lab.instance, "sacct -n -P -X -o jobid,jobname,nodelist -S now-1days")
-    rows = [line.split("|") for line in said.splitlines()]
+    output = slurm_labs.ssh(lab.instance, "sacct -n -P -X -o jobid,jobname,nodelist -S now-1days")
+    rows = [line.split("|") for line in output.splitlines()]
     return [number for number, name, nodes in rows if name.startswith(f"{job}-") and nodes != "None assigned"]
 
 
@@ -112,7 +112,7 @@ def test_each_job_saw_exactly_the_devices_that_slurm_gave_it(lab: OwnLab) -> Non
 
 
 def test_the_commands_that_make_up_recommends_answer_in_its_shell(lab: OwnLab) -> None:
-    assert "sinfo" in lab.said
+    assert "sinfo" in lab.output
     done = subprocess.run(["sinfo", "-h", "-o", "%R"], env=lab.shell(), capture_output=True, text=True, check=True)
     assert {*done.stdout.split()} == {"gpu", "gpu-shared"}
 
@@ -127,9 +127,9 @@ def test_a_second_run_changes_nothing_and_submits_nothing(lab: OwnLab) -> None:
 def test_an_image_for_volta_alone_is_refused_for_k80_before_anything_is_submitted(lab: OwnLab, project: Path) -> None:
     job = {"name": "volta", "image": "volta", "pools": ["shared-k80", "shared-p100"], "gpus": 1, "command": ["true"]}
     write(project, job)
-    said = refused(lab)
-    assert re.search(r"P-RUN: Job volta: \S+/volta@\S+ does not run on pools shared-k80, shared-p100", said)
-    assert "On shared-k80: Build it for sm_37 as well. On shared-p100: Build it for sm_60 as well." in said
+    message = refused(lab)
+    assert re.search(r"P-RUN: Job volta: \S+/volta@\S+ does not run on pools shared-k80, shared-p100", message)
+    assert "On shared-k80: Build it for sm_37 as well. On shared-p100: Build it for sm_60 as well." in message
     assert queue(lab) == []
     assert submitted(lab, "volta") == []
 

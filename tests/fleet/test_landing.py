@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fleet.landing import Landing, landing, shape
 from fleet.nodes import Node
-from fleet.obstacles import said
+from fleet.obstacles import wording
 from fleet.quantities import quantity
 from fleet.requests import requests
 from fleet.unknown import UNKNOWN
@@ -43,7 +43,7 @@ def reasons(pod: Mapping[str, Any], node: Node) -> tuple[str, ...]:
 
 def why(found: Landing) -> dict[str, tuple[str, ...]]:
     """What keeps a pod off each pool, in words."""
-    return {pool: tuple(map(said, obstacles)) for pool, obstacles in found.refused.items()}
+    return {pool: tuple(map(wording, obstacles)) for pool, obstacles in found.refused.items()}
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_a_limit_without_a_request_is_the_request() -> None:
 
 def test_while_requests_are_not_known_yet_only_limits_of_devices_tell_them() -> None:
     resources = {"limits": {"cpu": "500", "nvidia.com/gpu": 8}, "requests": UNKNOWN}
-    asked = {"cpu": UNKNOWN, "nvidia.com/gpu": Decimal(8)}
-    assert requests({"containers": [{"resources": resources}]}) == asked
+    expected = {"cpu": UNKNOWN, "nvidia.com/gpu": Decimal(8)}
+    assert requests({"containers": [{"resources": resources}]}) == expected
     assert requests({"containers": [{}], "resources": resources}) == {"cpu": UNKNOWN}
 
 
@@ -121,13 +121,13 @@ def test_a_huge_request_is_refused_like_any_other() -> None:
     assert reasons(pod, N10) == (f"it requests {10**40 // 2**30}Gi memory, but a node of the pool has 1Gi",)
 
 
-@given(asked=st.integers(0, 20), less=st.integers(0, 20))
-def test_a_pod_that_requests_less_never_loses_a_node(asked: int, less: int) -> None:
+@given(amount=st.integers(0, 20), less=st.integers(0, 20))
+def test_a_pod_that_requests_less_never_loses_a_node(amount: int, less: int) -> None:
     def pod(gpus: int) -> dict[str, Any]:
         return {"tolerations": TOLERATES, "containers": [{"resources": {"limits": {"nvidia.com/gpu": gpus}}}]}
 
     nodes = [N10, replace(N10, name="n01", allocatable={"nvidia.com/gpu": Decimal(2)})]
-    assert set(where(pod(min(asked, less)), nodes)) >= set(where(pod(asked), nodes))
+    assert set(where(pod(min(amount, less)), nodes)) >= set(where(pod(amount), nodes))
 
 
 def test_everything_that_keeps_a_pod_off_a_node_is_named() -> None:

@@ -26,7 +26,7 @@ def test_nodes_with_facts_of_their_own_are_parts_of_their_pool_named_after_them(
 
 
 @pytest.mark.parametrize(
-    ("named", "asked", "lands"),
+    ("named", "requested", "lands"),
     [
         ((), Room(2), True),
         ((), Room(3), False),
@@ -40,9 +40,9 @@ def test_nodes_with_facts_of_their_own_are_parts_of_their_pool_named_after_them(
     ],
 )
 def test_a_workload_lands_on_pools_that_it_names_and_that_have_room(
-    named: tuple[str, ...], asked: Room, lands: bool
+    named: tuple[str, ...], requested: Room, lands: bool
 ) -> None:
-    assert may_land("gtx", Room(2, cpu=8), named, asked) is lands
+    assert may_land("gtx", Room(2, cpu=8), named, requested) is lands
 
 
 def test_a_job_that_names_no_pool_uses_its_image_where_it_has_room() -> None:

@@ -21,7 +21,7 @@ def on_kernels(hub: Mapping[str, Any]) -> dict[str, Line]:
     """On the socket of the gateways."""
     kernel = requests.kernel(hub)
     other_home = [{"Source": "lab-home-bob", "Target": "/home/jovyan", "Type": "volume"}]
-    asked = kernel["HostConfig"]["DeviceRequests"][0]
+    device_request = kernel["HostConfig"]["DeviceRequests"][0]
     return {
         "a server": create("lab-server-ada", requests.server(hub)),
         "a gateway": create("lab-gateway-ada", requests.gateway(hub)),
@@ -34,7 +34,7 @@ def on_kernels(hub: Mapping[str, Any]) -> dict[str, Line]:
         "more GPUs than the kernel has": create(KERNEL, requests.kernel(hub, 0, ("0", "GPU-91f0"))),
         "fewer GPUs": create(KERNEL, requests.kernel(hub, 1, ("0",))),
         "a GPU of another hub": create(KERNEL, requests.kernel(hub, 0, ("2",))),
-        "all GPUs": create(KERNEL, _host(kernel, DeviceRequests=[{**asked, "Count": -1}])),
+        "all GPUs": create(KERNEL, _host(kernel, DeviceRequests=[{**device_request, "Count": -1}])),
         "GPUs by a variable": create(KERNEL, kernel | {"Env": ["NVIDIA_VISIBLE_DEVICES=all"]}),
         "end the hub": ("POST", f"{V}/containers/lab-hub/kill?signal=9", ""),
         "end a server": ("DELETE", f"{V}/containers/lab-server-bob?force=True", ""),

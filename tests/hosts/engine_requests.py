@@ -89,8 +89,13 @@ def gateway(hub: Mapping[str, Any]) -> dict[str, Any]:
 def kernel(hub: Mapping[str, Any], number: int = 0, devices: tuple[str, ...] = ("0",)) -> dict[str, Any]:
     made = made_for("ada", "kernel", hub["profiles"][1]["kernels"][number]["body"])
     home = {"Source": "lab-home-ada", "Target": "/home/jovyan", "Type": "volume"}
-    asked = {"Capabilities": [["gpu"]], "DeviceIDs": list(devices), "Driver": "nvidia"}
-    made["HostConfig"] |= {"DeviceRequests": [asked], "Init": True, "Mounts": [home], "NetworkMode": "lab-user-ada"}
+    device_request = {"Capabilities": [["gpu"]], "DeviceIDs": list(devices), "Driver": "nvidia"}
+    made["HostConfig"] |= {
+        "DeviceRequests": [device_request],
+        "Init": True,
+        "Mounts": [home],
+        "NetworkMode": "lab-user-ada",
+    }
     return made | {"WorkingDir": "/home/jovyan/course"}
 
 

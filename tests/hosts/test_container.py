@@ -16,18 +16,18 @@ ARGS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def asked(**changes: Any) -> dict[str, Any]:
+def arguments(**changes: Any) -> dict[str, Any]:
     return container_args("train", parse_container("train", {**ARGS, **changes}), "gpu-commons")
 
 
 def refused(**changes: Any) -> str:
     with pytest.raises(SettingsError) as caught:
-        asked(**changes)
+        arguments(**changes)
     return str(caught.value)
 
 
 def test_the_flags_of_the_guide_are_typed_fields() -> None:
-    made = asked(gpus=1, devices=["0"], access="runtime")
+    made = arguments(gpus=1, devices=["0"], access="runtime")
     assert made["shm_size"] == 1024
     assert made["ulimits"] == [
         {"name": "memlock", "soft": -1, "hard": -1},
@@ -37,20 +37,20 @@ def test_the_flags_of_the_guide_are_typed_fields() -> None:
 
 
 def test_memory_and_cpu_have_limits_and_there_is_no_swap() -> None:
-    made = asked()
+    made = arguments()
     assert (made["memory"], made["memory_swap"], made["cpus"], made["shm_size"]) == (16384, 16384, "4.0", 1024)
-    assert asked(shm_gib=None)["shm_size"] == 64
+    assert arguments(shm_gib=None)["shm_size"] == 64
 
 
 @pytest.mark.parametrize(
     ("cpu", "text"), [(1, "1.0"), (0.5, "0.5"), (0.25, "0.25"), (1.05, "1.05"), (10, "10."), (10.5, "10.5")]
 )
 def test_cores_are_written_as_the_provider_reads_them_back(cpu: float, text: str) -> None:
-    assert asked(cpu=cpu)["cpus"] == text
+    assert arguments(cpu=cpu)["cpus"] == text
 
 
 def test_a_container_can_do_no_more_than_its_image_needs() -> None:
-    made = asked()
+    made = arguments()
     assert made["capabilities"] == {"drops": ["ALL"]}
     assert made["security_opts"] == ["no-new-privileges:true"]
     assert made["ipc_mode"] == "private"
@@ -58,15 +58,15 @@ def test_a_container_can_do_no_more_than_its_image_needs() -> None:
 
 
 def test_gpus_are_asked_for_by_name_as_the_host_gives_them() -> None:
-    by_cdi = asked(gpus=2, devices=["GPU-a", "GPU-b"], access="cdi")["device_requests"]
+    by_cdi = arguments(gpus=2, devices=["GPU-a", "GPU-b"], access="cdi")["device_requests"]
     assert by_cdi == [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=GPU-a", "nvidia.com/gpu=GPU-b"]}]
-    by_runtime = asked(gpus=2, devices=["GPU-a", "GPU-b"], access="runtime")["device_requests"]
+    by_runtime = arguments(gpus=2, devices=["GPU-a", "GPU-b"], access="runtime")["device_requests"]
     assert by_runtime == [{"driver": "nvidia", "capabilities": ["gpu"], "device_ids": ["GPU-a", "GPU-b"]}]
-    assert not {"gpus", "device_requests"} & asked().keys()
+    assert not {"gpus", "device_requests"} & arguments().keys()
 
 
 def test_whoever_holds_a_card_is_attached_to_its_network() -> None:
-    made = asked(gpus=1, devices=["0"], access="cdi", card_networks=["gpu-commons-card-0"])
+    made = arguments(gpus=1, devices=["0"], access="cdi", card_networks=["gpu-commons-card-0"])
     assert made["networks_advanced"] == [{"name": "gpu-commons"}, {"name": "gpu-commons-card-0"}]
 
 
@@ -75,7 +75,7 @@ def test_ports_are_declared_and_on_loopback_unless_an_address_is_given() -> None
         {"name": "tensorboard", "container": 6006, "host": 16006},
         {"name": "x", "container": 1, "host": 2, "address": "10.0.0.4"},
     ]
-    assert asked(ports=ports)["ports"] == [
+    assert arguments(ports=ports)["ports"] == [
         {"internal": 6006, "external": 16006, "ip": "127.0.0.1", "protocol": "tcp"},
         {"internal": 1, "external": 2, "ip": "10.0.0.4", "protocol": "tcp"},
     ]
@@ -84,12 +84,12 @@ def test_ports_are_declared_and_on_loopback_unless_an_address_is_given() -> None
 
 
 def test_a_service_is_kept_running_and_a_batch_run_is_waited_for_and_keeps_its_log() -> None:
-    assert {key: asked()[key] for key in ("restart", "must_run")} == {"restart": "unless-stopped", "must_run": True}
-    run = asked(runs_to_end=True)
+    assert {key: arguments()[key] for key in ("restart", "must_run")} == {"restart": "unless-stopped", "must_run": True}
+    run = arguments(runs_to_end=True)
     assert {key: run[key] for key in ("restart", "must_run", "attach", "logs")} == {
         "restart": "no", "must_run": False, "attach": True, "logs": True,
     }  # fmt: skip
-    again = asked(runs_to_end=True, retries=3)
+    again = arguments(runs_to_end=True, retries=3)
     assert (again["restart"], again["max_retry_count"]) == ("on-failure", 3)
 
 
@@ -98,8 +98,8 @@ def test_a_service_has_no_retries() -> None:
 
 
 def test_who_was_granted_no_gpu_is_kept_from_seeing_any() -> None:
-    assert asked(env={"A": "b"})["envs"] == ["A=b", "NVIDIA_VISIBLE_DEVICES=void"]
-    assert asked(env={"A": "b"}, gpus=1, devices=["0"], access="cdi")["envs"] == ["A=b"]
+    assert arguments(env={"A": "b"})["envs"] == ["A=b", "NVIDIA_VISIBLE_DEVICES=void"]
+    assert arguments(env={"A": "b"}, gpus=1, devices=["0"], access="cdi")["envs"] == ["A=b"]
 
 
 def test_loopback_is_published_twice_whether_it_is_written_or_not() -> None:
@@ -109,7 +109,7 @@ def test_loopback_is_published_twice_whether_it_is_written_or_not() -> None:
 
 def test_volumes_and_folders_are_mounted_and_never_both() -> None:
     mounts = [{"volume": "logs", "target": "/logs"}, {"folder": "/data", "target": "/data", "read_only": True}]
-    assert asked(mounts=mounts)["mounts"] == [
+    assert arguments(mounts=mounts)["mounts"] == [
         {"type": "volume", "source": "logs", "target": "/logs", "read_only": False},
         {"type": "bind", "source": "/data", "target": "/data", "read_only": True},
     ]
@@ -127,7 +127,7 @@ def test_named_cards_are_as_many_as_gpus() -> None:
 
 
 def test_labels_say_whose_it_is() -> None:
-    assert asked()["labels"] == [
+    assert arguments()["labels"] == [
         {"label": "gpu-commons.org/pool", "value": "box"},
         {"label": "gpu-commons.org/image", "value": "perceptron"},
     ]

@@ -62,17 +62,19 @@ def test_a_gateway_cannot(tried: str) -> None:
 
 
 def test_a_server_with_a_gpu_asks_for_as_many_devices_as_its_profile_and_for_those_of_the_host() -> None:
-    asked = {"Capabilities": [["gpu"]], "DeviceIDs": ["0"], "Driver": "nvidia"}
+    device_request = {"Capabilities": [["gpu"]], "DeviceIDs": ["0"], "Driver": "nvidia"}
     calls = calls_of_hub(HUB)
-    assert passes(calls, requests.create("lab-server-ada", requests.server(HUB, 0, DeviceRequests=[asked])))
+    assert passes(calls, requests.create("lab-server-ada", requests.server(HUB, 0, DeviceRequests=[device_request])))
     assert not passes(calls, requests.create("lab-server-ada", requests.server(HUB, 0)))
-    assert not passes(calls, requests.create("lab-server-ada", requests.server(HUB, 1, DeviceRequests=[asked])))
+    assert not passes(
+        calls, requests.create("lab-server-ada", requests.server(HUB, 1, DeviceRequests=[device_request]))
+    )
 
 
 def test_devices_by_cdi_are_asked_for_by_cdi() -> None:
     hub = HUB | {"access": "cdi"}
-    asked = {"DeviceIDs": ["nvidia.com/gpu=GPU-91f0"], "Driver": "cdi"}
-    made = requests.server(hub, 0, DeviceRequests=[asked])
+    device_request = {"DeviceIDs": ["nvidia.com/gpu=GPU-91f0"], "Driver": "cdi"}
+    made = requests.server(hub, 0, DeviceRequests=[device_request])
     assert passes(calls_of_hub(hub), requests.create("lab-server-ada", made))
     assert not passes(calls_of_hub(HUB), requests.create("lab-server-ada", made))
 
@@ -130,8 +132,8 @@ def test_what_the_programs_make_of_a_hub_of_the_component_passes() -> None:
         assert not passes(on_kernels, line)
     command = {"Cmd": ["python3", "-m", "ipykernel_launcher", "-f", "/x.json"], "WorkingDir": "/home/jovyan/a b"}
     kernel = remote["kernels"][0]["body"]
-    name, told = "kernel-ann-0123456789ab", {"host": {"Init": True}, "more": command, "gpus": 1}
-    line = _rendered(name, ["dcsg-user-ann"], kernel, cards[:1], **told)
+    name, options = "kernel-ann-0123456789ab", {"host": {"Init": True}, "more": command, "gpus": 1}
+    line = _rendered(name, ["dcsg-user-ann"], kernel, cards[:1], **options)
     assert passes(on_kernels, line), line
     assert not passes(on_hub, line)
 

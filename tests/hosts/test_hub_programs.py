@@ -200,7 +200,7 @@ def test_a_container_that_cannot_be_prepared_is_removed_and_holds_nothing() -> N
     assert (engine.made, engine.held) == ({}, {})
 
 
-def test_a_failed_pull_is_told_with_the_registrys_words() -> None:
+def test_a_failed_pull_is_reported_with_the_registrys_words() -> None:
     class NoImages:
         def inspect_image(self, _: str) -> None:
             from docker.errors import ImageNotFound  # noqa: PLC0415 - beside its only use
@@ -270,7 +270,7 @@ def test_the_ports_of_a_kernel_stay_while_its_container_comes_back_elsewhere() -
         writer.write(await reader.read(100))
         writer.close()
 
-    async def asked(port: int) -> bytes:
+    async def reply(port: int) -> bytes:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         with suppress(ConnectionResetError):
             writer.write(b"hello")
@@ -282,15 +282,15 @@ def test_the_ports_of_a_kernel_stay_while_its_container_comes_back_elsewhere() -
     async def scenario() -> None:
         kernel, relay = await asyncio.start_server(echo, "127.0.0.2", 0), Relay()
         (local,) = await relay.open([kernel.sockets[0].getsockname()[1]])
-        assert await asked(local) == b""  # not started yet: closed, so that who asks tries again
+        assert await reply(local) == b""  # not started yet: closed, so that who asks tries again
         relay.target = "127.0.0.2"
-        assert await asked(local) == b"hello"
+        assert await reply(local) == b"hello"
         assert await relay.open([1]) == [local]
         relay.target = None
-        assert await asked(local) == b""
+        assert await reply(local) == b""
         relay.close()
         with pytest.raises(ConnectionRefusedError):
-            await asked(local)
+            await reply(local)
         kernel.close()
 
     asyncio.run(scenario())

@@ -34,8 +34,8 @@ def texts(folder: Path) -> dict[str, str]:
 
 
 def subject(certificate: Path) -> str:
-    asked = ["openssl", "x509", "-noout", "-ext", "subjectAltName", "-in", str(certificate)]
-    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    command = ["openssl", "x509", "-noout", "-ext", "subjectAltName", "-in", str(certificate)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 needs_root = pytest.mark.skipif(US != 0, reason="files are given to another user, which takes root")

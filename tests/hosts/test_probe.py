@@ -26,7 +26,7 @@ AT = dt.datetime(2026, 11, 24, 9, 30, tzinfo=dt.UTC)
 FILE = Path(probe.__file__)
 MODULE = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.256.02  Thu May  2 14:37:44 UTC 2024\nGCC version:  gcc\n"
 SOURCE = Path(__file__).parents[2] / "lab" / "stand_ins" / "nvml.c"
-P100 = (  # two GPUs, of which the second is not kept initialised; no device files are asked for
+P100 = (  # two GPUs, of which the second is not kept initialised; no device files are requested
     'DRIVER="470.256.02"', "CUDA=11040", 'NAME="Tesla P100-PCIE-16GB"', "MAJOR=6", "MINOR=0", "MIB=16276",
     'GPUS={"GPU-11111111-2222-3333-4444-555555555555",1},{"GPU-66666666-7777-8888-9999-000000000000",0}',
     "WITHOUT_FILES",
@@ -156,7 +156,7 @@ ONE = {"usr/lib64/libcuda.so.470.256.02": "elf", "usr/lib64/libnvidia-ml.so.470.
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "expected"),
     [
         ({}, "none"),
         ({"usr/lib64/libcuda.so.535.54.03": ""}, "none"),  # an empty file is none of a driver
@@ -176,8 +176,8 @@ ONE = {"usr/lib64/libcuda.so.470.256.02": "elf", "usr/lib64/libnvidia-ml.so.470.
         ),
     ],
 )  # fmt: skip
-def test_a_second_source_of_the_driver_is_found(root: Write, more: dict[str, str], said: str) -> None:
-    assert facts(root({**ONE, **more}))["second_driver"] == said
+def test_a_second_source_of_the_driver_is_found(root: Write, more: dict[str, str], expected: str) -> None:
+    assert facts(root({**ONE, **more}))["second_driver"] == expected
 
 
 def test_libraries_that_are_links_count_once(root: Write) -> None:
@@ -221,7 +221,7 @@ def test_devices_of_cdi_are_nvidias_by_their_full_names(root: Write) -> None:
 
 
 @pytest.mark.parametrize(("kind", "is_memory"), [("tmpfs", True), ("xfs", False)])
-def test_temporary_files_in_memory_are_told(root: Write, kind: str, *, is_memory: bool) -> None:
+def test_temporary_files_in_memory_are_reported(root: Write, kind: str, *, is_memory: bool) -> None:
     mounts = f"x /tmp {kind} rw 0 0\n/dev/sda1 / ext4 rw 0 0\ny /tmpfs tmpfs rw 0 0\n"
     folder = root({"proc/mounts": mounts, "tmp/a": "", "scratch/a": ""})
     assert facts(folder)["temporary"]["is_memory"] is is_memory
@@ -235,16 +235,16 @@ def test_the_persistence_daemon_is_seen_by_its_process_or_its_socket(root: Write
     assert facts(root({"run/nvidia-persistenced/socket": ""}))["persistence_daemon"] == "running"
 
 
-def program(folder: Path, name: str, said: str) -> str:
+def program(folder: Path, name: str, output: str) -> str:
     path = folder / "bin" / name
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\n")
+    path.write_text(f"#!/bin/sh\ncat <<'END'\n{output}\nEND\n")
     path.chmod(0o755)
     return f"{path.parent}:/bin:/usr/bin"
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "version"),
+    ("name", "output", "version"),
     [
         # https://github.com/NVIDIA/nvidia-container-toolkit/issues/50
         ("nvidia-ctk", "NVIDIA Container Toolkit CLI version 1.12.0\ncommit: 62bd01", "1.12.0"),
@@ -254,22 +254,22 @@ def program(folder: Path, name: str, said: str) -> str:
         ("nvidia-container-runtime", "runc version 1.1.4", None),  # an old one says nothing of itself
     ],
 )  # fmt: skip
-def test_the_container_toolkit_says_its_version(root: Write, name: str, said: str, version: str | None) -> None:
-    found = facts(root({}), PATH=program(root({}), name, said))["container_toolkit"]
+def test_the_container_toolkit_says_its_version(root: Write, name: str, output: str, version: str | None) -> None:
+    found = facts(root({}), PATH=program(root({}), name, output))["container_toolkit"]
     assert found.get("version") == version
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "version"),
+    ("name", "output", "version"),
     [
         ("apptainer", "apptainer version 1.3.1-1.el8", "1.3.1-1.el8"),
         ("singularity", "singularity-ce version 4.3.3", "4.3.3"),
         ("singularity", "2.6.1-dist", "2.6.1-dist"),
     ],
 )
-def test_what_starts_images_says_its_version(root: Write, name: str, said: str, version: str) -> None:
-    found = facts(root({}), PATH=program(root({}), name, said))["apptainer"]
-    assert (found["version"], found["says"]) == (version, said)
+def test_what_starts_images_says_its_version(root: Write, name: str, output: str, version: str) -> None:
+    found = facts(root({}), PATH=program(root({}), name, output))["apptainer"]
+    assert (found["version"], found["says"]) == (version, output)
 
 
 def test_in_a_container_nothing_of_the_image_is_taken_for_the_hosts(root: Write) -> None:
@@ -355,10 +355,10 @@ def pythons() -> Iterator[str]:
     places = [shutil.which("python3.6"), "/usr/libexec/platform-python"]
     places += map(str, (Path.home() / ".pyenv/versions").glob("3.6.*/bin/python"))
     for place in filter(None, places):
-        asked = "import sys; sys.exit(sys.version_info[:2] != (3, 6))"
+        snippet = "import sys; sys.exit(sys.version_info[:2] != (3, 6))"
         if (
             Path(place).is_file()
-            and not subprocess.run([place, "-c", asked], capture_output=True, check=False).returncode
+            and not subprocess.run([place, "-c", snippet], capture_output=True, check=False).returncode
         ):
             yield place
 

@@ -1,4 +1,4 @@
-"""Which program drives the builder, its command lines, and what its errors mean; no builder is asked."""
+"""Which program drives the builder, its command lines, and what its errors mean; no builder is called."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ def test_what_a_registry_says_is_repeated_without_its_secrets() -> None:
         "ERROR: failed to solve: failed to push r.example/a:1: unexpected status from PUT request to "
         "https://teacher:hunter2@r.example/v2/?X-Signature=abcdef: 403 Forbidden, token=abcdefghijkl"
     )
-    said = explain([error], CLIENT)
-    assert said.startswith("the registry refuses the image: log in with docker login")
-    assert "403 Forbidden" in said
-    assert not [secret for secret in ("hunter2", "abcdef") if secret in said]
+    message = explain([error], CLIENT)
+    assert message.startswith("the registry refuses the image: log in with docker login")
+    assert "403 Forbidden" in message
+    assert not [secret for secret in ("hunter2", "abcdef") if secret in message]
 
 
 def test_the_builder_is_found_by_the_name_that_buildx_knows(tmp_path: Path) -> None:
@@ -135,13 +135,13 @@ error: failed to solve: process "/bin/sh -c false" did not complete successfully
 
 
 def test_the_error_of_a_step_shows_its_last_lines_and_no_progress() -> None:
-    said = explain(FAILED, CLIENT)
-    assert "the step's own words" in said
-    assert "#5" not in said
+    message = explain(FAILED, CLIENT)
+    assert "the step's own words" in message
+    assert "#5" not in message
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "expected"),
     [
         ("error: failed to solve: write /x: no space left on device", "is full. Free space there"),
         (
@@ -154,5 +154,5 @@ def test_the_error_of_a_step_shows_its_last_lines_and_no_progress() -> None:
         ),
     ],
 )
-def test_known_faults_say_what_to_do(line: str, said: str) -> None:
-    assert said in explain(["#1 x", line], CLIENT)
+def test_known_faults_say_what_to_do(line: str, expected: str) -> None:
+    assert expected in explain(["#1 x", line], CLIENT)

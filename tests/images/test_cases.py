@@ -68,7 +68,7 @@ def test_a_distribution_counts_if_it_has_code_for_gpus(pin: str, expected: Case 
 
 
 @pytest.mark.parametrize(
-    ("pins", "told"),
+    ("pins", "expected"),
     [
         (["jax[cuda12]==0.4.30"], ("jax[cuda12]==0.4.30",)),
         (["jaxlib==0.4.30", "jax-cuda12-plugin==0.4.30"], ("jaxlib==0.4.30",)),
@@ -77,10 +77,10 @@ def test_a_distribution_counts_if_it_has_code_for_gpus(pin: str, expected: Case 
         (["vllm==0.6.3", "tensorflow-cpu==2.16.1"], ("vllm==0.6.3",)),
     ],
 )
-def test_a_spec_names_its_builds_for_gpus_as_they_are_written(pins: list[str], told: tuple[str, ...]) -> None:
+def test_a_spec_names_its_builds_for_gpus_as_they_are_written(pins: list[str], expected: tuple[str, ...]) -> None:
     image = spec(*pins)
-    assert image.frameworks == told
-    assert len(cases_of((image,))) == len(told)
+    assert image.frameworks == expected
+    assert len(cases_of((image,))) == len(expected)
 
 
 def test_conda_takes_its_build_for_the_cuda_that_it_installs_and_pip_does_not() -> None:

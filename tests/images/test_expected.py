@@ -49,21 +49,21 @@ def test_what_the_parent_has_is_counted_once_and_a_kernel_has_its_own() -> None:
 
 def test_what_is_not_counted_has_a_name() -> None:
     found = expected(load_family("scipy-ml-notebook"), {"scipy-ml-notebook": []})
-    told = [str(part) for part in found.not_counted]
-    assert told[0] == "base quay.io/jupyter/datascience-notebook:2026-08-24"
-    assert "OS packages ca-certificates, git, tini, and what they need" in told
-    assert any(each.startswith("wheels of datahub-base-notebook: gpu-commons image sizes") for each in told)
-    assert any(each.startswith("kernel tensorflow-2.3: python=3.8.20, cudatoolkit=10.1.243") for each in told)
-    assert any(each.startswith("torch==1.7.1+cu101, ") for each in told)
+    texts = [str(part) for part in found.not_counted]
+    assert texts[0] == "base quay.io/jupyter/datascience-notebook:2026-08-24"
+    assert "OS packages ca-certificates, git, tini, and what they need" in texts
+    assert any(each.startswith("wheels of datahub-base-notebook: gpu-commons image sizes") for each in texts)
+    assert any(each.startswith("kernel tensorflow-2.3: python=3.8.20, cudatoolkit=10.1.243") for each in texts)
+    assert any(each.startswith("torch==1.7.1+cu101, ") for each in texts)
     assert found.remarks
     assert found.counted == ()
 
 
 def test_node_packages_are_named_and_not_counted() -> None:
     found = expected(load_family("proxy"), {})
-    told = [str(part) for part in found.not_counted]
-    assert "Node packages of package-lock.json" in told
-    assert not [part for part in told if part.startswith("wheels")]
+    texts = [str(part) for part in found.not_counted]
+    assert "Node packages of package-lock.json" in texts
+    assert not [part for part in texts if part.startswith("wheels")]
     assert found.size.compressed == 0
 
 

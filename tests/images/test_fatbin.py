@@ -83,7 +83,7 @@ MODES = {"none": (0x11, 0x11), "speed": (0x2011, 0x2011), "balance": (0x8011, 0x
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_code_that_zstd_compresses_is_told_from_that_of_older_ways(mode: str) -> None:
+def test_code_that_zstd_compresses_is_distinguished_from_that_of_older_ways(mode: str) -> None:
     cubin, ptx = MODES[mode]
     scanner = Scanner()
     scanner.feed(container(entry(CUBIN, 75, flags=cubin), entry(PTX, 75, flags=ptx), entry(CUBIN, 80)))

@@ -1,4 +1,4 @@
-"""What is said of the size of an image before it is built, and of its sizes from one deployment to the next."""
+"""What is reported of an image's size before it is built, and of its sizes from one deployment to the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the facts of an image to its size: what was read counts, what was not is estimated and said to be."""
+"""From the facts of an image to its size: what was read counts, what was not is estimated and marked as such."""
 
 from __future__ import annotations
 

@@ -182,9 +182,9 @@ def test_modules_are_loaded_in_their_order_and_then_shown_to_the_node(
     assert done.returncode == 0, done.stderr
     loaded = re.findall(r"^modprobe --dirname \S+ (\S+)$", done.stdout, re.MULTILINE)
     assert tuple(loaded) == NAMES
-    said = [line.split()[0] for line in done.stdout.splitlines()]
-    assert said.index("nvidia-persistenced") > said.index("nvidia-modprobe") > said.index("modprobe")
-    assert said[-2:] == ["mount", "driver"]
+    programs = [line.split()[0] for line in done.stdout.splitlines()]
+    assert programs.index("nvidia-persistenced") > programs.index("nvidia-modprobe") > programs.index("modprobe")
+    assert programs[-2:] == ["mount", "driver"]
 
 
 def test_on_another_kernel_nothing_is_loaded_and_both_kernels_are_named(
@@ -202,7 +202,7 @@ def test_beside_another_driver_nothing_is_loaded(node: Callable[..., subprocess.
     assert node(KERNEL, loaded="535.309.01").returncode == 0
 
 
-def test_asked_first_it_says_whether_it_fits_the_node_and_loads_nothing(
+def test_a_check_says_whether_it_fits_the_node_and_loads_nothing(
     node: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     fits = node(KERNEL, "check", KERNEL)

@@ -38,9 +38,9 @@ def test_a_pod_gets_shared_memory_and_a_note_that_it_cannot_set_process_limits()
     _, pod, _ = engines(NGC)
     assert "emptyDir: {medium: Memory, sizeLimit: 1024Mi}" in pod.says[0]
     assert "mountPath: /dev/shm" in pod.says[1]
-    (told,) = pod.cannot
-    assert "memlock -1 and stack 67108864" in told
-    assert "default limits" in told
+    (message,) = pod.cannot
+    assert "memlock -1 and stack 67108864" in message
+    assert "default limits" in message
 
 
 def test_the_hosts_ipc_is_possible_in_a_pod_and_refused_by_the_usual_standards() -> None:

@@ -66,22 +66,22 @@ def test_a_check_that_breaks_down_hides_nothing_and_fails(
 
     with pytest.raises(SystemExit) as ended:
         verifying.check(broken(), "never said")
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert ended.value.code == 1
-    assert all(text in said for text in ("the spec says 0.0.1", "the first fault", "RuntimeError: the second one"))
-    assert "never said" not in said
+    assert all(text in output for text in ("the spec says 0.0.1", "the first fault", "RuntimeError: the second one"))
+    assert "never said" not in output
 
 
 def test_a_missing_program_is_reported(verifying: ModuleType) -> None:
-    (told,) = verifying.server_problems(["/no/such/server"], {"http://127.0.0.1:9/": ""})
-    assert "/no/such/server: [Errno 2]" in told
+    (problem,) = verifying.server_problems(["/no/such/server"], {"http://127.0.0.1:9/": ""})
+    assert "/no/such/server: [Errno 2]" in problem
 
 
 def test_a_server_that_exits_at_once_is_reported_with_its_output_without_waiting(verifying: ModuleType) -> None:
     command = [sys.executable, "-c", "print('no licence', flush=True); raise SystemExit(3)"]
-    (told,) = verifying.server_problems(command, {"http://127.0.0.1:9/": "x"})
-    assert "answers nothing, not 200" in told
-    assert "no licence" in told
+    (problem,) = verifying.server_problems(command, {"http://127.0.0.1:9/": "x"})
+    assert "answers nothing, not 200" in problem
+    assert "no licence" in problem
 
 
 def test_a_server_that_does_not_stop_is_reported(verifying: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,5 +108,5 @@ def test_a_path_open_to_everybody_is_reported(verifying: ModuleType) -> None:
     with verifying.stand_in({"/api": {}}) as port:
         url = f"http://127.0.0.1:{port}/api"
         command = [sys.executable, "-c", "import time; time.sleep(60)"]
-        (told,) = verifying.server_problems(command, {url: "{}"}, token="t", closed=[url])
-    assert f"{url} answers 200 to whoever has no token" in told
+        (problem,) = verifying.server_problems(command, {url: "{}"}, token="t", closed=[url])
+    assert f"{url} answers 200 to whoever has no token" in problem

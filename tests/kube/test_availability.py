@@ -1,4 +1,4 @@
-"""What is free: counted from nodes and pods, answered without names, and told in words."""
+"""What is free: counted from nodes and pods, answered without names, and put into words."""
 
 from __future__ import annotations
 
@@ -205,8 +205,8 @@ def test_quantities_are_read_as_kubernetes_writes_them(text: str, number: float)
 
 
 def test_a_pod_may_ask_as_a_whole_and_its_runtime_asks_too() -> None:
-    asked = pod(asks(cpu="1"), resources={"requests": {"cpu": "3"}}, overhead={"memory": "1Gi"})
-    assert requests(asked) == {"cpu": 3, "memory": 2 * GIB, GPU: 0, "pods": 1}
+    requesting = pod(asks(cpu="1"), resources={"requests": {"cpu": "3"}}, overhead={"memory": "1Gi"})
+    assert requests(requesting) == {"cpu": 3, "memory": 2 * GIB, GPU: 0, "pods": 1}
 
 
 @given(busy=st.lists(st.integers(0, 3), max_size=8), size=st.integers(1, 4), gpus=st.integers(0, 8))
@@ -267,20 +267,20 @@ def test_it_answers_with_numbers_and_no_names() -> None:
 
 
 def test_many_who_ask_at_once_cost_the_api_server_one_look() -> None:
-    asked: list[str] = []
+    paths: list[str] = []
     now = [0.0]
 
     def ask(path: str) -> list[Any]:
-        asked.append(path)
+        paths.append(path)
         return cluster(path)
 
     counts = Counts({"gtx": PROFILE}, ask, clock=lambda: now[0])
     for _ in range(50):
         counts.now()
-    assert len(asked) == 2
+    assert len(paths) == 2
     now[0] += 4
     counts.now()
-    assert len(asked) == 4
+    assert len(paths) == 4
 
 
 def test_an_api_server_that_does_not_answer_is_no_count_of_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -347,8 +347,8 @@ def test_somebody_who_waits_reads_what_is_busy_who_else_waits_and_what_is_free()
 
 def test_other_gpus_are_offered_before_no_gpu() -> None:
     counts = {"gtx": numbers(), "gtx2": numbers(servers=1), "cpu": numbers(servers=90)}
-    said = list(waiting_words(PAGE, counts, "gtx"))[-1]
-    assert said.index("Two GTX 1080 Ti") < said.index("CPU only")
+    words = list(waiting_words(PAGE, counts, "gtx"))[-1]
+    assert words.index("Two GTX 1080 Ti") < words.index("CPU only")
 
 
 def test_somebody_who_waits_alone_while_all_is_full_reads_that() -> None:

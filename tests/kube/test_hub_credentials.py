@@ -130,8 +130,8 @@ def test_an_administrators_password_that_is_added_later_keeps_the_other_credenti
 ) -> None:
     ensure(api, account)
     before = dict(api.secrets[PATH])
-    said = ensure(api, account, "hub-admin", hub_credentials.admin_values())
-    assert said == "created Secret datahub/hub-admin"
+    message = ensure(api, account, "hub-admin", hub_credentials.admin_values())
+    assert message == "created Secret datahub/hub-admin"
     assert api.secrets[PATH] == before
     data = api.secrets["/api/v1/namespaces/datahub/secrets/hub-admin"]["data"]
     # JupyterHub refuses a shorter one.

@@ -12,8 +12,8 @@ IMAGE = "registry.example.edu/tools/python@sha256:" + "0" * 64
 
 
 def job(**changes: Any) -> dict[str, Any]:
-    asked = {"node": "n18.example.edu", "image": IMAGE, "program": "print('facts')\n", "deadline_s": 960}
-    return probe_job("gpu-commons-probe-0a1b2c3d", **{**asked, "runtime_class": "nvidia", **changes})
+    inputs = {"node": "n18.example.edu", "image": IMAGE, "program": "print('facts')\n", "deadline_s": 960}
+    return probe_job("gpu-commons-probe-0a1b2c3d", **{**inputs, "runtime_class": "nvidia", **changes})
 
 
 def test_the_manifest_asks_for_one_gpu_of_that_node_and_for_no_right(golden: Any) -> None:

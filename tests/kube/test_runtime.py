@@ -34,13 +34,13 @@ def test_a_driver_container_reads_the_kernels_own_modules_and_changes_none() -> 
 
 
 def test_before_anything_privileged_starts_the_image_says_whether_it_is_for_the_kernel_of_the_node() -> None:
-    (asked,) = DRIVER["initContainers"]
+    (check,) = DRIVER["initContainers"]
     (driver,) = DRIVER["containers"]
-    assert asked["image"] == driver["image"]
-    assert asked["args"] == ["check", KERNEL]
-    assert "privileged" not in asked["securityContext"]
-    assert asked["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    assert "volumeMounts" not in asked
+    assert check["image"] == driver["image"]
+    assert check["args"] == ["check", KERNEL]
+    assert "privileged" not in check["securityContext"]
+    assert check["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert "volumeMounts" not in check
 
 
 def test_a_pool_with_a_driver_container_has_it_alone_and_starts_no_other_persistence_daemon() -> None:

@@ -452,7 +452,7 @@ def test_a_server_that_runs_and_does_not_answer_has_a_time_out_of_its_own() -> N
     assert found.given_up_at(NOW, 120) == f"Your server runs, but did not answer within 2 minutes. {AGAIN}"
 
 
-# What the lab's real node said, with kubelet 1.34 and containerd: starts_of_the_lab.json
+# What the lab's real node reported, with kubelet 1.34 and containerd: starts_of_the_lab.json
 
 
 @pytest.mark.parametrize(

@@ -156,10 +156,10 @@ def test_each_step_of_a_start_is_a_line_that_replaces_itself(site: Site) -> None
     site.cluster.recording = NO_IMAGE
     grace = site.hub.student("grace")
     grace.start("rtx2080ti")
-    said = [(event.get("line"), event["message"]) for event in grace.events()]
-    steps = [line for line, _ in groupby(line for line, _ in said) if line != "preparing"]
+    shown = [(event.get("line"), event["message"]) for event in grace.events()]
+    steps = [line for line, _ in groupby(line for line, _ in shown) if line != "preparing"]
     assert steps == [None, "requested", "placing", "pulling", None]
-    text = dict(said)
+    text = dict(shown)
     assert (
         text["placing"] == f"All GPUs for “{TITLE}” are in use. Your server starts by itself as soon as this changes."
     )
@@ -239,7 +239,7 @@ def test_a_student_reads_one_line_for_each_step_and_then_the_reason(
     site: Site, browser: Browser, tmp_path: Path
 ) -> None:
     folder = Path(os.environ.get("GPU_COMMONS_ARTEFACTS") or tmp_path)
-    # The download goes on for so long that its line is said again.
+    # The download goes on for so long that its line is shown again.
     unplaced, pulling, failed = NO_IMAGE
     site.cluster.recording = [unplaced, (2.5, *pulling[1:]), (10, *failed[1:])]
     context = browser.new_context(viewport={"width": 390, "height": 700})
@@ -259,7 +259,7 @@ def test_a_student_reads_one_line_for_each_step_and_then_the_reason(
     assert len([text for text in lines if text.startswith("All GPUs for")]) == 1
     (download,) = [text for text in lines if "it is downloading the image" in text]
     assert lines[-1] == CANNOT
-    # It was said again, and replaced the one before.
+    # It was shown again, and replaced the one before.
     assert int(re.findall(r"\((\d+) second", download)[0]) >= 2
     pictures.take(page, folder / "start-failed.png")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -73,7 +73,7 @@ class Account:
 
     def call(self, service: str, operation: str, parameters: Values) -> Values:
         """Somebody else's call."""
-        return self.provider._asked().call(service, operation, parameters)  # noqa: SLF001 - with the same credentials
+        return self.provider._ready().call(service, operation, parameters)  # noqa: SLF001 - with the same credentials
 
     def delete(self, name: str) -> None:
         self.provider.delete(self.request(name, old_inputs=self.inputs[name]))

@@ -1,4 +1,4 @@
-"""Docker engines of the tests' own: how they are made, asked, and proved gone."""
+"""Docker engines of the tests' own: how they are made, queried, and proved gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hub of the tests is told: hub.json, as the component renders it, with images and sizes of the tests."""
+"""The settings of a hub of the tests: hub.json, as the component renders it, with images and sizes of the tests."""
 
 from __future__ import annotations
 

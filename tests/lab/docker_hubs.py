@@ -25,7 +25,7 @@ HUB_FILES: Final = Path(__file__).parents[2] / "hosts" / "hub_files"
 
 @dataclass(frozen=True)
 class DockerHub:
-    """What runs, and how it is asked."""
+    """What runs, and how it is reached."""
 
     instance: Instance
     images: dict[str, str]

@@ -102,7 +102,7 @@ async def _printed(request: HTTPRequest, code: str) -> str:
         "content": {"code": code, "silent": False},
     }
     await connection.write_message(json.dumps(message))
-    said = []
+    printed = []
     while True:
         text = await asyncio.wait_for(connection.read_message(), 60)
         assert text is not None, "the connection was closed"
@@ -110,12 +110,12 @@ async def _printed(request: HTTPRequest, code: str) -> str:
         if answer["parent_header"].get("msg_id") != "question":
             continue
         if answer["msg_type"] in {"stream", "error"}:
-            said.append(answer["content"].get("text") or "\n".join(answer["content"]["traceback"]))
+            printed.append(answer["content"].get("text") or "\n".join(answer["content"]["traceback"]))
         if answer["msg_type"] == "status" and answer["content"]["execution_state"] == "idle":
             connection.close()
             while await connection.read_message() is not None:
                 pass  # until the other side has closed it too
-            return "".join(said).strip()
+            return "".join(printed).strip()
 
 
 def until(is_so: Any, what: str, within_s: float) -> None:

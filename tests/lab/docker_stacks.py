@@ -42,21 +42,21 @@ class Stack:
     def ends(self, *words: str) -> tuple[int, str]:
         """Exit code and output of a command; nothing of the plugin may be left after it."""
         process = self.start(*words)
-        said = process.communicate(timeout=240)[0]
+        output = process.communicate(timeout=240)[0]
         assert plugins_of(self.folder.parent, within_s=10) == []
-        return process.returncode, said
+        return process.returncode, output
 
     def __call__(self, *words: str) -> str:
-        code, said = self.ends(*words)
-        assert code == 0, said
-        return said
+        code, output = self.ends(*words)
+        assert code == 0, output
+        return output
 
     def counts(self, command: str) -> dict[str, int]:
         """What a command would do or did to resources, from its summary: `{"create": 6}`."""
-        said = self(command, *(["--yes", "--skip-preview"] if command != "preview" else []))
+        output = self(command, *(["--yes", "--skip-preview"] if command != "preview" else []))
         return {
             name: int(count)
-            for count, name in re.findall(r"(\d+) (?:to )?(create|update|replace|delete|unchanged)", said)
+            for count, name in re.findall(r"(\d+) (?:to )?(create|update|replace|delete|unchanged)", output)
         }
 
 

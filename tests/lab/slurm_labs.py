@@ -1,4 +1,4 @@
-"""Slurms of the tests' own: how they are made, asked, and proved gone."""
+"""Slurms of the tests' own: how they are made, queried, and proved gone."""
 
 from __future__ import annotations
 

@@ -157,8 +157,8 @@ def test_a_node_group_reads_back_what_it_was_made_with(new_eks: Callable[..., Ek
     more = {"taints": [taint], "labels": {"a": "1"}, "capacityType": "SPOT", "instanceTypes": ["g6.xlarge"]}
     ask("CreateNodegroup", **{**GROUP, **more})
     read = ask("DescribeNodegroup", clusterName="c", nodegroupName="g6")["nodegroup"]
-    asked = {**GROUP, **more, "launchTemplate": {"id": "lt-1", "name": "g6", "version": "1"}}
-    assert {key: read[key] for key in asked} == asked
+    requested = {**GROUP, **more, "launchTemplate": {"id": "lt-1", "name": "g6", "version": "1"}}
+    assert {key: read[key] for key in requested} == requested
     assert "diskSize" not in read
     assert "remoteAccess" not in read
 
@@ -176,9 +176,9 @@ REFUSED_GROUPS = {
 
 @pytest.mark.parametrize("case", REFUSED_GROUPS)
 def test_a_node_group_that_aws_would_refuse_is_refused(case: str, new_eks: Callable[..., Eks]) -> None:
-    changed, said = REFUSED_GROUPS[case]
+    changed, message = REFUSED_GROUPS[case]
     ask = new_eks().with_cluster()
-    with pytest.raises(ServiceFault, match=said) as refused:
+    with pytest.raises(ServiceFault, match=message) as refused:
         ask("CreateNodegroup", **{**GROUP, **changed})
     assert refused.value.code == "InvalidParameterException"
     assert ask("ListNodegroups", clusterName="c")["nodegroups"] == []
@@ -232,7 +232,7 @@ def test_a_cluster_with_node_groups_stays(new_eks: Callable[..., Eks]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "expected"),
     [
         ({"name": "c"}, "Missing required parameter"),
         ({"name": "c", "roleArn": ROLE, "resourcesVpcConfig": {"subnets": []}}, "Unknown parameter in"),
@@ -244,8 +244,8 @@ def test_a_cluster_with_node_groups_stays(new_eks: Callable[..., Eks]) -> None:
         ({"name": "c", "roleArn": 3, "resourcesVpcConfig": {}}, "Invalid type"),
     ],
 )
-def test_a_request_that_the_service_model_does_not_allow_is_refused(body: Values, said: str) -> None:
-    with pytest.raises(ServiceFault, match=said):
+def test_a_request_that_the_service_model_does_not_allow_is_refused(body: Values, expected: str) -> None:
+    with pytest.raises(ServiceFault, match=expected):
         Eks.protocol.call("POST", "/clusters", "", json.dumps(body).encode())
 
 
@@ -334,11 +334,11 @@ def test_flatcars_images_are_found_as_stacks_look_for_them(
 
 
 def test_an_image_and_an_instance_type_that_do_not_exist_are_refused(client: Callable[[str], Any]) -> None:
-    asked = {"MinCount": 1, "MaxCount": 1}
+    counts = {"MinCount": 1, "MaxCount": 1}
     with pytest.raises(ClientError, match=r"InvalidAMIID\.NotFound"):
-        client("ec2").run_instances(ImageId="ami-0123456789abcdef0", InstanceType="g4dn.xlarge", **asked)
+        client("ec2").run_instances(ImageId="ami-0123456789abcdef0", InstanceType="g4dn.xlarge", **counts)
     with pytest.raises(ClientError, match=r"InvalidInstanceType"):
-        client("ec2").run_instances(ImageId="ami-12c6146b", InstanceType="g4dn.tiny", **asked)
+        client("ec2").run_instances(ImageId="ami-12c6146b", InstanceType="g4dn.tiny", **counts)
 
 
 def test_a_reset_forgets_eks_and_moto_alike(running: Instance, client: Callable[[str], Any]) -> None:

@@ -99,7 +99,7 @@ def test_every_input_has_a_use(resource: Resource) -> None:
     made |= set(OTHER_WORDS) | {"tag"} if resource.service == "autoscaling" else set()  # derived values hold them
     made |= {name for call in (*resource.completes, *resource.updates) for name in call.when}
     changed = {name for call in resource.updates for name in call.when} | {"tags"}
-    # Said to the provider alone, or to a deletion or an update of something else.
+    # Set on the provider alone, or to a deletion or an update of something else.
     silent = {"region", "forceDelete", "forceDetachPolicies", "forceUpdateVersion", "instanceRefresh", "preserve"}
     silent |= {"metricsGranularity", "resolveConflictsOnCreate", "resolveConflictsOnUpdate", "revokeRulesOnDelete"}
     silent |= {"waitForCapacityTimeout"}
@@ -127,13 +127,13 @@ def test_an_unknown_property_inside_of_another_is_refused_too() -> None:
     assert "did you mean volumeSize?" in found.failures[0].reason
 
 
-def test_every_mistake_is_said_at_once() -> None:
+def test_every_mistake_is_reported_at_once() -> None:
     found = checks.check(NODES, request(NODES, {"clusterName": "c", "diskSize": "big", "wrong": 1}))
     assert {failure.property for failure in found.failures} >= {"wrong", "nodeRoleArn", "scalingConfig", "subnetIds"}
 
 
 @pytest.mark.parametrize(
-    ("inputs", "said"),
+    ("inputs", "expected"),
     [
         ({"diskSize": "big"}, "diskSize: must be a whole number"),
         ({"labels": ["a"]}, "labels: must be a map"),
@@ -142,9 +142,9 @@ def test_every_mistake_is_said_at_once() -> None:
         ({"amiType": {"a": 1}}, "amiType: must be a text"),
     ],
 )
-def test_a_value_of_another_type_is_refused(inputs: Properties, said: str) -> None:
+def test_a_value_of_another_type_is_refused(inputs: Properties, expected: str) -> None:
     found = checks.check(NODES, request(NODES, {**GROUP, **inputs}))
-    assert [said in failure.reason for failure in found.failures] == [True]
+    assert [expected in failure.reason for failure in found.failures] == [True]
 
 
 def test_a_name_is_the_resources_with_chance_and_stays() -> None:
@@ -187,7 +187,7 @@ def test_what_aws_chose_stays_when_the_program_does_not_say_it() -> None:
     assert changed(NODES, {**GROUP, "labels": {"a": "1"}}, GROUP) == {"labels": Change.DELETE}
 
 
-def test_a_part_that_needs_a_new_resource_is_told_from_one_that_does_not() -> None:
+def test_a_part_that_needs_a_new_resource_is_distinguished_from_one_that_does_not() -> None:
     old = {**GROUP, "launchTemplate": {"id": "lt-1", "version": "1"}}
     newer = {**GROUP, "launchTemplate": {"id": "lt-1", "version": "2"}}
     other = {**GROUP, "launchTemplate": {"id": "lt-2", "version": "1"}}

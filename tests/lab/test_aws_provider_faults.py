@@ -51,7 +51,7 @@ def test_an_emulator_that_ended_is_one_clear_error(account: Account, running_aws
         processes.start(running_aws, moto.server(running_aws))
 
 
-def test_without_anything_every_reason_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_anything_every_reason_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(PluginError) as refused:

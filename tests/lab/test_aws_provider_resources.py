@@ -96,7 +96,7 @@ def test_a_preview_says_what_is_not_known_yet_and_promises_nothing_else(name: st
 
 
 def keeps_its_word(promised: Any, made: Any) -> bool:
-    """Whether what a preview said came true; AWS may add to it."""
+    """Whether what a preview showed came true; AWS may add to it."""
     if promised is UNKNOWN:
         return True
     if isinstance(promised, dict):

@@ -139,11 +139,11 @@ def test_times_come_from_the_archive(tmp_path: Path) -> None:
 class Lab:
     instance: Instance
     tools: Toolchain
-    said: list[str]
+    messages: list[str]
 
     def ensure(self, reachable: Callable[[str], bool] = nothing_reachable) -> list[Substitute]:
-        self.said.clear()
-        return bases.ensure(self.instance, self.tools, self.said.append, reachable)
+        self.messages.clear()
+        return bases.ensure(self.instance, self.tools, self.messages.append, reachable)
 
     def restart_registry(self) -> None:
         processes.stop(self.instance, "registry")
@@ -200,10 +200,10 @@ def test_each_substitute_is_in_the_registry_and_says_what_it_stands_for(lab: Lab
 @pytest.mark.lab
 def test_nothing_is_built_twice_not_even_after_the_cache_was_emptied(lab: Lab) -> None:
     before = lab.ensure()
-    assert len(lab.said) == 3
+    assert len(lab.messages) == 3
     debian.rootfs().unlink()
     assert lab.ensure() == before
-    assert lab.said == []
+    assert lab.messages == []
 
 
 @pytest.mark.lab
@@ -213,7 +213,7 @@ def test_what_the_registry_lost_is_pushed_again_with_the_same_digest(lab: Lab) -
     shutil.rmtree(lab.instance.data / "registry")
     lab.restart_registry()
     assert lab.ensure() == before
-    assert len(lab.said) == 3
+    assert len(lab.messages) == 3
 
 
 @pytest.mark.lab
@@ -224,12 +224,12 @@ def test_a_machine_that_reaches_everything_replaces_only_what_drives_gpus(lab: L
 
 @pytest.mark.lab
 def test_reachability_is_checked_once_for_each_instance(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr(bases, "answers_at", lambda url: asked.append(url) or False)
-    first = bases.ensure(lab.instance, lab.tools, lab.said.append)
-    assert len(asked) == len(set(asked)) == 3
-    assert bases.ensure(lab.instance, lab.tools, lab.said.append) == first
-    assert len(asked) == 3
+    urls: list[str] = []
+    monkeypatch.setattr(bases, "answers_at", lambda url: urls.append(url) or False)
+    first = bases.ensure(lab.instance, lab.tools, lab.messages.append)
+    assert len(urls) == len(set(urls)) == 3
+    assert bases.ensure(lab.instance, lab.tools, lab.messages.append) == first
+    assert len(urls) == 3
 
 
 @pytest.mark.lab

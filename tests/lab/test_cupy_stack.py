@@ -41,10 +41,10 @@ def test_the_cupy_stack_builds_each_image_of_the_spec_and_says_what_is_in_it() -
     lab = [sys.executable, "-m", "lab", "--instance", "cupy"]
     project = Path(__file__).parents[2]
     try:
-        said = processes.run([*lab, "up", "--stack", "cupy"], cwd=project, timeout_s=800)
-        assert "cupy is up." in said
-        assert "checked: 2 servers run" in said, "images need a registry and a builder, and no cluster"
-        pushed = dict(re.findall(r"gpu-commons/(cupy-notebook[a-z-]*)@(sha256:[0-9a-f]{64})", said))
+        output = processes.run([*lab, "up", "--stack", "cupy"], cwd=project, timeout_s=800)
+        assert "cupy is up." in output
+        assert "checked: 2 servers run" in output, "images need a registry and a builder, and no cluster"
+        pushed = dict(re.findall(r"gpu-commons/(cupy-notebook[a-z-]*)@(sha256:[0-9a-f]{64})", output))
         assert set(pushed) == {"cupy-notebook", *(f"cupy-notebook-{target}" for target in TARGETS)}
         for name, digest in pushed.items():
             config = image_config(open_instance("cupy").registry_address, f"gpu-commons/{name}", digest)["config"]

@@ -1,4 +1,4 @@
-"""The lab's Docker engine: what it is told, that it runs containers, and that nothing of it stays."""
+"""The lab's Docker engine: its configuration, that it runs containers, and that nothing of it stays."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ MEMLOCK = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
 
 def test_it_leaves_the_packet_filter_and_the_folders_of_the_machine_alone(tmp_path: Path) -> None:
     instance = Instance("x", 3, tmp_path, {"registry": 5001})
-    told = docker.configuration(instance, {})
-    assert {name for name, value in told.items() if value is False} == {
+    configured = docker.configuration(instance, {})
+    assert {name for name, value in configured.items() if value is False} == {
         "iptables",
         "ip6tables",
         "ip-forward",
         "ip-masq",
     }
-    assert told["bridge"] == "none"
-    folders = (told[name] for name in ("data-root", "exec-root", "pidfile", "deprecated-key-path"))
+    assert configured["bridge"] == "none"
+    folders = (configured[name] for name in ("data-root", "exec-root", "pidfile", "deprecated-key-path"))
     assert all(Path(str(folder)).is_relative_to(tmp_path) for folder in folders)
-    assert told["hosts"] == [f"unix://{tmp_path}/run/docker.sock"]
-    assert told["default-runtime"] == docker.NVIDIA
+    assert configured["hosts"] == [f"unix://{tmp_path}/run/docker.sock"]
+    assert configured["default-runtime"] == docker.NVIDIA
 
 
 def test_labs_of_one_machine_share_neither_addresses_nor_control_groups(tmp_path: Path) -> None:
@@ -137,11 +137,11 @@ def test_a_container_gets_the_machines_limit_where_it_asks_for_more_and_a_line_s
     lab: tuple[Instance, str],
 ) -> None:
     instance, image = lab
-    asked = ("--ulimit", "memlock=-1", "--ulimit", "stack=67108864")
+    limits = ("--ulimit", "memlock=-1", "--ulimit", "stack=67108864")
     health = ("--health-cmd", "/bin/busybox true", "--health-interval", "1s")
-    engines.client(instance, "run", "-d", "--name", "job", *asked, *health, image, "/bin/busybox", "sleep", "600")
-    said = engines.client(instance, "exec", "job", "/bin/sh", "-c", "ulimit -l; ulimit -s").split()
-    assert said == [str(MEMLOCK // 1024), "65536"]
+    engines.client(instance, "run", "-d", "--name", "job", *limits, *health, image, "/bin/busybox", "sleep", "600")
+    output = engines.client(instance, "exec", "job", "/bin/sh", "-c", "ulimit -l; ulimit -s").split()
+    assert output == [str(MEMLOCK // 1024), "65536"]
     deadline = time.monotonic() + 20
     while (status := engines.inspect(instance, "job")["State"]["Health"]["Status"]) == "starting":
         assert time.monotonic() < deadline

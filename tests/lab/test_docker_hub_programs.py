@@ -79,9 +79,9 @@ def test_two_servers_have_a_gpu_each_and_a_third_user_reads_who_has_them(
     assert hub.holders() == {0: f"{HUB}-server-ann", 1: f"{HUB}-server-bob"}
     for who, index in ((ann, 0), (bob, 1)):
         assert who.run(who.new_kernel(), DEVICES) == f"['/dev/nvidia{index}']"
-    said = failure(cyd, "with-gpu")
-    assert "“Python with a GPU” needs 1 GPU, and none of 2 is free" in said
-    assert f"({HUB}-server-ann has GPU 0; {HUB}-server-bob has GPU 1)" in said
+    message = failure(cyd, "with-gpu")
+    assert "“Python with a GPU” needs 1 GPU, and none of 2 is free" in message
+    assert f"({HUB}-server-ann has GPU 0; {HUB}-server-bob has GPU 1)" in message
     ann.stop()
     cyd.start("with-gpu")
     assert hub.holders()[0].startswith(f"{HUB}-server-cyd-exam--")
@@ -138,8 +138,8 @@ def test_a_kernel_without_a_gpu_left_says_who_has_them_and_so_does_one_too_many(
     ann, bob = person("ann"), person("bob")
     bob.start("two-gpus")
     ann.start("kernels")
-    said = refused_kernel(ann, "gpu")
-    assert f"“GPU kernel” needs 1 GPU, and none of 2 is free ({HUB}-server-bob has GPU 0 and 1)" in said
+    message = refused_kernel(ann, "gpu")
+    assert f"“GPU kernel” needs 1 GPU, and none of 2 is free ({HUB}-server-bob has GPU 0 and 1)" in message
     for _ in range(2):
         ann.new_kernel("cpu")
     assert "You have 2 kernels, the most that this hub allows one server" in refused_kernel(ann, "cpu")
@@ -147,9 +147,9 @@ def test_a_kernel_without_a_gpu_left_says_who_has_them_and_so_does_one_too_many(
 
 
 def test_an_image_that_is_nowhere_is_named_to_the_user(person: Callable[[str], Person]) -> None:
-    said = failure(person("ann"), "lost-image")
-    assert "The image of “Lost image”" in said
-    assert "could not be pulled: manifest" in said
+    message = failure(person("ann"), "lost-image")
+    assert "The image of “Lost image”" in message
+    assert "could not be pulled: manifest" in message
 
 
 def test_a_kernel_that_was_killed_starts_again_on_its_gpu_and_can_be_interrupted(

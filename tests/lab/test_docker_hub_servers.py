@@ -97,10 +97,10 @@ def test_a_destroy_while_the_engine_is_away_says_so_and_the_next_one_ends_them(
 ) -> None:
     stack("config", "set", "host", f"unix://{instance.run}/nobody.sock")
     stack("up", "--yes", "--skip-preview")
-    code, said = stack.ends("destroy", "--yes", "--skip-preview")
+    code, output = stack.ends("destroy", "--yes", "--skip-preview")
     assert code != 0
-    assert "nobody.sock does not answer: No such file or directory; start it, or correct engine" in said
-    assert "Traceback" not in said
+    assert "nobody.sock does not answer: No such file or directory; start it, or correct engine" in output
+    assert "Traceback" not in output
     assert "lab-server-ada" in names(instance)
     stack("config", "set", "host", docker.address(instance))
     assert stack.counts("up") == {"update": 1, "unchanged": 1}

@@ -68,10 +68,10 @@ def test_every_resource_has_the_inputs_of_the_sdk(tools: Toolchain) -> None:
     import pulumi_docker  # noqa: PLC0415 - it takes a second
 
     program = tools.path("pulumi-resource-docker")
-    said = subprocess.run(
+    output = subprocess.run(
         [tools.path("pulumi"), "package", "get-schema", program], capture_output=True, text=True, check=True
     ).stdout
-    resources = json.loads(said)["resources"]
+    resources = json.loads(output)["resources"]
     schema = {token.rpartition(":")[2]: set(each["inputProperties"]) for token, each in resources.items()}
     sdk = {name: inputs(kind) for name, kind in vars(pulumi_docker).items() if is_resource(kind)}
     assert set(sdk) - set(schema) == NOT_OF_TERRAFORM
@@ -123,9 +123,9 @@ def test_a_container_that_never_gets_healthy_is_an_error_and_leaves_nothing(
 ) -> None:
     instance, _ = lab
     stack("config", "set", "health", "false")
-    code, said = stack.ends("up", "--yes", "--skip-preview")
+    code, output = stack.ends("up", "--yes", "--skip-preview")
     assert code != 0
-    assert "health" in said
+    assert "health" in output
     assert engines.client(instance, "ps", "--all", "--quiet") == ""
     stack("config", "set", "health", "true")
     assert stack.counts("up") == {"create": 1, "unchanged": 5}

@@ -108,11 +108,11 @@ def answer(path: str, line: Line) -> tuple[int, str]:
 
 def test_the_calls_of_a_hub_are_carried_out(filtered: Filtered) -> None:
     for line in requests.hub_sends(filtered.hub):
-        status, said = answer(filtered.hub_socket, line)
-        assert status < 400, (line, status, said)
-        assert '"error"' not in said, (line, said)
+        status, reply = answer(filtered.hub_socket, line)
+        assert status < 400, (line, status, reply)
+        assert '"error"' not in reply, (line, reply)
         if line[1].endswith("lab-server-ada/json"):
-            state = json.loads(said)
+            state = json.loads(reply)
             assert state["State"]["Running"]
             assert set(state["NetworkSettings"]["Networks"]) == {"lab", "lab-user-ada", "gpu-commons-card-0"}
 
@@ -123,9 +123,9 @@ def test_the_calls_of_a_gateway_reach_the_engine(filtered: Filtered) -> None:
         answer(filtered.hub_socket, ("POST", f"{V}/networks/create", requests.text(requests.user_network())))[0] == 201
     )
     for line in requests.gateways_send(filtered.hub):
-        status, said = answer(filtered.kernels_socket, line)
-        assert status != 403, (line, said)
-        assert REFUSED not in said
+        status, reply = answer(filtered.kernels_socket, line)
+        assert status != 403, (line, reply)
+        assert REFUSED not in reply
     assert answer(filtered.hub_socket, ("DELETE", f"{V}/networks/lab-user-ada", ""))[0] == 204
 
 
@@ -140,8 +140,8 @@ def test_a_body_may_be_long(filtered: Filtered) -> None:
         made["Env"] += more
         line = requests.create("lab-server-ada", made)
         assert 40_000 < len(line[2]) < LARGEST_BODY
-        status, said = answer(filtered.hub_socket, line)
-        assert status == 201, said
+        status, reply = answer(filtered.hub_socket, line)
+        assert status == 201, reply
         assert answer(filtered.hub_socket, ("DELETE", f"{V}/containers/lab-server-ada?force=True", ""))[0] == 204
 
 
@@ -157,8 +157,8 @@ def test_whatever_else_a_gateway_tries_is_refused_with_a_sentence(filtered: Filt
     assert {name: got for name, got in answers.items() if not _is_refusal(*got)} == {}
 
 
-def _is_refusal(status: int, said: str) -> bool:
-    return status == 403 and json.loads(said)["message"].startswith(REFUSED)
+def _is_refusal(status: int, reply: str) -> bool:
+    return status == 403 and json.loads(reply)["message"].startswith(REFUSED)
 
 
 RAW = {
@@ -191,8 +191,8 @@ def test_a_request_of_another_form_is_refused(filtered: Filtered, tried: str) ->
             client.settimeout(30)
             client.connect(path)
             client.sendall(RAW[tried].encode())
-            said = client.recv(65536).decode(errors="replace")
-        assert said.startswith(("HTTP/1.1 400", "HTTP/1.1 403", "HTTP/1.0 400")) or not said, said
+            reply = client.recv(65536).decode(errors="replace")
+        assert reply.startswith(("HTTP/1.1 400", "HTTP/1.1 403", "HTTP/1.0 400")) or not reply, reply
 
 
 def test_each_request_of_a_connection_is_judged(filtered: Filtered) -> None:
@@ -206,11 +206,11 @@ def test_each_request_of_a_connection_is_judged(filtered: Filtered) -> None:
             f"POST {V}/containers/lab-server-nobody/start HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
             f"GET {V}/info HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
         )
-        said = b""
+        reply = b""
         while got := client.recv(65536):
-            said += got
-    assert said.startswith(b"HTTP/1.1 404 "), said
-    assert b"HTTP/1.1 403 Forbidden" in said
+            reply += got
+    assert reply.startswith(b"HTTP/1.1 404 "), reply
+    assert b"HTTP/1.1 403 Forbidden" in reply
 
 
 def test_a_body_that_does_not_come_is_not_waited_for_long(filtered: Filtered) -> None:

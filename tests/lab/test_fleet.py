@@ -147,11 +147,11 @@ def test_top_says_which_pods_have_gpus_which_wait_and_what_is_free(instance: Ins
     wait_until(lambda: set() if landed(cluster, "trains") else {"trains"}, within_s=20, what="not scheduled")
     wait_until(lambda: set() if "Unschedulable" in reasons(cluster, "hopes") else {"hopes"}, within_s=20, what="landed")
     kubectl = Toolchain().path("kubectl").parent
-    told = processes.run(
+    output = processes.run(
         [sys.executable, "-m", "cli", "top", "--stack", "dsmlp-fall", "--json"],
         env={"KUBECONFIG": str(instance.kubeconfig), "PATH": f"{kubectl}:{os.environ['PATH']}", "GPU_COMMONS_SITE": ""},
     )
-    found = json.loads(told)["gpus"]
+    found = json.loads(output)["gpus"]
     held, waiting = (each for each in found if each["state"] != "free")
     assert (held["holder"], held["node"], held["count"]) == ("work/trains", landed(cluster, "trains"), 3)
     assert held["since"] is not None

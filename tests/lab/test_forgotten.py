@@ -1,4 +1,4 @@
-"""A stack whose AWS was started anew is told so before it is updated, as often as it takes."""
+"""A stack whose AWS was started anew is refreshed before it is updated, as often as it takes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def running(tmp_path: Path, new_instance: Callable[..., Instance]) -> Iterator[I
 
 
 def test_a_refresh_comes_after_a_restart_and_at_no_other_time(running: Instance, tmp_path: Path) -> None:
-    calls, said = tmp_path / "calls", list[str]()
+    calls, messages = tmp_path / "calls", list[str]()
 
     def look() -> list[str]:
-        forgotten.refresh(running, Toolchain(), "eks-g6", said.append)
+        forgotten.refresh(running, Toolchain(), "eks-g6", messages.append)
         return calls.read_text().splitlines() if calls.exists() else []
 
     assert look() == []
@@ -44,6 +44,6 @@ def test_a_refresh_comes_after_a_restart_and_at_no_other_time(running: Instance,
     expected = "refresh --yes --skip-preview --non-interactive --stack eks-g6"
     assert look() == [expected] * 2, "one that failed is done again"
     assert look() == [expected] * 2
-    assert set(said) == {
+    assert set(messages) == {
         "the lab's AWS was restarted and is empty: pulumi refresh removes its former resources from the state …"
     }

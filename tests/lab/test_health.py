@@ -23,11 +23,11 @@ SLEEPER = (sys.executable, "-c", "import time; print('about to sleep', flush=Tru
 class HubBehindAPort(BaseHTTPRequestHandler):
     """Answers as a hub, from the third question on: before that as a proxy whose hub is not there yet."""
 
-    asked: list[str]
+    paths: list[str]
 
     def do_GET(self) -> None:
-        self.asked.append(self.path)
-        is_there = len(self.asked) > 2
+        self.paths.append(self.path)
+        is_there = len(self.paths) > 2
         self.send_response(200 if is_there else 503)
         self.end_headers()
         self.wfile.write(b'{"version": "5.5.4"}' if is_there else b"Service Unavailable")
@@ -60,7 +60,7 @@ class FakeCluster:
 
 @pytest.fixture
 def hub_port() -> Iterator[int]:
-    handler = type("Handler", (HubBehindAPort,), {"asked": []})
+    handler = type("Handler", (HubBehindAPort,), {"paths": []})
     with HTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server.server_port
@@ -132,13 +132,13 @@ def test_a_hub_whose_node_port_nobody_serves_is_an_error_with_the_logs_to_read(
     cluster[SERVICE] = node_port(hub_port - 1)
     with pytest.raises(LabError) as raised:
         health.check(instance, ["datahub"], within_s=0)
-    said = str(raised.value)
-    assert said.startswith(
+    message = str(raised.value)
+    assert message.startswith(
         "hub datahub does not answer through its Service datahub/proxy-public after 0 s: http://127."
     )
-    assert "refused" in said
-    assert "kubectl logs --namespace datahub hub-0" in said
-    assert f"kube-proxy's log: {instance.logs}/kube-proxy.log" in said
+    assert "refused" in message
+    assert "kubectl logs --namespace datahub hub-0" in message
+    assert f"kube-proxy's log: {instance.logs}/kube-proxy.log" in message
 
 
 def test_a_proxy_without_its_hub_is_no_answer(instance: Instance, cluster: dict[str, Any], hub_port: int) -> None:
@@ -155,8 +155,8 @@ def test_a_hub_without_a_service_is_an_error(instance: Instance) -> None:
 
 def test_a_hub_on_a_simulated_node_is_not_waited_for(instance: Instance, cluster: dict[str, Any]) -> None:
     cluster[POD]["spec"]["nodeName"] = "n02"
-    said = "1 server runs, hub datahub is only simulated, and nothing answers there"
-    assert str(health.check(instance, ["datahub"])) == said
+    expected = "1 server runs, hub datahub is only simulated, and nothing answers there"
+    assert str(health.check(instance, ["datahub"])) == expected
 
 
 def test_a_server_that_ends_while_a_hub_is_waited_for_ends_the_wait(

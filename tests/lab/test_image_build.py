@@ -403,14 +403,14 @@ def wait_for(condition: Callable[[], bool], within_s: float = 120) -> None:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    "asked", [[], ["--cuda", "12.6"], ["--kind", "batch", "--package", "six==1.17.0"]], ids=["plain", "cuda", "batch"]
+    "options", [[], ["--cuda", "12.6"], ["--kind", "batch", "--package", "six==1.17.0"]], ids=["plain", "cuda", "batch"]
 )
 def test_a_new_image_locks_plans_builds_and_passes_its_check_as_it_was_written(
-    site: Site, tmp_path: Path, asked: list[str]
+    site: Site, tmp_path: Path, options: list[str]
 ) -> None:
     folder = tmp_path / "images" / "new-course"
     command = [sys.executable, "-m", "cli", "image"]
-    for arguments in (["new", str(folder), *asked], ["plan", str(folder), "--stack", "dsmlp-next"]):
+    for arguments in (["new", str(folder), *options], ["plan", str(folder), "--stack", "dsmlp-next"]):
         done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     settings = yaml.safe_load(site.stack.read_text())

@@ -298,12 +298,12 @@ def test_another_server_replaces_the_provider_unless_it_is_the_same_cluster() ->
 
 
 def test_a_conflict_names_manager_field_and_the_two_ways_out() -> None:
-    said = messages.refusal(
+    reason = messages.refusal(
         CONFIG_MAP, "hub/a", status=409, message="", causes=[(".data.a", 'conflict with "kubectl" using v1')]
     )
-    assert "ConfigMap hub/a: conflict" in said
-    assert '.data.a: conflict with "kubectl"' in said
-    assert "pulumi.com/patchForce" in said
+    assert "ConfigMap hub/a: conflict" in reason
+    assert '.data.a: conflict with "kubectl"' in reason
+    assert "pulumi.com/patchForce" in reason
 
 
 def test_a_change_of_string_data_is_reported_where_the_server_stores_it() -> None:
@@ -323,6 +323,6 @@ def test_a_change_of_string_data_is_reported_where_the_server_stores_it() -> Non
 
 def test_an_object_that_somebody_deleted_is_named_as_the_server_names_it() -> None:
     served = Served("apps/v1", "Deployment", "deployments", is_namespaced=True)
-    said = messages.gone(served, "web", "urn:web")
-    assert said.startswith('update of resource "urn:web" failed: deployments.apps "web" not found\n')
-    assert "`pulumi refresh`" in said
+    reason = messages.gone(served, "web", "urn:web")
+    assert reason.startswith('update of resource "urn:web" failed: deployments.apps "web" not found\n')
+    assert "`pulumi refresh`" in reason

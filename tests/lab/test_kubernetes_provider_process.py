@@ -58,7 +58,7 @@ def test_it_ends_with_the_engine_that_started_it(launcher: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True) as engine:
         port_of(engine)
         (plugin,) = psutil.Process(engine.pid).children()
-        engine.kill()  # as an operator would: nothing is said to the plugin
+        engine.kill()  # as an operator would: nothing is sent to the plugin
         psutil.wait_procs([plugin], timeout=10)
         assert not plugin.is_running()
 

@@ -109,7 +109,7 @@ CASES = [
 def test_an_object_is_ready_when_its_kind_says_so(found: Values, expected: State) -> None:
     answer = readiness(found)
     assert answer.state is expected
-    assert bool(answer.message) is (expected is not READY), "what is missing must be said"
+    assert bool(answer.message) is (expected is not READY), "what is missing must be reported"
 
 
 def test_a_claim_that_waits_for_its_pod_is_ready() -> None:

@@ -386,7 +386,7 @@ def dependencies(host: Host, project: Path, *, is_transitive: bool) -> list[tupl
 
 
 def test_dependencies_come_from_the_lock(host: Host, tmp_path: Path) -> None:
-    project = make_project(tmp_path / "project", "exit 1")  # no Python is asked
+    project = make_project(tmp_path / "project", "exit 1")  # no Python is run
     (project / "uv.lock").write_text(LOCK)
     assert dependencies(host, project, is_transitive=False) == [("pulumi", "3.259.0")]
     assert dependencies(host, project, is_transitive=True) == [("grpcio", "1.85.1"), ("pulumi", "3.259.0")]
@@ -545,8 +545,8 @@ def test_nothing_is_installed_into_the_python_of_the_machine(host: Host, tmp_pat
 
 def test_a_new_project_is_asked_for_its_toolchain_once(host: Host, tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
-    asked = host.calls.RuntimeOptionsPrompts(language_pb2.RuntimeOptionsRequest(info=describe(project, {})))
-    assert [(prompt.key, [choice.stringValue for choice in prompt.choices]) for prompt in asked.prompts] == [
+    reply = host.calls.RuntimeOptionsPrompts(language_pb2.RuntimeOptionsRequest(info=describe(project, {})))
+    assert [(prompt.key, [choice.stringValue for choice in prompt.choices]) for prompt in reply.prompts] == [
         ("toolchain", ["uv", "pip"])
     ]
     answered = language_pb2.RuntimeOptionsRequest(info=describe(project, {"toolchain": "uv"}))

@@ -20,19 +20,19 @@ RECORDED = Path(__file__).parent / "engine_events"
 PLAYER = """\
 #!{python}
 import json, os, sys, time
-asked = json.loads(open({asked!r}).read())
+plan = json.loads(open({plan!r}).read())
 with open({called!r}, "w") as called:
     json.dump([sys.argv[1:], os.environ.get("PULUMI_DEBUG_COMMANDS")], called)
 log = open(sys.argv[sys.argv.index("--event-log") + 1], "a")
-for line in asked["events"]:
+for line in plan["events"]:
     half = len(line) // 2
     log.write(line[:half]); log.flush(); time.sleep(0.01)
     log.write(line[half:] + "\\n"); log.flush()
-for path, text in asked["logs"].items():
+for path, text in plan["logs"].items():
     open(path, "a").write(text)
-print(asked["out"])
-print(asked["err"], file=sys.stderr)
-sys.exit(asked["code"])
+print(plan["out"])
+print(plan["err"], file=sys.stderr)
+sys.exit(plan["code"])
 """
 
 
@@ -46,9 +46,9 @@ class Player:
     """Plays an operation back, and knows with which arguments it was called."""
 
     def __init__(self, folder: Path) -> None:
-        self._asked, self._called = folder / "asked.json", folder / "called.json"
+        self._plan, self._called = folder / "plan.json", folder / "called.json"
         self.program = folder / "pulumi"
-        self.program.write_text(PLAYER.format(python=sys.executable, asked=str(self._asked), called=str(self._called)))
+        self.program.write_text(PLAYER.format(python=sys.executable, plan=str(self._plan), called=str(self._called)))
         self.program.chmod(0o755)
         self.plays([])
 
@@ -62,7 +62,7 @@ class Player:
         logs: Mapping[Path, str] | None = None,  # what servers write meanwhile
     ) -> None:
         written = {str(path): text for path, text in (logs or {}).items()}
-        self._asked.write_text(json.dumps({"events": events, "code": code, "out": out, "err": err, "logs": written}))
+        self._plan.write_text(json.dumps({"events": events, "code": code, "out": out, "err": err, "logs": written}))
 
     def arguments(self) -> list[str]:
         given, switch = json.loads(self._called.read_text())

@@ -121,26 +121,26 @@ def test_a_restricted_namespace_and_a_cordoned_node_take_the_job_and_a_lost_imag
     cluster: Cluster, claimed: Instance, kubelet: Callable[[dict[str, Any]], None]
 ) -> None:
     kubelet({"waiting": {"reason": "ErrImagePull", "message": f'failed to pull "{IMAGE}": not found'}})
-    told = probe(claimed, "--kubernetes", NODE)
-    assert told.stderr == (
+    result = probe(claimed, "--kubernetes", NODE)
+    assert result.stderr == (
         f"Error: node {NODE} was not probed: image {IMAGE} cannot be pulled: "
         f'failed to pull "{IMAGE}": not found\n'
     )  # fmt: skip
-    assert (told.returncode, told.stdout) == (2, "")
+    assert (result.returncode, result.stdout) == (2, "")
     nothing_is_left(cluster)
 
 
 def test_a_node_that_does_not_start_it_in_time_is_named_with_what_was_waited_for(
     cluster: Cluster, claimed: Instance
 ) -> None:
-    told = probe(claimed, "--kubernetes", NODE, "--within-s", "10")
-    assert told.returncode == 2
-    assert f"node {NODE} was not probed in time: job gpu-commons-probe-" in told.stderr
-    assert told.stderr.endswith("waited for its container, whose image is pulled first\n")
+    result = probe(claimed, "--kubernetes", NODE, "--within-s", "10")
+    assert result.returncode == 2
+    assert f"node {NODE} was not probed in time: job gpu-commons-probe-" in result.stderr
+    assert result.stderr.endswith("waited for its container, whose image is pulled first\n")
     nothing_is_left(cluster)
 
 
-def test_a_quota_of_the_namespace_is_told_in_the_servers_words(cluster: Cluster, claimed: Instance) -> None:
+def test_a_quota_of_the_namespace_is_reported_in_the_servers_words(cluster: Cluster, claimed: Instance) -> None:
     path = f"/api/v1/namespaces/{NAMESPACE}/resourcequotas/none"
     meta = {"name": "none", "namespace": NAMESPACE}
     spec = {"hard": {"requests.nvidia.com/gpu": "0"}}
@@ -151,16 +151,18 @@ def test_a_quota_of_the_namespace_is_told_in_the_servers_words(cluster: Cluster,
         what="is not counted",
     )
     try:
-        told = probe(claimed, "--kubernetes", NODE)
+        result = probe(claimed, "--kubernetes", NODE)
     finally:
         cluster.delete(path)
-    assert told.returncode == 2
-    assert "the cluster refuses its pod: " in told.stderr
-    assert "exceeded quota: none, requested: requests.nvidia.com/gpu=1" in told.stderr
+    assert result.returncode == 2
+    assert "the cluster refuses its pod: " in result.stderr
+    assert "exceeded quota: none, requested: requests.nvidia.com/gpu=1" in result.stderr
     nothing_is_left(cluster)
 
 
 def test_a_pool_that_has_no_node_to_probe_makes_no_job(cluster: Cluster, claimed: Instance) -> None:
-    told = probe(claimed, "--kubernetes", "a40")
-    assert told.stderr.startswith(f"Error: no node of pool a40 can be probed: {NODE} is cordoned: name the node itself")
-    assert (told.returncode, cluster.items(JOBS)) == (2, [])
+    result = probe(claimed, "--kubernetes", "a40")
+    assert result.stderr.startswith(
+        f"Error: no node of pool a40 can be probed: {NODE} is cordoned: name the node itself"
+    )
+    assert (result.returncode, cluster.items(JOBS)) == (2, [])

@@ -133,7 +133,7 @@ def test_the_end_of_a_failed_build_comes_from_the_builder_where_the_plugin_lost_
 
 
 @pytest.mark.parametrize(
-    ("last", "error", "said"),
+    ("last", "error", "expected"),
     [
         (
             "#7 exporting",
@@ -152,7 +152,7 @@ def test_the_end_of_a_failed_build_comes_from_the_builder_where_the_plugin_lost_
         ),
     ],
 )
-def test_a_build_that_failed_for_a_known_reason_says_what_to_do(last: str, error: str, said: str) -> None:
+def test_a_build_that_failed_for_a_known_reason_says_what_to_do(last: str, error: str, expected: str) -> None:
     progress = Progress(Mode.UPDATE, Buildctl(Path("buildctl"), "unix:///b"))
     events = [
         step("resourcePreEvent", "update", IMAGE),
@@ -160,7 +160,7 @@ def test_a_build_that_failed_for_a_known_reason_says_what_to_do(last: str, error
         says("error", error, IMAGE),
         step("resOpFailedEvent", "update", IMAGE, at=5),
     ]
-    assert said in [line for event in events for line in progress.take(event)][-1]
+    assert expected in [line for event in events for line in progress.take(event)][-1]
 
 
 def test_a_build_that_failed_shows_its_last_lines_where_the_error_does_not() -> None:

@@ -306,9 +306,9 @@ SEES = "find /dev /usr -name '*nvidia*' 2>/dev/null; echo that is all; sleep 600
 
 def seen(lab: Lab, name: str, gpus: int = 0, **pod_spec: Any) -> set[str]:
     """What of NVIDIA a pod finds; with GPUs it has the runtime class, as hubs and jobs give it."""
-    asked = {"resources": {"limits": {"nvidia.com/gpu": gpus}}} if gpus else {}
+    limits = {"resources": {"limits": {"nvidia.com/gpu": gpus}}} if gpus else {}
     shape = {"runtimeClassName": runtime.RUNTIME_CLASS, **pod_spec} if gpus else pod_spec
-    run(lab, pod(name, lab.image(images.BUSYBOX), SEES, **asked, pod_spec=shape))
+    run(lab, pod(name, lab.image(images.BUSYBOX), SEES, **limits, pod_spec=shape))
     eventually("all was looked at", lambda: "that is all" in lab.kubectl("logs", name))
     return set(lab.kubectl("logs", name).splitlines()) - {"that is all"}
 
@@ -410,9 +410,9 @@ def test_the_device_plugin_is_nvidias_and_a_gpu_that_fails_is_offered_no_more(la
     stand_in_gpus.break_one(7, 43)  # an application's own fault
     stand_in_gpus.break_one(7, 79)  # fallen off the bus
     eventually("7 GPUs of 8", lambda: lab.gpus() == (8, 7))
-    said = plugin_says(lab)
-    assert f"XidCriticalError: Xid=79 on Device={GPUS.uuids[7]}; marking device as unhealthy" in said
-    assert "Xid=43" not in said
+    log = plugin_says(lab)
+    assert f"XidCriticalError: Xid=79 on Device={GPUS.uuids[7]}; marking device as unhealthy" in log
+    assert "Xid=43" not in log
     lab.cluster.delete(DEVICE_PLUGIN)
     eventually("0 GPUs", lambda: lab.gpus()[1] == 0)  # the kubelet keeps the capacity for 5 minutes more
 

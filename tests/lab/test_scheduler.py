@@ -1,8 +1,8 @@
 """`fleet.landing` and the lab's kube-scheduler say the same of each pod on each node.
 
-A scheduler profile for each node (`only-n1`) has that node as an added affinity, so each pod can be asked about each
-node without a word about it in the pod. What one pod takes another would miss, so a pod that asks for resources has
-nodes of its own. All are asked at once.
+A scheduler profile for each node (`only-n1`) has that node as an added affinity, so each pod can be tried on each
+node without a word about it in the pod. What one pod takes another would miss, so a pod that requests resources has
+nodes of its own. All are tried at once.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ DAEMONS: dict[str, Spec] = {
     "daemon of a runtime class": {"runtimeClassName": "on-rtx"},
 }
 
-# What other pods decide, which are not asked about here.
+# What other pods decide, which are not part of this test.
 OTHERS: dict[str, Spec] = {
     "affinity to pods": {
         "affinity": {"podAffinity": {REQUIRED: [{"labelSelector": {}, "topologyKey": "kubernetes.io/hostname"}]}}
@@ -267,7 +267,7 @@ OTHERS: dict[str, Spec] = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class Case:
     """One pod on its nodes, as the scheduler and as the rule see it."""
 
     name: str
@@ -286,12 +286,12 @@ def own_nodes(name: str) -> tuple[Node, ...]:
     )
 
 
-ON_SHARED = [Asked(name, spec, SHARED) for name, spec in (PODS | OTHERS).items()]
+ON_SHARED = [Case(name, spec, SHARED) for name, spec in (PODS | OTHERS).items()]
 ON_OWN = [
-    *(Asked(name, spec, own_nodes(name)) for name, spec in RESOURCES.items()),
-    Asked("no room for any pod", {}, (node("full", {OWN: "full"}, has="pods=0"),)),
+    *(Case(name, spec, own_nodes(name)) for name, spec in RESOURCES.items()),
+    Case("no room for any pod", {}, (node("full", {OWN: "full"}, has="pods=0"),)),
 ]
-AS_DAEMON = [Asked(name, spec, SHARED) for name, spec in DAEMONS.items()]
+AS_DAEMON = [Case(name, spec, SHARED) for name, spec in DAEMONS.items()]
 
 
 @pytest.fixture(scope="module")
@@ -308,26 +308,26 @@ def cluster(claimed: Instance) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def scheduled(cluster: Cluster) -> Mapping[str, frozenset[str]]:
-    """By pod: the nodes that it was put on, of those that it was asked about."""
+    """By pod: the nodes that it was put on, of those that it was tried on."""
     prepare(cluster)
     made = {}
-    pinned = [(asked, each, {"schedulerName": f"only-{each.name}"}) for asked in ON_SHARED for each in asked.nodes]
-    pinned += [(asked, each, {"nodeSelector": dict(each.labels)}) for asked in ON_OWN for each in asked.nodes]
-    for asked, each, pin in pinned:
-        name = f"{asked.slug}.{each.name}"
-        if create(cluster, "/api/v1", "Pod", name, {**whole(asked.spec), **pin}):
-            made[name] = (asked.name, each.name)
-    for asked in AS_DAEMON:
-        marks = {"daemon": asked.slug}
-        shared: Spec = {**asked.spec, "nodeSelector": {**asked.spec.get("nodeSelector", {}), OWN: "shared"}}
+    pinned = [(case, each, {"schedulerName": f"only-{each.name}"}) for case in ON_SHARED for each in case.nodes]
+    pinned += [(case, each, {"nodeSelector": dict(each.labels)}) for case in ON_OWN for each in case.nodes]
+    for case, each, pin in pinned:
+        name = f"{case.slug}.{each.name}"
+        if create(cluster, "/api/v1", "Pod", name, {**whole(case.spec), **pin}):
+            made[name] = (case.name, each.name)
+    for case in AS_DAEMON:
+        marks = {"daemon": case.slug}
+        shared: Spec = {**case.spec, "nodeSelector": {**case.spec.get("nodeSelector", {}), OWN: "shared"}}
         daemon_set = {
             "selector": {"matchLabels": marks},
             "template": {"metadata": {"labels": marks}, "spec": whole(shared)},
         }
-        create(cluster, "/apis/apps/v1", "DaemonSet", asked.slug, daemon_set)
+        create(cluster, "/apis/apps/v1", "DaemonSet", case.slug, daemon_set)
     wait_until(lambda: undecided(cluster), within_s=60, what="the scheduler has not decided about")
-    found: dict[str, set[str]] = {asked.name: set() for asked in (*ON_SHARED, *ON_OWN, *AS_DAEMON)}
-    daemons = {asked.slug: asked.name for asked in AS_DAEMON}
+    found: dict[str, set[str]] = {case.name: set() for case in (*ON_SHARED, *ON_OWN, *AS_DAEMON)}
+    daemons = {case.slug: case.name for case in AS_DAEMON}
     for pod in pods(cluster):
         bound = pod["spec"].get("nodeName", "")
         name, only = made.get(
@@ -350,7 +350,7 @@ def prepare(cluster: Cluster) -> None:
         group = "node.k8s.io/v1"
         body = {**named(group, "RuntimeClass", name), "handler": "runc", **runtime_class}
         cluster.apply(f"/apis/{group}/runtimeclasses/{name}", body)
-    nodes = [*SHARED, *(each for asked in ON_OWN for each in asked.nodes)]
+    nodes = [*SHARED, *(each for case in ON_OWN for each in case.nodes)]
     for each in nodes:
         body = named("v1", "Node", each.name)
         body["metadata"]["labels"] = {OWN: "shared", **each.labels, SIMULATED_NODE[0]: SIMULATED_NODE[1]}
@@ -411,7 +411,7 @@ def pods(cluster: Cluster) -> list[Spec]:
 
 def undecided(cluster: Cluster) -> set[str]:
     """Pods that nobody has looked at, and daemons whose pods are not all there."""
-    found, count = set(), dict.fromkeys((asked.slug for asked in AS_DAEMON), 0)
+    found, count = set(), dict.fromkeys((case.slug for case in AS_DAEMON), 0)
     for pod in pods(cluster):
         conditions = {each["type"]: each.get("reason", "") for each in pod["status"].get("conditions", [])}
         if not pod["spec"].get("nodeName") and "PodScheduled" not in conditions:
@@ -429,44 +429,44 @@ def undecided(cluster: Cluster) -> set[str]:
 # --- the rule
 
 
-def ruled(asked: Asked, *, is_daemon: bool = False) -> Landing:
-    return landing(whole(asked.spec), asked.nodes, runtime_classes=CLASSES, is_daemon=is_daemon)
+def ruled(case: Case, *, is_daemon: bool = False) -> Landing:
+    return landing(whole(case.spec), case.nodes, runtime_classes=CLASSES, is_daemon=is_daemon)
 
 
 def names(found: Landing) -> set[str]:
     return {each.name for each in found.possible}
 
 
-@pytest.mark.parametrize("asked", [each for each in ON_SHARED if each.name not in OTHERS], ids=lambda each: each.name)
-def test_labels_taints_and_names(asked: Asked, scheduled: Mapping[str, frozenset[str]]) -> None:
-    assert names(ruled(asked)) == scheduled[asked.name]
+@pytest.mark.parametrize("case", [each for each in ON_SHARED if each.name not in OTHERS], ids=lambda each: each.name)
+def test_labels_taints_and_names(case: Case, scheduled: Mapping[str, frozenset[str]]) -> None:
+    assert names(ruled(case)) == scheduled[case.name]
 
 
-@pytest.mark.parametrize("asked", ON_OWN, ids=lambda each: each.name)
-def test_resources(asked: Asked, scheduled: Mapping[str, frozenset[str]]) -> None:
-    assert names(ruled(asked)) == scheduled[asked.name]
+@pytest.mark.parametrize("case", ON_OWN, ids=lambda each: each.name)
+def test_resources(case: Case, scheduled: Mapping[str, frozenset[str]]) -> None:
+    assert names(ruled(case)) == scheduled[case.name]
 
 
-@pytest.mark.parametrize("asked", AS_DAEMON, ids=lambda each: each.name)
-def test_pods_of_a_daemon_set(asked: Asked, scheduled: Mapping[str, frozenset[str]]) -> None:
-    assert names(ruled(asked, is_daemon=True)) == scheduled[asked.name]
+@pytest.mark.parametrize("case", AS_DAEMON, ids=lambda each: each.name)
+def test_pods_of_a_daemon_set(case: Case, scheduled: Mapping[str, frozenset[str]]) -> None:
+    assert names(ruled(case, is_daemon=True)) == scheduled[case.name]
 
 
-@pytest.mark.parametrize("asked", [each for each in ON_SHARED if each.name in OTHERS], ids=lambda each: each.name)
+@pytest.mark.parametrize("case", [each for each in ON_SHARED if each.name in OTHERS], ids=lambda each: each.name)
 def test_what_other_pods_decide_is_undecided_and_refuses_nothing(
-    asked: Asked, scheduled: Mapping[str, frozenset[str]]
+    case: Case, scheduled: Mapping[str, frozenset[str]]
 ) -> None:
-    found = ruled(asked)
+    found = ruled(case)
     assert len(found.undecided) == 1
-    assert names(found) >= scheduled[asked.name]
+    assert names(found) >= scheduled[case.name]
 
 
 def test_every_node_is_possible_for_some_pod_and_impossible_for_another(
     scheduled: Mapping[str, frozenset[str]],
 ) -> None:
     for each in SHARED:
-        assert {each.name in scheduled[asked.name] for asked in ON_SHARED} == {True, False}
+        assert {each.name in scheduled[case.name] for case in ON_SHARED} == {True, False}
     for index, size in enumerate(SIZES):
-        own = [asked.nodes[index].name in scheduled[asked.name] for asked in ON_OWN if len(asked.nodes) > index]
+        own = [case.nodes[index].name in scheduled[case.name] for case in ON_OWN if len(case.nodes) > index]
         assert set(own) == {True, False}, size.name
-    assert sum(len(asked.nodes) for asked in (*ON_SHARED, *ON_OWN, *AS_DAEMON)) >= 400
+    assert sum(len(case.nodes) for case in (*ON_SHARED, *ON_OWN, *AS_DAEMON)) >= 400

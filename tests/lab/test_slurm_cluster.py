@@ -28,13 +28,13 @@ def slurm(new_instance: Callable[..., Instance]) -> Iterator[Instance]:
 
 
 def test_a_partition_that_is_shared_gives_what_was_asked(slurm: Instance) -> None:
-    said = labs.run_job(slurm, "--partition=gpu-shared --gres=gpu:p100:2", SHOW)
-    assert said == f"0,1 0,1 gpu-p100-1 {slurm_files.account(slurm)}"
+    output = labs.run_job(slurm, "--partition=gpu-shared --gres=gpu:p100:2", SHOW)
+    assert output == f"0,1 0,1 gpu-p100-1 {slurm_files.account(slurm)}"
 
 
 def test_a_partition_of_whole_nodes_gives_all_gpus_of_the_node(slurm: Instance) -> None:
-    said = labs.run_job(slurm, "--partition=gpu --gres=gpu:k80:1 --account=teaching", SHOW)
-    assert said == f"0,1,2,3 0,1,2,3 gpu-k80-1 {slurm_files.account(slurm)}"
+    output = labs.run_job(slurm, "--partition=gpu --gres=gpu:k80:1 --account=teaching", SHOW)
+    assert output == f"0,1,2,3 0,1,2,3 gpu-k80-1 {slurm_files.account(slurm)}"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_limit_of_a_quality_of_service_makes_a_job_wait(slurm: Instance) -> No
         assert labs.ssh(slurm, f"squeue -h -o %T -j {first}") == "RUNNING"
     finally:
         labs.ssh(slurm, f"scancel {first} {second}")
-    # It is told when the jobs have ended, and keeps what they had.
+    # It is updated when the jobs have ended, and keeps what they had.
     show = f"sacct -n -P -X -o jobid,state,alloctres -j {first}"
     labs.wait_until(lambda: "CANCELLED" in labs.ssh(slurm, show))
     assert "gres/gpu:p100=2" in labs.ssh(slurm, show)

@@ -1,4 +1,4 @@
-"""What the lab's Slurm is told: many nodes on one machine, and nothing that two labs would share."""
+"""The configuration of the lab's Slurm: many nodes on one machine, and nothing that two labs would share."""
 
 from __future__ import annotations
 

@@ -139,17 +139,17 @@ def test_the_tasks_of_an_array_are_one_job(here: SlurmAccess) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "expected"),
     [
         ({"partition": "nope"}, "[Ii]nvalid partition"),
         ({"minutes": 61}, "Requested time limit is invalid"),
     ],
 )
 def test_what_slurm_refuses_is_an_error_in_its_words_and_leaves_nothing(
-    here: SlurmAccess, wrong: dict[str, str], said: str
+    here: SlurmAccess, wrong: dict[str, str], expected: str
 ) -> None:
     controller, wanted = controller_of(here), submission("tests", name(), 1, text(here, "true", **wrong))  # type: ignore[arg-type]
-    with pytest.raises(SlurmError, match=said):
+    with pytest.raises(SlurmError, match=expected):
         submit_once(controller, wanted)
     assert not [part for part in controller.own_jobs() if part.comment == wanted.key and not part.has_ended]
 
@@ -226,7 +226,7 @@ def test_killed_at_random_moments_a_job_runs_once(slurm: Instance) -> None:
         assert Path(runs).read_text() == "ran\n", (number, every)
 
 
-def test_a_controller_that_is_away_is_said_and_nothing_runs_twice(slurm: Instance) -> None:
+def test_a_controller_that_is_away_is_reported_and_nothing_runs_twice(slurm: Instance) -> None:
     here = site(slurm, "commands")
     make_folder(here, logs(here))
     wanted = submission("tests", name(), 1, text(here, f"echo ran >> {logs(here)}/away"))

@@ -102,7 +102,7 @@ def as_hub(instance: Instance, user: str, command: str) -> subprocess.CompletedP
     return subprocess.run(words, input=VARIABLES, capture_output=True, text=True, check=False, timeout=60)
 
 
-def said(instance: Instance, user: str, command: str) -> str:
+def reply(instance: Instance, user: str, command: str) -> str:
     done = as_hub(instance, user, command)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("gpu-commons: ")
@@ -120,12 +120,12 @@ def queue(instance: Instance) -> set[tuple[str, ...]]:
 
 
 def test_two_users_have_jobs_of_their_own_accounts_with_exactly_their_devices(slurm: Instance) -> None:
-    jobs = {user: said(slurm, user, f"submit {HUB} two-gpus") for user in ("ada", "bob")}
+    jobs = {user: reply(slurm, user, f"submit {HUB} two-gpus") for user in ("ada", "bob")}
     seen = {}
     for user, job in jobs.items():
         labs.wait_until(lambda user=user, job=job: "started" in log(slurm, user, job))
         seen[user] = log(slurm, user, job)
-        assert said(slurm, user, f"query {HUB} {job}") == "RUNNING 127.0.0.1"
+        assert reply(slurm, user, f"query {HUB} {job}") == "RUNNING 127.0.0.1"
     accounts = {user: slurm_files.person_account(slurm, user) for user in jobs}
     assert queue(slurm) == {(jobs[user], accounts[user], "gpu-shared") for user in jobs}
     devices = set()
@@ -138,21 +138,21 @@ def test_two_users_have_jobs_of_their_own_accounts_with_exactly_their_devices(sl
         devices.add(first.split("devices=")[1].split()[0])
     assert devices == {"0,1", "2,3"}
 
-    assert said(slurm, "ada", f"end {HUB}") == "ended 1"
+    assert reply(slurm, "ada", f"end {HUB}") == "ended 1"
     labs.wait_until(lambda: queue(slurm) == {(jobs["bob"], accounts["bob"], "gpu-shared")})
-    assert said(slurm, "ada", f"query {HUB} {jobs['ada']}").startswith("GONE CANCELLED")
-    assert said(slurm, "bob", f"end {HUB}") == "ended 1"
+    assert reply(slurm, "ada", f"query {HUB} {jobs['ada']}").startswith("GONE CANCELLED")
+    assert reply(slurm, "bob", f"end {HUB}") == "ended 1"
     labs.wait_until(lambda: queue(slurm) == set())
 
 
 def test_no_token_is_where_slurm_or_anybody_else_can_read_it(slurm: Instance) -> None:
-    job = said(slurm, "ada", f"submit {HUB} two-gpus")
+    job = reply(slurm, "ada", f"submit {HUB} two-gpus")
     labs.wait_until(lambda: "started" in log(slurm, "ada", job))
     home = slurm_files.home_of(slurm, slurm_files.person_account(slurm, "ada"))
     assert [*home.rglob("variables-*")] == []
     assert "secret" not in labs.ssh(slurm, f"scontrol show job {job}; sacct -j {job} --batch-script || true")
     assert "Permission denied" in labs.ssh(slurm, f"ls {home}", fails=True)
-    said(slurm, "ada", f"end {HUB}")
+    reply(slurm, "ada", f"end {HUB}")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_the_hubs_key_opens_nothing_but_the_agent(slurm: Instance, command: str)
     assert queue(slurm) == set()
 
 
-def test_a_job_that_slurm_refuses_is_told_in_slurms_words(slurm: Instance) -> None:
+def test_a_job_that_slurm_refuses_is_reported_in_slurms_words(slurm: Instance) -> None:
     done = as_hub(slurm, "bob", f"submit {HUB} too-long")
     assert done.returncode == 1
     assert "time limit" in done.stderr.lower()

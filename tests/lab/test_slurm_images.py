@@ -62,15 +62,15 @@ def test_nv_brings_the_stand_in_of_the_driver_and_the_devices_that_slurm_gave(sl
     inside = "nvidia-smi; ls /.singularity.d/libs; echo devices=$CUDA_VISIBLE_DEVICES; echo user=$(id -u)"
     script = slurm_files.home(slurm) / "inside.sh"
     script.write_text(f"{inside}\n")
-    said = labs.run_job(
+    output = labs.run_job(
         slurm,
         "--partition=gpu-shared --gres=gpu:p100:2",
         "singularity exec --nv ../images/busybox.sif sh inside.sh",
     )
-    assert f"stand-in for nvidia-smi, driver {DRIVER}" in said
-    assert {"libcuda.so.1", "libnvidia-ml.so.1"} <= {*said.split()}
-    assert "devices=0,1" in said
-    assert f"user={pwd.getpwnam(slurm_files.account(slurm)).pw_uid}" in said
+    assert f"stand-in for nvidia-smi, driver {DRIVER}" in output
+    assert {"libcuda.so.1", "libnvidia-ml.so.1"} <= {*output.split()}
+    assert "devices=0,1" in output
+    assert f"user={pwd.getpwnam(slurm_files.account(slurm)).pw_uid}" in output
 
 
 @pytest.mark.lab
@@ -80,5 +80,5 @@ def test_the_version_of_the_driver_is_read_from_its_library(slurm: Instance) -> 
         "import ctypes; n = ctypes.CDLL(path); b = ctypes.create_string_buffer(32); n.nvmlInit_v2();"
         "assert n.nvmlSystemGetDriverVersion(b, 32) == 0; print(b.value.decode())"
     )
-    said = labs.ssh(slurm, f"/usr/bin/env python3 -c 'path = \"{library}\"; {read}'")
-    assert said == DRIVER
+    output = labs.ssh(slurm, f"/usr/bin/env python3 -c 'path = \"{library}\"; {read}'")
+    assert output == DRIVER

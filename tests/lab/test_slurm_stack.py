@@ -58,10 +58,10 @@ def test_the_overlay_is_a_site_that_the_product_takes(comet: Stack, instance: In
 
 
 def test_the_summary_names_partitions_and_what_is_a_stand_in(comet: Stack, instance: Instance) -> None:
-    said = "\n".join(slurm_summary.lines(instance, comet, {"logs": {"whole-node": "seen 4 GPUs\n"}}))
-    assert "gpu           1 x 4 Tesla K80, driver 470.256.02, whole nodes: gpu-k80-1" in said
-    assert "    seen 4 GPUs" in said
-    assert "the driver that --nv brings is a stand-in" in said
+    text = "\n".join(slurm_summary.lines(instance, comet, {"logs": {"whole-node": "seen 4 GPUs\n"}}))
+    assert "gpu           1 x 4 Tesla K80, driver 470.256.02, whole nodes: gpu-k80-1" in text
+    assert "    seen 4 GPUs" in text
+    assert "the driver that --nv brings is a stand-in" in text
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,8 @@ def test_a_driver_container_of_the_stack_has_a_stand_in_that_answers_to_its_word
     assert (driver.name, driver.stands_for, driver.drives_gpus) == (f"lab/driver/{key}", reference, True)
     (line,) = [each for each in driver.dockerfile.splitlines() if each.startswith("ENTRYPOINT ")]
     _, *command = json.loads(line.removeprefix("ENTRYPOINT "))  # without busybox, whose shell is this machine's sh
-    said = processes.run([*command, "check", "6.12.102-flatcar"])
-    assert said.startswith("stands for a driver container in the lab of gpu-commons; no module is loaded")
+    output = processes.run([*command, "check", "6.12.102-flatcar"])
+    assert output.startswith("stands for a driver container in the lab of gpu-commons; no module is loaded")
 
 
 def test_the_device_plugin_is_found_under_the_name_of_the_real_program(programs: Path) -> None:

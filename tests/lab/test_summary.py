@@ -103,5 +103,5 @@ def test_a_limit_that_the_machine_cannot_give_is_named_once_with_what_was_asked_
     docker.clamp_log(instance).write_text(
         "\n".join([*lines, "2026-11-23T19:00:03Z container 1: nofile 65536 lowered to 20000"])
     )
-    said = "memlock unlimited lowered to 8388608, nofile 65536 lowered to 20000"
-    assert summary.limits(instance) == [f"  limits of containers that this machine cannot give: {said}"]
+    lowered = "memlock unlimited lowered to 8388608, nofile 65536 lowered to 20000"
+    assert summary.limits(instance) == [f"  limits of containers that this machine cannot give: {lowered}"]

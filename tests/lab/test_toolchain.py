@@ -127,10 +127,10 @@ def one_tool(tmp_path: Path) -> Toolchain:
     return tools
 
 
-def put_on_path(monkeypatch: pytest.MonkeyPatch, folder: Path, said: str, name: str = "tool") -> Path:
+def put_on_path(monkeypatch: pytest.MonkeyPatch, folder: Path, output: str, name: str = "tool") -> Path:
     """A program that says this of itself."""
     folder.mkdir()
-    (folder / name).write_text(f"#!/bin/sh\necho {said}\n")
+    (folder / name).write_text(f"#!/bin/sh\necho {output}\n")
     (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=":")
     return folder / name
@@ -140,11 +140,11 @@ def test_a_program_on_path_at_the_pinned_version_is_used(
     one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     program = put_on_path(monkeypatch, tmp_path / "bin", "tool v1.2.3 built today")
-    said: list[str] = []
-    one_tool.ensure(said.append)
+    messages: list[str] = []
+    one_tool.ensure(messages.append)
     assert one_tool.path("tool").resolve() == program
     assert one_tool.is_official("tool")
-    assert said[-1].startswith("tool 1.2.3: found on PATH in ")
+    assert messages[-1].startswith("tool 1.2.3: found on PATH in ")
 
 
 def test_a_program_on_path_at_another_version_is_passed_over(
@@ -165,9 +165,9 @@ def test_a_stack_of_images_brings_no_tool_of_a_cluster(
     put_on_path(monkeypatch, tmp_path / "bin", "tool v1.2.3 built today")
     one_tool.pins["server"] = replace(one_tool.pins["tool"], name="server", for_clusters=True)
     one_tool.debian_clusters = {"no-such-program": "some-package"}
-    said: list[str] = []
-    one_tool.ensure(said.append, for_clusters=False)
-    assert said == ["1 tool to install: tool", said[-1]]
+    messages: list[str] = []
+    one_tool.ensure(messages.append, for_clusters=False)
+    assert messages == ["1 tool to install: tool", messages[-1]]
     assert [pin.name for pin in one_tool.missing()] == ["server"]
 
 
@@ -239,9 +239,9 @@ def test_being_for_clusters_does_not_change_a_tools_key() -> None:
 def test_a_second_run_does_nothing(one_tool: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     put_on_path(monkeypatch, tmp_path / "bin", "tool v1.2.3 built today")
     one_tool.ensure(lambda _: None)
-    said: list[str] = []
-    one_tool.ensure(said.append)
-    assert said == []
+    messages: list[str] = []
+    one_tool.ensure(messages.append)
+    assert messages == []
 
 
 def test_a_changed_pin_never_meets_the_old_program(

@@ -54,15 +54,15 @@ def test_a_container_holds_its_gpu_from_its_start_to_its_end(tmp_path: Path) -> 
 
 
 def gpus(ended: tuple[int, str, str]) -> list[dict[str, Any]]:
-    code, told, errors = ended
+    code, output, errors = ended
     assert (code, errors) == (0, "")
-    return list(json.loads(told)["gpus"])
+    return list(json.loads(output)["gpus"])
 
 
 @pytest.fixture
 def api() -> Iterator[tuple[str, list[str]]]:
-    """A server that answers as the API does, pods in two pages; its address, and what it was asked for."""
-    asked: list[str] = []
+    """A server that answers as the API does, pods in two pages; its address, and the paths that were requested."""
+    paths: list[str] = []
     pod = {
         "metadata": {"namespace": "batch", "name": "train", "creationTimestamp": "2026-11-20T08:00:00Z"},
         "spec": {"nodeName": "n01", "containers": [{"resources": {"limits": {"nvidia.com/gpu": "3"}}}]},
@@ -71,7 +71,7 @@ def api() -> Iterator[tuple[str, list[str]]]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            paths.append(self.path)
             items = [node] if "/nodes" in self.path else [pod] if "continue=" in self.path else []
             more = {"continue": "a/b="} if not items else {}
             body = json.dumps({"items": items, "metadata": more}).encode()
@@ -85,7 +85,7 @@ def api() -> Iterator[tuple[str, list[str]]]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http://127.0.0.1:{server.server_port}", paths
         server.shutdown()
 
 
@@ -102,21 +102,21 @@ def with_kubectl() -> str:
 
 
 def test_kubectl_reads_every_page_of_a_large_cluster(api: tuple[str, list[str]], tmp_path: Path) -> None:
-    server, asked = api
+    server, paths = api
     found = gpus(top("dsmlp-fall", KUBECONFIG=kubeconfig(tmp_path, server), PATH=with_kubectl(), GPU_COMMONS_SITE=""))
     assert [(each["state"], each["count"], each["holder"]) for each in found] == [
         ("held", 3, "batch/train"),
         ("free", 5, None),
     ]
-    assert [path.partition("?")[0] for path in asked] == ["/api/v1/nodes", "/api/v1/pods", "/api/v1/pods"]
-    assert "continue=a%2Fb%3D" in asked[-1]
+    assert [path.partition("?")[0] for path in paths] == ["/api/v1/nodes", "/api/v1/pods", "/api/v1/pods"]
+    assert "continue=a%2Fb%3D" in paths[-1]
 
 
 def test_a_cluster_that_is_away_is_one_line_in_kubectls_words(tmp_path: Path) -> None:
     given = kubeconfig(tmp_path, "http://127.0.0.1:9")
-    code, told, errors = top("dsmlp-fall", KUBECONFIG=given, PATH=with_kubectl(), GPU_COMMONS_SITE="")
+    code, output, errors = top("dsmlp-fall", KUBECONFIG=given, PATH=with_kubectl(), GPU_COMMONS_SITE="")
     assert code == 2
-    assert json.loads(told)["gpus"] == []
+    assert json.loads(output)["gpus"] == []
     assert errors.startswith(
         "error: cluster of stack dsmlp-fall: kubectl reported: The connection to the server 127.0.0.1"
     )

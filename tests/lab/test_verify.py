@@ -94,16 +94,16 @@ CUPY = ["cupy-notebook", "cupy-cuda11", "slurm-hub"]
 def test_an_image_and_each_of_its_targets_is_as_its_spec_says(builder: Builder, image: str) -> None:
     spec = load_family(image)[0]
     for each in (spec, *target_specs(spec)):
-        said = builder.build(image, verify_stage_of(each))
+        output = builder.build(image, verify_stage_of(each))
         # A step from the cache prints nothing; its success is what is cached.
-        assert f"{each.full_name} {spec.version}: as its spec says" in said or "CACHED" in said
+        assert f"{each.full_name} {spec.version}: as its spec says" in output or "CACHED" in output
 
 
 def test_a_child_is_verified_on_the_parent_that_was_pushed(builder: Builder) -> None:
     parent = builder.build(PARENT, "image", push=PARENT)
-    said = builder.build("scipy-ml-notebook", "verify", base=parent)
-    assert "scipy-ml-notebook 1.0.0: as its spec says" in said
-    assert "python=3.8.20" not in said.partition("skipped: ")[0].rpartition("verify.py")[2]
+    output = builder.build("scipy-ml-notebook", "verify", base=parent)
+    assert "scipy-ml-notebook 1.0.0: as its spec says" in output
+    assert "python=3.8.20" not in output.partition("skipped: ")[0].rpartition("verify.py")[2]
 
 
 VERIFY = "FROM image AS verify\n"

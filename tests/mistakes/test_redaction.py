@@ -69,9 +69,9 @@ S = "Violet7tango42"  # in no form of a token: its place gives it away
     ],
 )
 def test_a_value_is_hidden_by_its_name_or_place(text: str) -> None:
-    told = without_secrets(text)
-    assert S not in told
-    assert HIDDEN in told
+    shown = without_secrets(text)
+    assert S not in shown
+    assert HIDDEN in shown
 
 
 @pytest.mark.parametrize(
@@ -126,14 +126,14 @@ def test_what_only_looks_alike_is_shown(text: str) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("around", ["use {} for it", "a: {}, b", "({})", '"{}"', "{}."])
 def test_a_token_of_a_known_form_is_hidden_whatever_is_around_it(token: str, around: str) -> None:
-    told = without_secrets(around.format(token))
-    assert HIDDEN in told
-    assert token not in told
-    assert not re.search(r"[a-zA-Z]1B2a1B2|b3BlbnNz|c2lnbmF0", told)
+    shown = without_secrets(around.format(token))
+    assert HIDDEN in shown
+    assert token not in shown
+    assert not re.search(r"[a-zA-Z]1B2a1B2|b3BlbnNz|c2lnbmF0", shown)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         (["--password", "two words", "x"], ["--password", HIDDEN, "x"]),
         (["-u", "admin", "-p", "violet"], ["-u", "admin", "-p", HIDDEN]),
@@ -146,8 +146,8 @@ def test_a_token_of_a_known_form_is_hidden_whatever_is_around_it(token: str, aro
         (["--token-file", "/run/t", "--max-tokens", "9"], ["--token-file", "/run/t", "--max-tokens", "9"]),
     ],
 )
-def test_an_argument_is_hidden_where_the_one_before_it_says_so(given: list[str], told: list[str]) -> None:
-    assert list(words_without_secrets(given)) == told
+def test_an_argument_is_hidden_where_the_one_before_it_says_so(given: list[str], expected: list[str]) -> None:
+    assert list(words_without_secrets(given)) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Docker hosts in a stack file: what follows from them, and what is refused before an engine is asked."""
+"""Docker hosts in a stack file: what follows from them, and what is refused before an engine is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sites with Slurm in a stack file: what follows from them, and what is refused before a controller is asked."""
+"""Sites with Slurm in a stack file: what follows from them, and what is refused before a controller is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which SDKs a stack needs beyond those of every stack, and what a stack without its own is told."""
+"""Which SDKs a stack needs beyond those of every stack, and the message to a stack without its own."""
 
 from __future__ import annotations
 

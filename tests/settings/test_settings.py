@@ -1,4 +1,4 @@
-"""Stack files: what they say, and what is said about the wrong ones."""
+"""Stack files: what they say, and the messages about wrong ones."""
 
 from __future__ import annotations
 
@@ -915,17 +915,17 @@ def test_a_sum_that_was_forgotten_names_the_node_that_was_removed(monkeypatch: p
 
 
 def test_the_deployed_nodes_are_only_read_where_the_gpus_do_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    def asked() -> dict[str, Any]:
+    def read() -> dict[str, Any]:
         raise AssertionError
 
     config(monkeypatch, CONFIG)
-    assert from_pulumi(asked)
+    assert from_pulumi(read)
 
 
 def test_a_day_that_the_engine_took_for_a_time_is_that_day(monkeypatch: pytest.MonkeyPatch) -> None:
     limit = {"compressed_gb": 9, "reason": "CUDA 13"}
-    for told in ("2027-06-30", "2027-06-30 00:00:00 +0000 UTC"):
-        images = [*CONFIG["gpu-commons:images"][:-1], {"name": "scipy-ml-notebook", "limit": {**limit, "until": told}}]
+    for text in ("2027-06-30", "2027-06-30 00:00:00 +0000 UTC"):
+        images = [*CONFIG["gpu-commons:images"][:-1], {"name": "scipy-ml-notebook", "limit": {**limit, "until": text}}]
         config(monkeypatch, {**CONFIG, "gpu-commons:images": images})
         waiver = from_pulumi().images[-1].limit
         assert waiver is not None

@@ -117,6 +117,6 @@ def test_the_keys_of_such_a_hub_are_for_no_other_site(sections: dict[str, Any], 
     site = sections["config"]["gpu-commons:site"]
     other = copy.deepcopy(sections)
     other["config"]["gpu-commons:site"] = {key: value for key, value in site.items() if key not in {"kind", "slurm"}}
-    said = refused(other, tmp_path)
-    assert "is for a hub on a site with Slurm" in said
-    assert "time_min" in said
+    message = refused(other, tmp_path)
+    assert "is for a hub on a site with Slurm" in message
+    assert "time_min" in message

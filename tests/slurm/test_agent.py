@@ -110,7 +110,7 @@ def test_a_submission_that_slurm_refuses_leaves_no_tokens(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "expected"),
     [
         ("PENDING||Resources|gpu-commons/hubs/quest", "PENDING Resources"),
         ("RUNNING|gpu-1|None|gpu-commons/hubs/quest", "RUNNING 10.1.2.3"),
@@ -120,12 +120,12 @@ def test_a_submission_that_slurm_refuses_leaves_no_tokens(site: Site) -> None:
         ("", "GONE"),
     ],
 )
-def test_it_tells_what_became_of_a_job_of_the_hub(site: Site, line: str, said: str) -> None:
+def test_it_tells_what_became_of_a_job_of_the_hub(site: Site, line: str, expected: str) -> None:
     site.own.mkdir(parents=True)
     (site.own / "7.log").write_text("started\nno more time\n\n")
     site.says("squeue", f"{line}\n")
     site.says("scontrol", "NodeName=gpu-1 Arch=x86_64 NodeAddr=10.1.2.3 NodeHostName=gpu-1\n")
-    assert site.ask("query quest 7").stdout == f"gpu-commons: {said}\n"
+    assert site.ask("query quest 7").stdout == f"gpu-commons: {expected}\n"
 
 
 def test_a_controller_that_does_not_answer_says_nothing_of_a_job(site: Site) -> None:
@@ -188,7 +188,7 @@ def test_a_folder_that_leads_elsewhere_is_refused(site: Site, tmp_path: Path) ->
     assert [*(tmp_path / "other").iterdir()] == []
 
 
-def test_of_a_long_log_the_last_words_are_told(site: Site) -> None:
+def test_of_a_long_log_the_last_words_are_reported(site: Site) -> None:
     site.own.mkdir(parents=True)
     (site.own / "7.log").write_text("x\n" * 50_000 + "the end\n")
     site.says("squeue", "FAILED|gpu-1|None|gpu-commons/hubs/quest\n")

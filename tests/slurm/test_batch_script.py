@@ -105,7 +105,7 @@ def test_an_option_is_never_behind_the_image() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_site", "given_job", "said"),
+    ("given_site", "given_job", "expected"),
     [
         ({"account": "two words"}, {}, "--account: 'two words'"),
         ({"account": "a\\b"}, {}, "--account:"),
@@ -113,8 +113,8 @@ def test_an_option_is_never_behind_the_image() -> None:
         ({}, {"env": {"A B": "1"}}, "env: 'A B' is not a name of a variable"),
     ],
 )
-def test_what_cannot_be_written_is_named(given_site: dict[str, Any], given_job: dict[str, Any], said: str) -> None:
-    with pytest.raises(Unwritable, match=said.replace("\\", "\\\\")):
+def test_what_cannot_be_written_is_named(given_site: dict[str, Any], given_job: dict[str, Any], expected: str) -> None:
+    with pytest.raises(Unwritable, match=expected.replace("\\", "\\\\")):
         batch_script(job(**given_job), site(**given_site), SIF, LOGS)
 
 
@@ -124,8 +124,8 @@ def test_a_job_that_names_its_devices_is_refused() -> None:
 
 
 def test_the_rest_service_gets_what_sbatch_would_read() -> None:
-    asked = job_of(batch_script(job(deadline_s=90, retries=1), site(account="teaching"), SIF, LOGS))
-    assert asked | {"environment": None} == {
+    options = job_of(batch_script(job(deadline_s=90, retries=1), site(account="teaching"), SIF, LOGS))
+    assert options | {"environment": None} == {
         "account": "teaching",
         "cpus_per_task": 2,
         "current_working_directory": "/tmp",

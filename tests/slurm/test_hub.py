@@ -61,9 +61,9 @@ def test_a_server_is_a_job_with_the_options_of_its_profile(golden: Any) -> None:
     made = hub()
     text = server_script(made.profiles[0], site(account="teaching"), SIFS["notebook"], made.cull)
     golden("batch-script/server.sbatch").equals(text)
-    asked = options_of(text)
-    assert (asked["partition"], asked["gres"], asked["time"]) == ("gpu", "gpu:p100:1", "240")
-    assert asked["export"] == "NONE"
+    options = options_of(text)
+    assert (options["partition"], options["gres"], options["time"]) == ("gpu", "gpu:p100:1", "240")
+    assert options["export"] == "NONE"
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)
 
 

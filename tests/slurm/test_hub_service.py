@@ -100,7 +100,7 @@ class Node:
         env = {**os.environ, "HOME": str(self.home), "PATH": f"{self.root}:{os.environ['PATH']}"}
         return subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=False, env=env)
 
-    def said(self, *words: str) -> dict[str, Any]:
+    def reply(self, *words: str) -> dict[str, Any]:
         done = self.ask(*words)
         assert done.returncode == 0, done.stderr
         found: dict[str, Any] = json.loads(done.stdout)
@@ -117,45 +117,45 @@ def node(tmp_path: Path) -> Iterator[Node]:
 
 
 def test_what_runs_as_it_should_is_left_alone(node: Node) -> None:
-    assert node.said("start")["started"] == ["proxy", "hub"]
+    assert node.reply("start")["started"] == ["proxy", "hub"]
     before = node.pid("proxy"), node.pid("hub")
-    assert node.said("start")["started"] == []
+    assert node.reply("start")["started"] == []
     assert (node.pid("proxy"), node.pid("hub")) == before
-    assert node.said("status")["wrong"] == []
+    assert node.reply("status")["wrong"] == []
 
 
 def test_a_hub_that_was_killed_is_seen_and_started_again_beside_its_proxy(node: Node) -> None:
-    node.said("start")
+    node.reply("start")
     proxy = node.pid("proxy")
     os.kill(node.pid("hub"), signal.SIGKILL)
     _until_gone(node.pid("hub"))
-    assert node.said("status")["wrong"] == ["hub"]
-    assert node.said("start")["started"] == ["hub"]
+    assert node.reply("status")["wrong"] == ["hub"]
+    assert node.reply("start")["started"] == ["hub"]
     assert node.pid("proxy") == proxy
 
 
 def test_another_version_of_the_hub_restarts_it_and_not_the_proxy_of_its_servers(node: Node) -> None:
-    node.said("start")
+    node.reply("start")
     node.write(http_timeout_s=99)
-    assert node.said("status")["wrong"] == ["hub"]
-    assert node.said("start")["started"] == ["hub"]
+    assert node.reply("status")["wrong"] == ["hub"]
+    assert node.reply("start")["started"] == ["hub"]
 
 
 def test_credentials_are_kept_and_readable_for_the_account_alone(node: Node) -> None:
-    node.said("start")
+    node.reply("start")
     kept = {path.name: path.read_text() for path in (node.state / "credentials").iterdir()}
     assert {"cookie-secret", "login-password", "proxy-token"} == {*kept}
-    node.said("stop")
-    node.said("start")
+    node.reply("stop")
+    node.reply("start")
     assert {path.name: path.read_text() for path in (node.state / "credentials").iterdir()} == kept
     secret = [*(node.state / "credentials").iterdir(), node.state / "tls" / "tls.key"]
     assert {oct(path.stat().st_mode & 0o777) for path in secret} == {"0o600"}
 
 
 def test_its_end_is_that_of_its_users_jobs_as_well(node: Node) -> None:
-    node.said("start")
+    node.reply("start")
     pids = node.pid("hub"), node.pid("proxy")
-    node.said("stop")
+    node.reply("stop")
     for pid in pids:
         _until_gone(pid)
     calls = (node.root / "ssh-called").read_text().splitlines()
@@ -163,10 +163,10 @@ def test_its_end_is_that_of_its_users_jobs_as_well(node: Node) -> None:
 
 
 def test_an_account_that_is_closed_holds_up_no_end_and_one_that_nobody_reaches_does(node: Node) -> None:
-    node.said("start")
+    node.reply("start")
     ssh = node.root / "ssh"
     ssh.write_text("#!/bin/sh\necho 'ada01@127.0.0.1: Permission denied (publickey).' >&2\nexit 255\n")
-    assert node.said("end", "ada01")["left"] == []
+    assert node.reply("end", "ada01")["left"] == []
     ssh.write_text("#!/bin/sh\necho 'ssh: connect to host 127.0.0.1 port 22: Connection refused' >&2\nexit 255\n")
     done = node.ask("stop")
     assert done.returncode == 1
@@ -184,14 +184,14 @@ def test_a_key_that_no_account_takes_is_no_success(node: Node) -> None:
 
 def test_words_of_slurm_about_permission_are_no_closed_account(node: Node) -> None:
     (node.root / "ssh").write_text("#!/bin/sh\necho 'scancel: Permission denied (job 7)' >&2\nexit 1\n")
-    assert node.said("end", "ada01")["left"] == ["ada01 (scancel: Permission denied (job 7))"]
+    assert node.reply("end", "ada01")["left"] == ["ada01 (scancel: Permission denied (job 7))"]
 
 
-def test_a_port_of_somebody_else_is_told_and_the_proxy_ends(node: Node) -> None:
-    node.said("start")
+def test_a_port_of_somebody_else_is_reported_and_the_proxy_ends(node: Node) -> None:
+    node.reply("start")
     proxy = node.pid("proxy")
     node.stranger = 4242
-    assert node.said("status")["wrong"] == ["proxy", "hub"]
+    assert node.reply("status")["wrong"] == ["proxy", "hub"]
     done = node.ask("start")
     assert done.returncode == 1
     assert f"port {node.port} of the proxy of hub quest is taken by user id 4242" in done.stderr
@@ -199,7 +199,7 @@ def test_a_port_of_somebody_else_is_told_and_the_proxy_ends(node: Node) -> None:
 
 
 def test_what_was_started_on_another_machine_is_neither_started_nor_ended_here(node: Node) -> None:
-    node.said("start")
+    node.reply("start")
     record = node.state / "hub.json"
     record.write_text(json.dumps({**json.loads(record.read_text()), "host": "login-2"}))
     done = node.ask("start")
@@ -208,17 +208,17 @@ def test_what_was_started_on_another_machine_is_neither_started_nor_ended_here(n
 
 
 def test_a_part_that_ended_before_it_was_noted_is_started_again(node: Node) -> None:
-    node.said("start")
+    node.reply("start")
     record = node.state / "hub.json"
     pid = node.pid("hub")
     os.kill(pid, signal.SIGKILL)
     _until_gone(pid)
     record.write_text(json.dumps({**json.loads(record.read_text()), "born": None}))
-    assert node.said("status")["wrong"] == ["hub"]
-    assert node.said("start")["started"] == ["hub"]
+    assert node.reply("status")["wrong"] == ["hub"]
+    assert node.reply("start")["started"] == ["hub"]
 
 
-def test_a_proxy_that_ends_at_once_is_told_with_its_log(node: Node) -> None:
+def test_a_proxy_that_ends_at_once_is_reported_with_its_log(node: Node) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", node.port))
         taken.listen()

@@ -84,7 +84,7 @@ def test_a_file_is_made_once_and_again_when_it_is_not_whole(site: SlurmAccess, t
         ),
     ],
 )
-def test_why_a_file_cannot_be_made_is_said_and_nothing_is_left(
+def test_why_a_file_cannot_be_made_is_reported_and_nothing_is_left(
     site: SlurmAccess, tmp_path: Path, says: str, expected: str
 ) -> None:
     (tmp_path / "says").write_text(f"{says}\n")

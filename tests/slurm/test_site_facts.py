@@ -23,7 +23,7 @@ def pool(nodes: int = 1, gpus_per_node: int = 4, **given: Any) -> DeclaredPool:
 
 
 @pytest.mark.parametrize(
-    ("declared", "said"),
+    ("declared", "expected"),
     [
         (pool(partition="gpus"), "Slurm has no partition gpus; did you mean gpu? known partitions: gpu, gpu-shared"),
         (pool(gres="k8"), "partition gpu has no GPUs of type k8; did you mean k80? known types: k80"),
@@ -33,9 +33,9 @@ def pool(nodes: int = 1, gpus_per_node: int = 4, **given: Any) -> DeclaredPool:
         (pool(exclusive=False), "partition gpu gives whole nodes, with all their GPUs: write exclusive: true"),
     ],
 )
-def test_what_the_cluster_does_not_have_is_refused_with_what_to_write(declared: DeclaredPool, said: str) -> None:
+def test_what_the_cluster_does_not_have_is_refused_with_what_to_write(declared: DeclaredPool, expected: str) -> None:
     (found,) = refusals(cluster(), [declared])
-    assert found.startswith(f"pool gpu-k80: {said}")
+    assert found.startswith(f"pool gpu-k80: {expected}")
 
 
 def test_a_pool_as_the_cluster_has_it_is_not_refused() -> None:

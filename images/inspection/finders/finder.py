@@ -22,7 +22,7 @@ class Sink(Protocol):
 
 
 class Finder(Protocol):
-    """Asked about every regular file of one layer."""
+    """Called for every regular file of one layer."""
 
     def open(self, entry: Entry) -> Sink | None:
         """A sink for a file whose content is wanted; None for all others."""

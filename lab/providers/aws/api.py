@@ -44,7 +44,7 @@ def model(service: str) -> Any:
 
 
 class Services:
-    """The account, in the regions that are asked for. Safe to use from many threads."""
+    """The account, in the regions that are requested. Safe to use from many threads."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

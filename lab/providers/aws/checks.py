@@ -1,4 +1,4 @@
-"""What is wrong with a resource's inputs before anything is asked, and what changed between two of them. Pure."""
+"""Mistakes in a resource's inputs, found before any call, and what changed between two of them. Pure."""
 
 from __future__ import annotations
 

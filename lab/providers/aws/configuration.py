@@ -62,7 +62,7 @@ def parse_settings(config: Properties, environment: Mapping[str, str]) -> Settin
 
 
 def missing(settings: Settings) -> list[str]:
-    """Why nothing can be asked with these settings, all reasons at once."""
+    """Why nothing can be called with these settings, all reasons at once."""
     reasons = []
     if not settings.region:
         reasons.append("no region: set aws:region in the stack, or AWS_REGION")

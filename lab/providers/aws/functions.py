@@ -46,10 +46,10 @@ def _subnet(services: Services, arguments: Properties) -> Properties:
     filters += [{"Name": f"tag:{key}", "Values": [value]} for key, value in (arguments.get("tags") or {}).items()]
     names = {"vpcId": "vpc-id", "availabilityZone": "availability-zone", "cidrBlock": "cidr-block"}
     filters += [{"Name": name, "Values": [arguments[key]]} for key, name in names.items() if arguments.get(key)]
-    asked: Properties = {"Filters": filters} if filters else {}
+    request: Properties = {"Filters": filters} if filters else {}
     if arguments.get("id"):
-        asked["SubnetIds"] = [arguments["id"]]
-    found = services.call("ec2", "DescribeSubnets", asked, region=arguments.get("region", "")).get("subnets") or []
+        request["SubnetIds"] = [arguments["id"]]
+    found = services.call("ec2", "DescribeSubnets", request, region=arguments.get("region", "")).get("subnets") or []
     if len(found) != 1:
         raise PluginError(f"aws:ec2/getSubnet:getSubnet: {len(found)} subnets match, and not one")
     region = arguments.get("region") or services.settings.region
@@ -98,11 +98,11 @@ def _authorization_token(services: Services, arguments: Properties) -> Propertie
 
 def _ami(services: Services, arguments: Properties) -> Properties:
     filters = [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
-    asked: Properties = {"Filters": filters} if filters else {}
+    request: Properties = {"Filters": filters} if filters else {}
     if arguments.get("owners"):
-        asked["Owners"] = arguments["owners"]
+        request["Owners"] = arguments["owners"]
     region = str(arguments.get("region") or services.settings.region)
-    images = services.call("ec2", "DescribeImages", asked, region=region).get("images") or []
+    images = services.call("ec2", "DescribeImages", request, region=region).get("images") or []
     pattern = re.compile(str(arguments.get("nameRegex") or ""))
     found = sorted((each for each in images if pattern.search(each.get("name", ""))), key=_made)
     if not found:
@@ -119,8 +119,8 @@ def _offerings(services: Services, arguments: Properties) -> Properties:
     region = str(arguments.get("region") or services.settings.region)
     kind = str(arguments.get("locationType") or "region")
     filters = [{"Name": each["name"], "Values": each["values"]} for each in arguments.get("filters") or []]
-    asked: Properties = {"LocationType": kind, **({"Filters": filters} if filters else {})}
-    found = services.call("ec2", "DescribeInstanceTypeOfferings", asked, region=region)
+    request: Properties = {"LocationType": kind, **({"Filters": filters} if filters else {})}
+    found = services.call("ec2", "DescribeInstanceTypeOfferings", request, region=region)
     offers = found.get("instanceTypeOfferings") or []
     return {
         **arguments,
@@ -136,8 +136,8 @@ def _offerings(services: Services, arguments: Properties) -> Properties:
 def _parameter(services: Services, arguments: Properties) -> Properties:
     """A value that is no SecureString is shown as `insecureValue` too; `value` is a secret either way."""
     region = str(arguments.get("region") or services.settings.region)
-    asked = {"Name": arguments["name"], "WithDecryption": arguments.get("withDecryption", True)}
-    found = services.call("ssm", "GetParameter", asked, region=region)["parameter"]
+    request = {"Name": arguments["name"], "WithDecryption": arguments.get("withDecryption", True)}
+    found = services.call("ssm", "GetParameter", request, region=region)["parameter"]
     value, kind = str(found["value"]), str(found["type"])
     return {
         **arguments,

@@ -85,19 +85,19 @@ class Operation:
             self._call(call, scope, forgives=self._resource.gone)
 
     def _scope(self, identifier: str) -> Scope:
-        """What calls are made of; of an import only the id is known, and what it says."""
+        """What calls are made of; for an import only the id is known, and what it contains."""
         resource = self._resource
-        said = {}
+        from_id = {}
         if resource.parts and identifier:
             values = identifier.split(resource.separator, len(resource.parts) - 1)
-            said = dict(zip(resource.parts, values, strict=False))
+            from_id = dict(zip(resource.parts, values, strict=False))
         old: Properties = plain(self._request.old_inputs)
         new = {**(self._inputs or old)}
         if resource.tagging:
             new["tags"] = {**self._services.settings.default_tags, **(new.get("tags") or {})} or None
         account = self._services.account
         place = {"region": self._region or self._services.settings.region, "account": account}
-        return resource.scope(identifier, old, new, {**said, **place, **plain(self._request.state)})
+        return resource.scope(identifier, old, new, {**from_id, **place, **plain(self._request.state)})
 
     def _identifier(self, answer: Properties, scope: Scope) -> str:
         resource = self._resource

@@ -87,18 +87,18 @@ class AwsProvider:
     def invoke(self, token: str, arguments: Properties) -> Properties:
         if token not in functions.FUNCTIONS:
             raise PluginError(f"{token}: this stand-in has no such function; it has {', '.join(functions.FUNCTIONS)}")
-        return functions.FUNCTIONS[token](self._asked(), plain(arguments))
+        return functions.FUNCTIONS[token](self._ready(), plain(arguments))
 
     def _operation(self, request: Request) -> Operation:
-        return Operation(_resource(request.type), self._asked(), request, self._engine.wait)
+        return Operation(_resource(request.type), self._ready(), request, self._engine.wait)
 
-    def _asked(self) -> Services:
+    def _ready(self) -> Services:
         if self._services is None:
             raise PluginError(NOT_CONFIGURED)
         return self._services
 
     def _settings(self) -> Settings:
-        return self._asked().settings
+        return self._ready().settings
 
 
 def _resource(token: str) -> Resource:

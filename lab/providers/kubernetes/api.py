@@ -82,7 +82,7 @@ class ApiServer:
         self._lock = threading.Lock()
         self._down_until = 0.0
         self._has_answered = False
-        self._is_told = False
+        self._is_reported = False
         self._token = ""
 
     def get(self, path: str, *, query: Mapping[str, str] | None = None, patience_s: float = PATIENCE_S) -> Properties:
@@ -139,7 +139,7 @@ class ApiServer:
             else:
                 self._down_until = 0.0
                 self._has_answered = True
-                self._is_told = False
+                self._is_reported = False
                 if not _is_busy(response) or time.monotonic() - started + pause_s > patience_s:
                     return self._answer(response)
             self._pause(pause_s, may_have_arrived=may_have_arrived and method != "GET")
@@ -150,8 +150,8 @@ class ApiServer:
     ) -> None:
         """Go on after a lost connection while there is patience left, and say so; else raise UnreachableError."""
         waited_s = time.monotonic() - started
-        if patience_s > SILENCE_S and waited_s + pause_s > SILENCE_S and not self._is_told:
-            self._is_told = True
+        if patience_s > SILENCE_S and waited_s + pause_s > SILENCE_S and not self._is_reported:
+            self._is_reported = True
             self._tell(f"{self.cluster.server} does not answer; trying for {patience_s:.0f} s")
         if waited_s + pause_s > patience_s:
             self._down_until = time.monotonic() + DOWN_FOR_S

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Self
 
-# Used only while no server can be asked: every kind of Kubernetes 1.34 itself that has no namespace.
+# Used only while no server can be reached: every kind of Kubernetes 1.34 itself that has no namespace.
 CLUSTER_KINDS: Final = frozenset(
     {
         "APIService",

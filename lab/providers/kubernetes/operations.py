@@ -136,7 +136,7 @@ class Operation:
                 raise PartialFailureError(request.identifier, outputs, request.old_inputs, error.reasons) from error
 
     def causes_of_dry_run(self) -> list[tuple[str, str]]:
-        """What the server would say against the new inputs; empty when nothing, or when it cannot be asked."""
+        """The server's objections to the new inputs; empty if it has none, or cannot be reached."""
         self._patience_s = GLANCE_S
         try:
             served = self._find_served()
@@ -218,7 +218,7 @@ class Operation:
 
     def _refuse_existing(self, served: Served, body: Properties) -> None:
         found = self._live(served, body)
-        # A patch takes what is there and, as server-side apply does, makes what is not.
+        # A patch takes an object that exists and, like server-side apply, creates one that does not.
         if found is not None and not self._kind.is_patch and not self._may_take(found):
             raise PluginError(messages.already_exists(self._kind, _place(body), self._request.type))
 

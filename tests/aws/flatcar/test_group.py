@@ -1,4 +1,4 @@
-"""The auto-scaling group of Flatcar nodes: what AWS is asked for."""
+"""The auto-scaling group of Flatcar nodes: what is requested of AWS."""
 
 from __future__ import annotations
 

@@ -128,13 +128,13 @@ def test_a_kernel_that_modules_are_not_for_is_named_with_theirs(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("programs", "said"),
+    ("programs", "expected"),
     [({"nvidia-persistenced": "daemon", "nvidia-smi": "older"}, "daemon"), ({"nvidia-smi": "older"}, "older")],
 )
 def test_gpus_stay_initialised_by_the_daemon_or_the_older_way(
-    programs: dict[str, str], said: str, tmp_path: Path
+    programs: dict[str, str], expected: str, tmp_path: Path
 ) -> None:
-    assert ran(units.PERSISTENCE, tmp_path, **programs).stdout.split()[-1] == said
+    assert ran(units.PERSISTENCE, tmp_path, **programs).stdout.split()[-1] == expected
 
 
 def test_the_image_neither_updates_itself_nor_compiles_a_driver() -> None:

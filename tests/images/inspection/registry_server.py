@@ -39,7 +39,7 @@ class Seen:
 
 
 class Registry:
-    """Content, faults by the end of a path (each used once, `*` at its end for ever), and what was asked."""
+    """Content, faults by the end of a path (each used once, `*` at its end for ever), and the requests."""
 
     def __init__(self) -> None:
         self.content: dict[str, tuple[str, bytes]] = {}
@@ -160,15 +160,15 @@ class Registry:
     def _token(self, handler: BaseHTTPRequestHandler, given: str, body: bytes) -> None:
         query = parse_qs(urlsplit(handler.path).query)
         form = parse_qs(body.decode())
-        asked = (form.get("scope") or query.get("scope") or [""])[0]
+        scope = (form.get("scope") or query.get("scope") or [""])[0]
         login = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
         is_known = given == login or (self.refresh_token and form.get("refresh_token") == [self.refresh_token])
-        if "private" in asked and not is_known:
+        if "private" in scope and not is_known:
             _send(handler, 401, {}, b"{}")
             return
         with self._lock:
             self.issued += 1
-            token = f"token-{self.issued}-{asked}"
+            token = f"token-{self.issued}-{scope}"
             self.tokens[token] = time.monotonic() + self.token_life_s
         answer: dict[str, Any] = {"token": token, "expires_in": self.token_life_s}
         _send(handler, 200, {"Content-Type": "application/json"}, json.dumps(answer).encode())
@@ -182,8 +182,8 @@ class Registry:
         if "/manifests/" in path:
             headers["Docker-Content-Digest"] = digest(body)
         status = 200
-        if asked := handler.headers.get("Range"):
-            start = int(asked.removeprefix("bytes=").rstrip("-"))
+        if byte_range := handler.headers.get("Range"):
+            start = int(byte_range.removeprefix("bytes=").rstrip("-"))
             headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
             body, status = body[start:], 206
         if fault is not None:

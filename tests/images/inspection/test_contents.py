@@ -172,11 +172,11 @@ def test_a_label_that_fits_one_of_two_programs_is_not_wrong_and_each_program_is_
 
 
 def test_why_a_statement_counts_is_what_was_read(look: Look) -> None:
-    told = {"com.nvidia.cuda.version": "10.1"}
-    by_wheel = judge(look(image(wheels("torch-1.12.1+cu113"), labels=told))).programs[0].notes
+    cuda_label = {"com.nvidia.cuda.version": "10.1"}
+    by_wheel = judge(look(image(wheels("torch-1.12.1+cu113"), labels=cuda_label))).programs[0].notes
     assert by_wheel[0].says.endswith("the latter counts, because the program was built for it")
     env = ["CUDA_VERSION=12.4.1"]
-    by_environment = judge(look(image({"a": b"1"}, labels=told, env=env))).programs[0].notes
+    by_environment = judge(look(image({"a": b"1"}, labels=cuda_label, env=env))).programs[0].notes
     assert by_environment[0].says.endswith("the latter counts, because nothing that was read counts more")
 
 

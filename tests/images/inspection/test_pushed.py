@@ -34,11 +34,11 @@ def test_a_tag_that_is_there_has_its_size_for_two_requests_and_no_layer(registry
 def test_what_was_read_before_on_this_machine_is_exact(registry: Registry, store: Store) -> None:
     tagged = registry.push(TINY)
     read_pushed(f"{tagged.removesuffix(':1.0')}@{digest(TINY.manifest)}", cache(store))
-    asked = len(registry.seen)
+    before = len(registry.seen)
     found = size_of_tag(tagged, cache(store))
     assert found is not None
     assert found.origin is Origin.IMAGE
-    assert len(registry.seen) == asked + 1
+    assert len(registry.seen) == before + 1
 
 
 def test_no_such_tag_no_registry_and_one_that_fails_are_all_no_answer(registry: Registry, store: Store) -> None:

@@ -108,14 +108,14 @@ def test_it_logs_in_as_the_registry_wants_and_keeps_the_token(
     registry: Registry, read: Read, tiny: Image, scheme: str
 ) -> None:
     registry.auth = scheme
-    asked: list[str] = []
+    names: list[str] = []
 
     def login(name: str) -> Login:
-        asked.append(name)
+        names.append(name)
         return ANA
 
     read(registry.push(tiny, "team/private"), login=login, deep=True)
-    assert asked == [registry.host]
+    assert names == [registry.host]
     assert registry.count("/token") == (1 if scheme == "bearer" else 0)
     assert registry.count("/v2/") == 5  # one refusal, manifest, config, two layers
 

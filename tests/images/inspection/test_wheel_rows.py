@@ -32,16 +32,16 @@ class _Ranges(SimpleHTTPRequestHandler):
         """The output of the tests is not for this."""
 
     def do_GET(self) -> None:
-        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
-        if not asked:
+        match = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if not match:
             super().do_GET()
             return
         content = Path(self.translate_path(self.path)).read_bytes()
-        piece = content[int(asked[1]) : int(asked[2]) + 1]
+        piece = content[int(match[1]) : int(match[2]) + 1]
         name = Path(self.path).name
         self.sent[name] = self.sent.get(name, 0) + len(piece)
         self.send_response(206)
-        self.send_header("Content-Range", f"bytes {asked[1]}-{asked[2]}/{len(content)}")
+        self.send_header("Content-Range", f"bytes {match[1]}-{match[2]}/{len(content)}")
         self.send_header("Content-Length", str(len(piece)))
         self.end_headers()
         self.wfile.write(piece)
@@ -71,15 +71,15 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One release of ctranslate2, one of onnxruntime without its targets, and one of vLLM."""
     rows = [row for row in tables.rows("framework") if (row["framework"], row["version"]) == ("ctranslate2", "4.0.0")]
     vllm = next(row for row in tables.rows("framework") if (row["framework"], row["version"]) == ("vllm", "0.9.0"))
-    told = next(
+    known = next(
         row for row in tables.rows("framework") if (row["framework"], row["version"]) == ("onnxruntime", "1.20")
     )
-    untold = {**told, "sm_list": "", "ptx": "", "sm_list_basis": "", "source": "documentation"}
+    unknown = {**known, "sm_list": "", "ptx": "", "sm_list_basis": "", "source": "documentation"}
     path = tmp_path / "framework.csv"
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, FRAMEWORK.columns, lineterminator="\n")
         writer.writeheader()
-        writer.writerows([*rows, untold, vllm])
+        writer.writerows([*rows, unknown, vllm])
     monkeypatch.setattr(wheel_table, "TABLE", path)
     return path
 

@@ -26,9 +26,9 @@ def linted(text: str) -> Report:
     return lint(text.encode(), "Dockerfile", Setting(has_ignore_file=True), ask=hadolint.running(program))
 
 
-def said(text: str) -> set[tuple[str, int]]:
+def reported(text: str) -> set[tuple[str, int]]:
     report = linted(text)
-    assert report.heard.was_asked, report.heard.problem
+    assert report.heard.has_read, report.heard.problem
     return {(each.rule, each.line) for each in report.all}
 
 
@@ -53,7 +53,7 @@ def said(text: str) -> set[tuple[str, int]]:
     ],
 )
 def test_hadolint_adds_what_has_nothing_to_do_with_gpus(text: str, found: set[tuple[str, int]]) -> None:
-    assert said(BASE + text + END) == found
+    assert reported(BASE + text + END) == found
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_hadolint_adds_what_has_nothing_to_do_with_gpus(text: str, found: set[tu
     ],
 )
 def test_a_mistake_is_reported_once(text: str, found: set[tuple[str, int]]) -> None:
-    assert said(text) == found
+    assert reported(text) == found
 
 
 @pytest.mark.parametrize(
@@ -85,22 +85,22 @@ def test_a_mistake_is_reported_once(text: str, found: set[tuple[str, int]]) -> N
     ],
 )
 def test_hadolint_does_not_contradict_what_we_advise(text: str) -> None:
-    assert said(BASE + text + END) == set()
+    assert reported(BASE + text + END) == set()
 
 
 def test_a_here_document_does_not_keep_hadolint_from_reading_the_rest() -> None:
     text = (
         f"{BASE}RUN <<EOF\nset -e\nmake\nEOF\nCOPY <<EOF /etc/x\nFROM here\nEOF\nWORKDIR opt/app\nRUN sudo make\n{END}"
     )
-    assert said(text) == {("DL3000", 9), ("DL3004", 10)}
+    assert reported(text) == {("DL3000", 9), ("DL3004", 10)}
 
 
 def test_lines_come_back_from_the_text_that_hadolint_gets() -> None:
     text = f"{BASE}RUN <<EOF\nmake\nEOF\nRUN a\nRUN <<A\nb\nA\nRUN c\n{END}"
-    asked = padded(text, read_recipe(text.encode(), "Dockerfile"))
-    lines = asked.text.split("\n")
+    shown = padded(text, read_recipe(text.encode(), "Dockerfile"))
+    lines = shown.text.split("\n")
     assert lines.count("") == 3  # two of ours, and what is behind the last line end
-    assert [text.split("\n")[asked.line(number) - 1] for number, line in enumerate(lines, 1) if line] == [
+    assert [text.split("\n")[shown.line(number) - 1] for number, line in enumerate(lines, 1) if line] == [
         line for line in text.split("\n") if line
     ]
 
@@ -119,7 +119,7 @@ def test_a_waiver_of_hadolint_is_not_called_unused_if_hadolint_did_not_run() -> 
 
 
 def test_comments_of_hadolints_own_form_count() -> None:
-    assert said(f"{BASE}{END}# hadolint ignore=DL3025\nCMD exec x\n") == set()
+    assert reported(f"{BASE}{END}# hadolint ignore=DL3025\nCMD exec x\n") == set()
 
 
 def test_its_levels_become_our_severities_and_taste_is_left_out() -> None:
@@ -144,16 +144,16 @@ def test_its_levels_become_our_severities_and_taste_is_left_out() -> None:
 def test_a_failure_of_hadolint_is_reported_and_not_taken_for_a_clean_file(
     output: bytes, errors: bytes, says: str
 ) -> None:
-    asked = padded(BASE, read_recipe(BASE.encode(), "Dockerfile"))
-    result = heard(output, errors, 1, asked)
+    shown = padded(BASE, read_recipe(BASE.encode(), "Dockerfile"))
+    result = heard(output, errors, 1, shown)
     assert says in result.problem
-    assert not result.was_asked
+    assert not result.has_read
 
 
 def test_a_rule_that_we_do_not_know_comes_with_its_page() -> None:
-    asked = padded(BASE, read_recipe(BASE.encode(), "Dockerfile"))
-    told = json.dumps([{"code": "DL3999", "level": "warning", "line": 1, "message": "New.\nThing."}])
-    (finding,) = heard(told.encode(), b"", 0, asked).findings
+    shown = padded(BASE, read_recipe(BASE.encode(), "Dockerfile"))
+    printed = json.dumps([{"code": "DL3999", "level": "warning", "line": 1, "message": "New.\nThing."}])
+    (finding,) = heard(printed.encode(), b"", 0, shown).findings
     assert (finding.message, finding.fix) == ("New. Thing", "see https://github.com/hadolint/hadolint/wiki/DL3999")
 
 

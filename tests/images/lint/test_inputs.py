@@ -112,11 +112,11 @@ def test_what_our_own_renderer_writes_is_clean(path: Path) -> None:
     report = linted(path, Role.DRIVER if path.name.startswith("driver-") else Role.APPLICATION)
     assert not [each for each in report.all if each.rule != "D-CONTEXT"]  # golden files lie in no build context
     assert not report.unread
-    assert report.heard.was_asked, report.heard.problem
+    assert report.heard.has_read, report.heard.problem
 
 
-# Written after Dockerfiles that are well known: what is said about them must be what an expert would say.
-SAID: dict[str, set[tuple[str, int]]] = {
+# Written after Dockerfiles that are well known: the findings must be those of an expert.
+EXPECTED: dict[str, set[tuple[str, int]]] = {
     "binder": {("D-BASE", 2)},
     "framework-source": {("D-BASE", 4), ("D-CONTEXT", 23), ("D-BASE", 25), ("D-ROOT", 25)},
     "jupyter-pytorch": {("D-BASE", 3), ("D-FRAMEWORK", 5), ("D-VISIBLE", 8)},
@@ -149,6 +149,6 @@ ALSO: dict[str, set[tuple[str, int]]] = {
 @pytest.mark.parametrize("path", FIELD, ids=lambda path: path.name.removesuffix(".Dockerfile"))
 def test_a_file_of_the_field_gets_only_what_an_expert_would_say(path: Path) -> None:
     report = linted(path)
-    assert places(report) == SAID[path.name.removesuffix(".Dockerfile")]
+    assert places(report) == EXPECTED[path.name.removesuffix(".Dockerfile")]
     assert {(each.rule, each.line) for each in report.general} == ALSO.get(path.name.removesuffix(".Dockerfile"), set())
     assert not report.unread

@@ -163,7 +163,7 @@ def test_without_the_service_the_page_comes_soon_and_does_not_show_what_is_free(
             assert page.status_code == 200
             assert "free now" not in page.text
             waiting = start(hub, session, "one")
-            assert re.search(r'id="gpu-commons-waiting"[^>]*></div>', waiting), "nothing is counted, and nothing said"
+            assert re.search(r'id="gpu-commons-waiting"[^>]*></div>', waiting), "nothing is counted, and nothing shown"
             assert cancel(session, waiting).url.path == "/hub/spawn/gina"
 
 
