@@ -31,7 +31,7 @@ _DATA: Final = (
     *("/backup", "/backups", "/cache", "/cephfs", "/cluster", "/data", "/datasets", "/export", "/exports", "/gpfs"),
     *("/home", "/local", "/lustre", "/media", "/mnt", "/models", "/nfs", "/project", "/projects", "/scratch"),
     *("/shared", "/software", "/srv", "/ssd", "/storage", "/tmp", "/users", "/volumes", "/work", "/workspace"),  # noqa: S108
-    "/dev",  # what is no GPU of it: the device cgroup keeps the rest closed
+    "/dev",  # devices other than GPUs: the device cgroup keeps them closed
     *("/lost+found", "/opt/local-path-provisioner", "/run/xtables.lock"),
     *("/var/backups", "/var/cache", "/var/data", "/var/local", "/var/log", "/var/mail", "/var/nfs", "/var/openebs"),
     *("/var/tmp", "/var/www", "/var/lib/docker-volumes"),  # noqa: S108 - of the node

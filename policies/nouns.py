@@ -42,7 +42,7 @@ class Vocabulary:
     places: Mapping[str, str] = field(default_factory=dict)  # path in a pod spec → where people write that
 
     def place(self, path: str) -> str:
-        """Where people write what stands at a path of the pod spec: the longest known beginning, and what is below."""
+        """Where people write the value at a path of the pod spec: the longest known prefix, then the rest."""
         known = [each for each in self.places if path == each or path.startswith((f"{each}.", f"{each}["))]
         return self.places[best] + path.removeprefix(best) if (best := max(known, key=len, default="")) else path
 
@@ -103,7 +103,7 @@ DOCKER: Final = Vocabulary(
     obstacles=obstacles.Names("label", "the host", "hosts", obstacles.CLUSTER.affinity),
 )
 
-# Only what a job has: it has no volumes, no privileges and no variables of its own.
+# Only words for what a job has: it has no volumes, no privileges and no variables.
 SLURM: Final = replace(
     KUBERNETES,
     system="Slurm",
