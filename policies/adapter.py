@@ -139,7 +139,7 @@ def _validation(
             memory.seen[args.urn] = judged(args.resource_type, args.name, plain(args.props), site, refusals, hide)
         (memory.fresh.add if Level.REFUSE in levels else memory.fresh.discard)(args.urn)
         for each in memory.seen[args.urn].messages:
-            # Whatever is made must be refused itself, so a repeated refusal is shortened in a preview alone.
+            # An update must refuse each resource itself, so only a preview shortens repeated refusals.
             is_always_reported = each.level is Level.REFUSE and not is_surely_preview()
             if each.level in levels and (memory.repeated.is_first(each, args.urn) or is_always_reported):
                 report(each.text, None)
@@ -162,7 +162,7 @@ def _stack_validation(
             return
         found: list[Workload] = []
         secrets = memory.secrets | memory.around_secrets
-        for each in pods:  # one that was not shown is of a state that nobody deploys now: its outputs are all there is
+        for each in pods:  # the engine shows no inputs of resources that nobody deploys now, only outputs
             if seen := memory.seen.get(each.urn):
                 found += seen.workloads
             else:

@@ -184,7 +184,7 @@ def reaches(text: str) -> Iterator[str]:
 
 
 def chooses_gpus(mount_path: str) -> bool:
-    """True for a place in a container whose name tells the runtime which GPUs to give."""
+    """True for a mount path whose name selects the GPUs that the runtime gives the container."""
     found = _one_slash(mount_path)
     return found == DEVICES_AS_MOUNTS or found.startswith(f"{DEVICES_AS_MOUNTS}/")
 

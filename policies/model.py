@@ -235,7 +235,7 @@ class Rule:
     remedy: str | Callable[[Vocabulary], str]
     check: Callable[[Workload, Site], Iterator[Finding]] = _nothing
     check_image: Callable[[str, Site], Iterator[Finding]] | None = None  # of an image of the stack, by its name
-    check_stack: Callable[[Site], Iterator[Finding]] | None = None  # of all that the stack file says, before the rest
+    check_stack: Callable[[Site], Iterator[Finding]] | None = None  # of the whole stack file, before the rest
     check_together: Callable[[Sequence[Workload], Site], Iterator[Finding]] | None = (
         None  # of all workloads, at the end
     )

@@ -26,7 +26,7 @@ class Vocabulary:
     runtime_class: str
     host_pid: str  # what shows a workload the processes of its node
     volume: str  # what brings a path of the node
-    selects: str  # how GPUs are taken that nobody gave
+    selects: str  # how a workload takes GPUs that it did not request
     who_selects: str  # what sets the variable of the visible devices otherwise
     leaves: str  # who leaves room on the disk of a node
     on_a_full_disk: str

@@ -167,7 +167,7 @@ def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
 
 
 def _labels(labels: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
-    """They tell the scheduler which GPUs a node has: another value sends pods to the wrong GPUs."""
+    """Labels from which the scheduler knows a node's GPUs: another value sends pods to the wrong GPUs."""
     if labels is UNKNOWN and nodes:
         yield Finding("it is not known yet whether it changes labels that describe the GPUs of a node", Level.UNPROVED)
     for key, value in labels.items() if isinstance(labels, Mapping) else ():
