@@ -1,4 +1,4 @@
-"""Between the policy SDK and the rules: what the engine shows is judged, and findings are reported."""
+"""Between the policy SDK and the rules: judges each resource that the engine shows, and reports findings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fleet.unknown import UNKNOWN
 from policies.configuration import sections
 from policies.custom_resources import is_custom
 from policies.finding import Finding, Level
-from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, findings, judged, message, read
+from policies.judging import IMAGE_TOKEN, STACK_TOKEN, ImageRefusals, Seen, findings, judged, message, read
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Site, Workload
 from policies.phase import is_surely_preview
 from policies.proxies import plain
 from policies.redaction import hiding
 from policies.repeated import Repeated
-from policies.report import message as written
+from policies.report import message as report_message
 from policies.rules.gpu_openings import opens
 from policies.rules.index import ALL_RULES
 from policies.sdk_handlers import secrets_of
@@ -37,11 +37,11 @@ SiteOf = Callable[[str], Site]
 class Memory:
     """What the pack has seen. A stack policy only sees outputs, and a component's outputs are not its arguments.
 
-    A pod that names a runtime class of its stack comes after it, if it says that it depends on it.
+    A pod that names a runtime class of its stack comes after that class only if it declares the dependency.
     """
 
     seen: dict[str, Seen] = field(default_factory=dict)  # by URN
-    fresh: set[str] = field(default_factory=set)  # URNs that the refusing policy has just seen, and the other one not
+    fresh: set[str] = field(default_factory=set)  # URNs that only the refusing policy has seen so far
     secrets: set[str] = field(default_factory=set)  # of all that makes pods
     around_secrets: set[str] = field(default_factory=set)  # of what pods are judged against
     repeated: Repeated = field(default_factory=Repeated)
@@ -61,7 +61,7 @@ class Memory:
         self.around_secrets.update(secrets_of(args.urn))
 
     def _take_class(self, inputs: Mapping[str, Any]) -> None:
-        """One that has no name that is known cannot be named by a pod either."""
+        """A class without a known name is left out: no pod can name it."""
         metadata = inputs.get("metadata")
         if isinstance(metadata, Mapping) and isinstance(name := metadata.get("name"), str):
             self.runtime_classes[name] = inputs
@@ -72,7 +72,7 @@ class Memory:
 
 
 def looks_at(resource_type: str) -> bool:
-    """False where all policies pass by."""
+    """False for types that every policy ignores."""
     around = _is_around(kind_of(resource_type))
     return resource_type in _LOOKED_AT or holds_pods(resource_type) or opens(resource_type) or around
 
@@ -86,20 +86,20 @@ def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
 
     `site_of_stack` takes a stack's name. Three and no more: the SDK converts each resource anew for each policy.
     """
-    told, memory = Told(), Memory()
+    refusals, memory = ImageRefusals(), Memory()
     return [
         sdk.ResourceValidationPolicy(
             name="workloads",
             description="Refuses workloads that cannot run or that take GPUs they did not request.",
             enforcement_level=sdk.EnforcementLevel.MANDATORY,
             config_schema=sdk.PolicyConfigSchema(sections()),
-            validate=_validation(site_of_stack, frozenset({Level.REFUSE}), told, memory),
+            validate=_validation(site_of_stack, frozenset({Level.REFUSE}), refusals, memory),
         ),
         sdk.ResourceValidationPolicy(
             name="workloads-advice",
             description="Warns, and reports what could not be proved because a value is not known yet.",
             enforcement_level=sdk.EnforcementLevel.ADVISORY,
-            validate=_validation(site_of_stack, frozenset({Level.WARN, Level.UNPROVED}), told, memory),
+            validate=_validation(site_of_stack, frozenset({Level.WARN, Level.UNPROVED}), refusals, memory),
         ),
         sdk.StackValidationPolicy(
             name="fleet-advice",
@@ -111,7 +111,7 @@ def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
 
 
 def _validation(
-    site_of_stack: SiteOf, levels: frozenset[Level], told: Told, memory: Memory
+    site_of_stack: SiteOf, levels: frozenset[Level], refusals: ImageRefusals, memory: Memory
 ) -> Callable[[sdk.ResourceValidationArgs, Report], Awaitable[Any] | None]:
     def validate(args: sdk.ResourceValidationArgs, report: Report) -> None:
         kind = args.resource_type
@@ -129,20 +129,20 @@ def _validation(
                 subject = f"{described.name} {args.name}" if described else args.name
                 first = memory.site_unknown.setdefault(text, subject)
                 again = f"nothing is proved, for the reason given for {first}"
-                report(written("P-SITE", subject, Finding(text if first == subject else again)).text, None)
+                report(report_message("P-SITE", subject, Finding(text if first == subject else again)).text, None)
             return
         # The refusing policy comes first and looks anew: facts may have been read since. The other one repeats it.
         if Level.REFUSE in levels or args.urn not in memory.fresh:
             secrets = secrets_of(args.urn)
             memory.secrets.update(secrets)
             hide = hiding(secrets | memory.around_secrets)
-            memory.seen[args.urn] = judged(args.resource_type, args.name, plain(args.props), site, told, hide)
+            memory.seen[args.urn] = judged(args.resource_type, args.name, plain(args.props), site, refusals, hide)
         (memory.fresh.add if Level.REFUSE in levels else memory.fresh.discard)(args.urn)
-        for said in memory.seen[args.urn].said:
-            # Whatever is made must be refused itself, so a repeated refusal is shortened in a preview alone.
-            is_told = said.level is Level.REFUSE and not is_surely_preview()
-            if said.level in levels and (memory.repeated.is_first(said, args.urn) or is_told):
-                report(said.text, None)
+        for each in memory.seen[args.urn].messages:
+            # An update must refuse each resource itself, so only a preview shortens repeated refusals.
+            is_always_reported = each.level is Level.REFUSE and not is_surely_preview()
+            if each.level in levels and (memory.repeated.is_first(each, args.urn) or is_always_reported):
+                report(each.text, None)
 
     return validate
 
@@ -162,7 +162,7 @@ def _stack_validation(
             return
         found: list[Workload] = []
         secrets = memory.secrets | memory.around_secrets
-        for each in pods:  # one that was not shown is of a state that nobody deploys now: its outputs are all there is
+        for each in pods:  # the engine shows no inputs of resources that nobody deploys now, only outputs
             if seen := memory.seen.get(each.urn):
                 found += seen.workloads
             else:

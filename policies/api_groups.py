@@ -98,8 +98,8 @@ MADE_ELSEWHERE: Final = frozenset(
     }
 )
 
-# Kinds that change pods on their way into the cluster, or what nodes are said to have, and below which keys; no key:
-# all of it.
+# Kinds that change pods on their way into the cluster, or the labels of nodes, and the keys below which they do so; an
+# empty key stands for the whole object.
 CHANGES_PODS: Final[Mapping[str, str]] = {
     "admissionregistration.k8s.io:MutatingAdmissionPolicy": "",
     "apps.kruise.io:SidecarSet": "",

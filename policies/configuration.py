@@ -1,4 +1,4 @@
-"""What a team gives the pack for stacks without a stack file: `pulumi preview --policy-pack-config FILE.json`.
+"""Configuration of the pack for stacks without a stack file: `pulumi preview --policy-pack-config FILE.json`.
 
 The engine's file has a mapping for each policy of a pack. Ours stands under `workloads` and counts for all of them.
 Its sections are those of a stack file, read by the same models, so that the same mistake has the same text.
@@ -28,8 +28,8 @@ _FORM: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_na
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What the engine hands over for one policy: its level, and its keys with their values."""
+class PolicyConfig:
+    """The configuration of one policy, as the engine passes it: its level, and its keys with their values."""
 
     level: str = "mandatory"
     keys: Mapping[str, Any] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Configuration(BaseModel):
 
 
 def sections() -> dict[str, dict[str, Any]]:
-    """What the engine is told of the configuration. It checks no more, so that every mistake has one text: ours."""
+    """The schema that the engine gets. It only has descriptions, so that every mistake has one text: ours."""
     return {name: {"description": field.description} for name, field in Configuration.model_fields.items()}
 
 
@@ -107,29 +107,29 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def read_configuration(given: Mapping[str, Given]) -> Configuration | None:
-    """The configuration in what the engine hands over, by policy; None where nothing was given.
+def read_configuration(configs: Mapping[str, PolicyConfig]) -> Configuration | None:
+    """The pack's configuration, from the configurations that the engine passes by policy; None where all are empty.
 
-    Raises SettingsError with every mistake: also what stands under a policy that does not read it, or that is
-    none, and a level that would end the refusals or hide what could not be proved.
+    Raises SettingsError with every mistake, including keys under a policy that reads none or does not exist, and a
+    level that would end the refusals or hide what could not be proved.
     """
-    if found := [problem for policy, each in given.items() for problem in _misplaced(policy, each)]:
+    if found := [problem for policy, each in configs.items() for problem in _misplaced(policy, each)]:
         raise SettingsError(found)
-    keys = given[SECTION].keys if SECTION in given else {}
+    keys = configs[SECTION].keys if SECTION in configs else {}
     return read_sections(Configuration, keys, called=f"{CALLED}, {SECTION}") if keys else None
 
 
-def _misplaced(policy: str, given: Given) -> Iterator[Problem]:
+def _misplaced(policy: str, config: PolicyConfig) -> Iterator[Problem]:
     if policy not in POLICIES:
         fix = nearest(policy, POLICIES, what="policy name")
         yield Problem(policy, "", "is not a policy of this pack", fix, CALLED)
-    elif given.keys and policy != SECTION:
+    elif config.keys and policy != SECTION:
         yield Problem(
             policy, "", "reads no configuration", f"write it under {SECTION}: it applies to all policies", CALLED
         )
-    path, value = f"{policy}.enforcementLevel", f'"{given.level}"'
-    if policy == SECTION and given.level not in REFUSING:
+    path, value = f"{policy}.enforcementLevel", f'"{config.level}"'
+    if policy == SECTION and config.level not in REFUSING:
         fix = "leave it out: policies.levels and policies.waivers allow single findings, and every run reports them"
         yield Problem(path, value, "would let everything through", fix, CALLED)
-    elif given.level == "disabled":
+    elif config.level == "disabled":
         yield Problem(path, value, "would hide what could not be proved", "leave it out", CALLED)

@@ -1,7 +1,7 @@
-"""What of a custom resource makes pods: the pod templates in it, and places where something else may. Pure.
+"""Parts of a custom resource that make pods: pod templates in it, and other places from which pods may come. Pure.
 
-Nobody knows all kinds that make pods. A pod template has one shape wherever it stands, and what names an image, a GPU
-or a template elsewhere is told, because it cannot be judged.
+Nobody knows all kinds that make pods. A pod template has one shape wherever it stands; places that name an image, a GPU
+or a template elsewhere are reported, because they cannot be judged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from policies.kinds import kind_of
 from policies.pod_fields import POD_FIELDS, changes_pods, is_image, way_to_gpus
 from policies.shapes import at, is_list
 
-_ABOUT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})  # of an object, not what it wants
+_ABOUT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})  # about the object, not its specification
 # Keys below which pod templates stand: spec, template, pytorchReplicaSpecs, workerGroupSpecs, replicatedJobs, tasks.
 _HOLDER: Final = re.compile(r"(?:spec|template|container|group|task|job|pod)s?(?:\[\d+\])?$", re.IGNORECASE)
 # image, imageName, containerImage, driverImage; not imagePullPolicy, and not the `images` that somebody may watch.
@@ -46,7 +46,7 @@ _REF: Final = re.compile(r"\b(?:steps\[\d+\]|template)\.ref$")  # of Tekton
 # Templates and patches of pods, or whole objects, that are written as text.
 _TEXTS: Final = re.compile(r"^(?:pod[_-]?(?:spec|template)(?:[_-]?(?:patch|yaml|file))?|manifest)$", re.IGNORECASE)
 _CONTAINERS: Final = ("container", "containers", "initContainers", "sidecars")
-# Of a pod, what is judged as one.
+# Fields of a pod that the rules judge.
 _JUDGED: Final = ("containers", "initContainers", "ephemeralContainers", "volumes", "runtimeClassName")
 
 CHANGES: Final = "changes pods or nodes after they were checked, so it is not known which pods reach GPUs"
@@ -57,7 +57,7 @@ NO_IMAGE: Final = "is a container without an image"
 
 
 class Doubt(Enum):
-    """What stands at a place that is no pod template."""
+    """What a place holds that is no pod template."""
 
     WAY = "a way to GPUs"
     MAKES = "what pods may come from"
@@ -68,8 +68,8 @@ class Doubt(Enum):
 class Place:
     """One place in a resource, as a path of keys: `spec.pytorchReplicaSpecs.Worker.template`.
 
-    `template` is a pod template there, UNKNOWN where what stands there is not known yet, and None where it is something
-    else that may make pods: `why` says what.
+    `template` is the pod template there, UNKNOWN if the value is not known yet, and None if it is something else that
+    may make pods: `why` describes that.
     """
 
     path: str
@@ -89,7 +89,7 @@ def is_custom(token: str) -> bool:
 
 
 def out_of_sight(token: str) -> str | None:
-    """Why what this kind makes does not pass through the engine; None for all others."""
+    """Why the pods of this kind do not pass through the engine; None for all other kinds."""
     return OUT_OF_SIGHT.get("".join(_group_and_kind(token)))
 
 
@@ -164,7 +164,7 @@ def _of_mapping(value: Mapping[str, Any], path: str, patterns: Collection[str]) 
 
 
 def _beside(pod: Mapping[str, Any], path: str, patterns: Collection[str]) -> Iterator[Place]:
-    """What else stands in a pod template of a kind whose template is more than a pod."""
+    """Further fields of a pod template whose kind adds fields of its own to the pod spec."""
     yield from _image(pod, path)
     for key, inner in pod.items():
         if key not in _JUDGED and key not in patterns:
@@ -197,7 +197,7 @@ def _is_pod(value: Mapping[str, Any]) -> bool:
 
 
 def _makes_pods(value: Mapping[str, Any], path: str) -> Iterator[Place]:
-    """What pods may come of: a container of another shape, or what a controller makes one from."""
+    """Sources of pods: a container of another shape, or fields that a controller makes one from."""
     if found := [*_image(value, path), *_request(value, path)]:
         yield from found
     elif _holder(path) in _CONTAINERS and value and not any(_IMAGE.search(str(key)) for key in value):

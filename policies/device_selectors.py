@@ -1,7 +1,7 @@
-"""Selectors of device claims, which are CEL, asked about a GPU as its driver would publish it. Pure.
+"""Evaluates the selectors of device claims, which are CEL, for a GPU as its driver would publish it. Pure.
 
-The two types that Kubernetes adds to CEL, quantities and versions, have here the functions by which values are
-compared; an expression with another one could not be evaluated.
+Of the two types that Kubernetes adds to CEL, quantities and versions, only the functions that compare values are here;
+an expression with another function cannot be evaluated.
 Source: https://kubernetes.io/docs/reference/using-api/cel/
 """
 
@@ -19,7 +19,7 @@ MIB: Final = 2**20
 
 
 class UnreadableError(ValueError):
-    """Why it is not known what a selector says of a device."""
+    """Why the result of a selector for a device is not known."""
 
 
 @functools.total_ordering
@@ -34,9 +34,9 @@ class _Ordered:
 
 
 def selects(expression: str, device: Device) -> bool | None:
-    """Does the selector take the device? None: that depends on how much memory the GPU reports.
+    """Whether the selector matches the device; None if that depends on how much memory the GPU reports.
 
-    Raises UnreadableError for what is no CEL, or asks for what the driver is not known to publish.
+    Raises UnreadableError for text that is not CEL, or that reads attributes not known to be published.
     """
     answers = {_evaluate(expression, device, mib) for mib in (device.memory_mib[0], device.memory_mib[-1])}
     return answers.pop() if len(answers) == 1 else None

@@ -1,7 +1,7 @@
 """A container on a Docker host, read as the pod that would ask for the same: the rules look at both alike. Pure.
 
-Names are those of `docker.Container` in pulumi-docker 5.2.0, as the engine of Pulumi has them: camelCase. What has no
-counterpart in a pod is judged by `docker_escapes` and the rules P-PORT and P-LIMIT.
+Names are those of `docker.Container` in pulumi-docker 5.2.0, as the engine of Pulumi has them: camelCase. Inputs
+without a counterpart in a pod are judged by `gpu_docker_escapes` and the rules P-PORT and P-LIMIT.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from policies.model import DockerContainer, Workload
 from policies.nouns import DOCKER
 from policies.shapes import at, is_list, items, some, text
 
-# What else runs, builds or becomes something on a host, and why none of it can be looked at.
+# Other resources that run or build something on a host, and why the pack cannot look at them.
 OUT_OF_SIGHT: Final = {
     "docker:index/buildxBuilder:BuildxBuilder": "it runs a builder on the host, with privileges of its own",
     "docker:index/compose:Compose": "it runs the containers of a Compose file",
@@ -34,7 +34,7 @@ _ONLY: Final = "containers[0]"
 
 @dataclass(frozen=True, slots=True)
 class _Mount:
-    """One volume of the pod, or none for what takes nothing of the host; where it is written, and where it goes to."""
+    """One volume of the pod, empty if it takes nothing from the host; its source and its target in the inputs."""
 
     source: str  # mounts[0].source
     volume: Mapping[str, Any]
@@ -89,7 +89,7 @@ def _pod(inputs: Mapping[str, Any], mounts: list[_Mount], image: Any) -> dict[st
 
 
 def _is_nvidias(runtime: Any) -> bool:
-    """Another runtime gives no GPUs, and an engine knows no class that says where it may run."""
+    """Other runtimes give no GPUs, and an engine has no runtime class with a node selector."""
     return isinstance(runtime, str) and "nvidia" in runtime
 
 
@@ -106,7 +106,7 @@ def _env(envs: Any) -> Any:
     if envs is UNKNOWN:
         return UNKNOWN
     entries = (each if each is UNKNOWN else text(each).partition("=") for each in envs) if is_list(envs) else ()
-    # NAME alone takes the variable of the image away.
+    # NAME alone removes the image's variable.
     return [
         each if each is UNKNOWN else {"name": each[0], "value": each[2] if each[1] else None}
         for each in entries
@@ -142,7 +142,7 @@ def _mounts(inputs: Mapping[str, Any]) -> Iterator[_Mount]:
         yield _volume(f"volumes[{index}]", each)
     for index, each in enumerate(items(inputs.get("devices"))):
         path = at(each, "hostPath")
-        # What names GPUs is told by `docker_escapes`.
+        # `gpu_docker_escapes` reports devices that name GPUs.
         if path is UNKNOWN or (text(path).startswith("/") and not text(path).startswith(GPU_DEVICES)):
             yield _Mount(f"devices[{index}].hostPath", _path(path), (f"devices[{index}]", ""), is_read_only=True)
 
@@ -164,7 +164,7 @@ def _mount(where: str, mount: Any) -> _Mount:
 
 
 def _volume(where: str, volume: Any) -> _Mount:
-    """`volumeName` is a path as well where it begins with a slash: the provider hands both over alike."""
+    """`volumeName` is a path too if it begins with a slash: the provider passes both alike."""
     target, reads = (f"{where}.containerPath", at(volume, "containerPath")), at(volume, "readOnly")
     for key in ("hostPath", "volumeName"):
         if (source := at(volume, key)) is UNKNOWN or source:

@@ -30,7 +30,7 @@ _OTHER_MAKERS: Final = frozenset({"amd", "intel"})
 class GpuRequest:
     """One request, as far as it is known.
 
-    `devices` are indices or UUIDs, a `count` of -1 means all, and `fault` says why it is rejected.
+    `devices` are indices or UUIDs, a `count` of -1 means all, and `fault` is the reason if it is rejected.
     """
 
     where: str  # deviceRequests[0]
@@ -47,7 +47,7 @@ class GpuRequest:
 
     @property
     def least(self) -> int | Unknown:
-        """How many GPUs it gets at least."""
+        """The least number of GPUs that it gets."""
         if not self.is_known:
             return UNKNOWN
         return 1 if self.takes_all else max(len(set(self.devices)), self.count)
@@ -55,11 +55,11 @@ class GpuRequest:
 
 def gpu_requests(inputs: Mapping[str, Any]) -> Iterator[GpuRequest]:
     """Every request of a container for GPUs of NVIDIA, however it is written."""
-    asked = inputs.get("gpus")
-    if asked is UNKNOWN:
+    gpus = inputs.get("gpus")
+    if gpus is UNKNOWN:
         yield GpuRequest("gpus", is_known=False)
-    elif isinstance(asked, str) and asked.strip():
-        yield _of_text(asked)
+    elif isinstance(gpus, str) and gpus.strip():
+        yield _of_text(gpus)
     for index, each in enumerate(items(inputs.get("deviceRequests"))):
         if (found := _of_request(f"deviceRequests[{index}]", each)) is not None:
             yield found
@@ -72,26 +72,26 @@ def gpu_requests(inputs: Mapping[str, Any]) -> Iterator[GpuRequest]:
     yield from _of_runtime(inputs)
 
 
-def _of_text(asked: str) -> GpuRequest:
-    value = asked.strip()
-    while len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-        value = value[1:-1].strip()
-    fields = [field.partition("=") for field in next(csv.reader([value]), [])]
-    driver = next((given for key, _, given in fields if key == "driver"), "")
+def _of_text(gpus: str) -> GpuRequest:
+    gpus = gpus.strip()
+    while len(gpus) > 1 and gpus[0] == gpus[-1] and gpus[0] in "\"'":
+        gpus = gpus[1:-1].strip()
+    fields = [field.partition("=") for field in next(csv.reader([gpus]), [])]
+    driver = next((value for key, _, value in fields if key == "driver"), "")
     if driver in _OTHER_MAKERS:
         return GpuRequest("gpus")
-    devices = [given for key, _, given in fields if key == "device"]
-    counts = [given if key == "count" else key for key, is_pair, given in fields if key == "count" or not is_pair]
+    devices = [value for key, _, value in fields if key == "device"]
+    counts = [value if key == "count" else key for key, is_pair, value in fields if key == "count" or not is_pair]
     if devices and counts:
         why = "the provider splits it at the comma, and the engine rejects what is left"
-        return GpuRequest("gpus", fault=f"gpus {value} names no devices: {why}")
+        return GpuRequest("gpus", fault=f"gpus {gpus} names no devices: {why}")
     if devices:
         return GpuRequest("gpus", tuple(filter(None, devices[0].split(","))))
     count = counts[0] if counts else "1"
     if count == "all":
         return GpuRequest("gpus", count=_ALL)
     if not re.fullmatch(r"-?\d{1,9}", count):
-        return GpuRequest("gpus", fault=f"gpus {value} is neither all nor device=ID")
+        return GpuRequest("gpus", fault=f"gpus {gpus} is neither all nor device=ID")
     return GpuRequest("gpus", count=int(count))
 
 
@@ -117,7 +117,7 @@ def _of_request(where: str, request: Mapping[str, Any] | Unknown) -> GpuRequest 
 
 
 def _of_runtime(inputs: Mapping[str, Any]) -> Iterator[GpuRequest]:
-    """What NVIDIA's runtime reads from the container's own variable; that it stands there is refused elsewhere."""
+    """GPUs that NVIDIA's runtime reads from the container's own variable; another rule refuses the variable itself."""
     if not isinstance(runtime := inputs.get("runtime"), str) or "nvidia" not in runtime:
         return
     envs = inputs.get("envs")

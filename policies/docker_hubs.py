@@ -1,6 +1,6 @@
 """What a DockerHub starts for its users, read as pods of its host: servers and kernels never pass through Pulumi. Pure.
 
-Which GPUs they get is decided when they start, by the hub; that each is one container's is seen to by the engine.
+The hub decides which GPUs they get when they start; the engine makes sure that each GPU belongs to one container.
 """
 
 from __future__ import annotations
@@ -39,40 +39,40 @@ def _each(listed: Any, kind: str) -> Iterator[tuple[str, Mapping[str, Any] | Unk
             yield f"{kind} {text(each.get('name'), str(index))}", each
 
 
-def _workload(name: str, asked: Mapping[str, Any] | Unknown, hub: Mapping[str, Any]) -> Workload:
-    if isinstance(asked, Unknown):
+def _workload(name: str, spec: Mapping[str, Any] | Unknown, hub: Mapping[str, Any]) -> Workload:
+    if isinstance(spec, Unknown):
         return Workload(name, _NOTHING_KNOWN)
-    timeout, image_name = hub.get("start_timeout_s"), asked.get("image_name")
+    timeout, image_name = hub.get("start_timeout_s"), spec.get("image_name")
     return Workload(
         name,
-        _pod(asked, hub.get("pool")),
+        _pod(spec, hub.get("pool")),
         start_timeout_s=timeout if isinstance(timeout, int | float | Unknown) else DEFAULT_START_TIMEOUT_S,
         is_pre_pulled=True,  # the component pulls every image
         image_names=(image_name,) if isinstance(image_name, str) else (),
-        container=DockerContainer(name, _inputs(asked)),
+        container=DockerContainer(name, _inputs(spec)),
         words=_WORDS,
     )
 
 
-def _pod(asked: Mapping[str, Any], pool: Any) -> dict[str, Any]:
-    gpus, memory, cores = (asked.get(key) for key in ("gpus", "memory_gib", "cpu"))
+def _pod(spec: Mapping[str, Any], pool: Any) -> dict[str, Any]:
+    gpus, memory, cores = (spec.get(key) for key in ("gpus", "memory_gib", "cpu"))
     limits: dict[str, Any] = {
         "cpu": cores,
         "memory": memory if memory is UNKNOWN else f"{memory}Gi",
         **({GPU_RESOURCE: gpus if gpus is UNKNOWN else str(gpus)} if gpus else {}),
     }
-    # The hub says so to the engine in each container without a grant.
+    # The hub sets this in each container without a grant.
     hidden = [] if gpus else [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
     return {
         "tolerations": [{"operator": "Exists"}],
         "nodeSelector": {POOL: pool},
-        "containers": [{"image": asked.get("image"), "resources": {"limits": limits}, "env": hidden}],
+        "containers": [{"image": spec.get("image"), "resources": {"limits": limits}, "env": hidden}],
     }
 
 
-def _inputs(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What the rules for containers look at and the hub always sets, by the names of docker.Container."""
-    return {"memory": asked.get("memory_gib"), "shmSize": asked.get("shm_gib") or True}
+def _inputs(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs that the rules for containers look at and that the hub always sets, with the names of docker.Container."""
+    return {"memory": spec.get("memory_gib"), "shmSize": spec.get("shm_gib") or True}
 
 
 _WORDS: Final = replace(

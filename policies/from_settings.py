@@ -97,29 +97,29 @@ def _claimed(stack: Stack) -> dict[str, ClaimedGpus]:
     }
 
 
-def site_of_configuration(given: Configuration) -> Site:
-    """The same from the configuration of the pack. Images of such stacks have no spec that tells what is in them."""
-    pools, taint = (given.fleet.pools, given.fleet.gpu_taint) if given.fleet else ((), None)
+def site_of_configuration(config: Configuration) -> Site:
+    """The same from the configuration of the pack. No spec describes the images of such stacks."""
+    pools, taint = (fleet.pools, fleet.gpu_taint) if (fleet := config.fleet) else ((), None)
     nodes = nodes_of(pools, labels.Taint(labels.GPU_RESOURCE, taint.value, taint.effect) if taint else None)
     return Site(
-        # A configuration cannot say what else NVIDIA's own daemons have labelled there, nor which other devices,
-        # huge pages or slices of GPUs a node has.
+        # A configuration does not know which further labels NVIDIA's own daemons have set, nor which other
+        # devices, huge pages or slices of GPUs a node has.
         nodes=tuple(map(_open, nodes)),
-        coverage=Coverage.WITH_GPUS if given.fleet else Coverage.SOME,
-        allowed_registries=tuple(str(registry) for registry in given.site.allowed_registries),
+        coverage=Coverage.WITH_GPUS if fleet else Coverage.SOME,
+        allowed_registries=tuple(str(registry) for registry in config.site.allowed_registries),
         runtime_daemons=_by_image(
             [
-                *((_runtime_daemon(name), image) for image in given.site.runtime_images for name in RUNTIME_DAEMONS),
-                *given.site.runtime_daemons.items(),
+                *((_runtime_daemon(name), image) for image in config.site.runtime_images for name in RUNTIME_DAEMONS),
+                *config.site.runtime_daemons.items(),
             ]
         ),
         runtime_daemons_key="site.runtime_daemons",
         machines={pool.name: machine_of(pool) for pool in pools},
-        limits=_limits(given.site.image_limits),
+        limits=_limits(config.site.image_limits),
         contents_of=_remembering(_known),
         gpus=pools_gpus(pools),
         room={pool.name: pool.gpus for pool in pools},
-        strictness=_strictness(given.policies),
+        strictness=_strictness(config.policies),
         default_runtimes=default_runtimes(pools),
         today=_today(),
     )
@@ -149,12 +149,12 @@ def _by_image(daemons: Iterable[tuple[str, object]]) -> dict[str, frozenset[str]
     return found
 
 
-def _limits(given: ImageLimits) -> Limits:
+def _limits(limits: ImageLimits) -> Limits:
     return Limits(
-        warn_compressed=round(given.warn_compressed_gb * GB),
-        refuse_compressed=round(given.refuse_compressed_gb * GB),
-        unpacked_disk_share=given.unpacked_disk_share,
-        refuse_unsupported_base=given.refuse_unsupported_base,
+        warn_compressed=round(limits.warn_compressed_gb * GB),
+        refuse_compressed=round(limits.refuse_compressed_gb * GB),
+        unpacked_disk_share=limits.unpacked_disk_share,
+        refuse_unsupported_base=limits.refuse_unsupported_base,
     )
 
 
@@ -170,11 +170,11 @@ def _today() -> dt.date:
     return dt.datetime.now(tz=dt.UTC).date()
 
 
-def _strictness(given: Policies) -> Strictness:
+def _strictness(chosen: Policies) -> Strictness:
     return Strictness(
-        levels={rule: Level(level) for rule, level in given.levels.items()},
-        unproved=Level(given.unproved) if given.unproved else None,
-        waivers=tuple(Waiver(each.rule, each.resource, each.reason, each.owner, each.until) for each in given.waivers),
+        levels={rule: Level(level) for rule, level in chosen.levels.items()},
+        unproved=Level(chosen.unproved) if chosen.unproved else None,
+        waivers=tuple(Waiver(each.rule, each.resource, each.reason, each.owner, each.until) for each in chosen.waivers),
     )
 
 
@@ -190,7 +190,7 @@ def _known(reference: str) -> ImageContents | None:
 
 
 def _remembering(ask: Callable[[str], ImageContents | None]) -> Callable[[str], ImageContents | None]:
-    """What was read of a digest never changes; what was not read yet may be there next time."""
+    """Caches facts that were read, since those of a digest never change; others may be there next time."""
     found: dict[str, ImageContents] = {}
 
     def answer(reference: str) -> ImageContents | None:

@@ -68,20 +68,20 @@ _DEVICES: Final = (
 _MAYBE_DEVICES: Final = ("/dev/dri", "/dev/vfio")  # of any maker's GPUs
 # The root of the node, or of the driver's container, under another name.
 _ROOTS: Final = re.compile(r"^(?:/proc/[^/]+(?:/task/[^/]+)?/(?:root|cwd)|/run/nvidia/driver)(?=/|$)")
-# What leads into a process of the node: its open files, its memory, its namespaces, and the folders that hold those.
+# Paths into a process of the node: its open files, its memory, its namespaces, and the folders that hold those.
 _PROCESS: Final = re.compile(
     r"^/proc/(?:\d+|self|thread-self)(?:/task(?:/\d+)?)?(?:$|/(?:fd|exe|map_files|mem|ns)(?:/.*)?$)"
 )
 
 
 def of_path(
-    said: str, path: str, words: Vocabulary = KUBERNETES, *, is_written: bool | None = False
+    label: str, path: str, words: Vocabulary = KUBERNETES, *, is_written: bool | None = False
 ) -> Iterator[Finding]:
-    """What a mount of this path of the node reaches; `said` names it.
+    """What a mount of this path of the node reaches; `label` names the mount in messages.
 
-    Devices and sockets answer to who may only read them. `is_written` is None where it is not known yet.
+    Devices and sockets work even for readers. `is_written` is None if that is not known yet.
     """
-    for found in _reached(said, plain(path.strip()), words, is_written=is_written):
+    for found in _reached(label, plain(path.strip()), words, is_written=is_written):
         yield replace(found, names_gpus=names_gpus(path))
 
 
@@ -90,28 +90,28 @@ def names_gpus(path: str) -> bool:
     return "nvidia" in path
 
 
-def _reached(said: str, path: str, words: Vocabulary, *, is_written: bool | None) -> Iterator[Finding]:
+def _reached(label: str, path: str, words: Vocabulary, *, is_written: bool | None) -> Iterator[Finding]:
     node = words.node
     if path in _EVERYTHING or path.startswith(_DEVICES):
-        yield Finding(f"{said} reaches every GPU of the {node}")
+        yield Finding(f"{label} reaches every GPU of the {node}")
     elif _PROCESS.match(path):
-        yield Finding(f"{said} reaches into a process of the {node}, and through it every GPU")
+        yield Finding(f"{label} reaches into a process of the {node}, and through it every GPU")
     elif is_written is not False and is_obeyed(path) and path not in PLUGINS:
         doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
         yield Finding(
-            f"{said} controls what root on the {node} does: whoever writes there reaches every GPU{doubt}",
+            f"{label} controls what root on the {node} does: whoever writes there reaches every GPU{doubt}",
             Level.REFUSE if is_written else Level.UNPROVED,
             remedy=f"{words.mount_read_only}, or mount only the file that it needs.",
         )
     elif path == "/proc":
         yield Finding(
-            f"{said} exposes the processes of the {node}, including those that use other people's GPUs",
+            f"{label} exposes the processes of the {node}, including those that use other people's GPUs",
             Level.WARN,
             remedy="Mount only the file below /proc that it reads.",
         )
     elif is_below(path, _MAYBE_DEVICES):
         yield Finding(
-            f"{said} reaches the devices of the {node}'s GPUs, of any vendor",
+            f"{label} reaches the devices of the {node}'s GPUs, of any vendor",
             Level.WARN,
             remedy=f"{sentence(words.request_a_gpu)}, and remove the {words.volume}.",
         )
@@ -119,23 +119,23 @@ def _reached(said: str, path: str, words: Vocabulary, *, is_written: bool | None
         path in {socket, f"{socket}.ttrpc"} or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS
     ):
         yield Finding(
-            f"{said} reaches the container runtime of the {node}, which starts containers with any GPU",
+            f"{label} reaches the container runtime of the {node}, which starts containers with any GPU",
             remedy=f"Remove the {words.volume}; building images and watching containers works without the socket.",
             is_runtime=True,
         )
     elif path in PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
-        yield _of_plugins(said, words, is_written=is_written)
+        yield _of_plugins(label, words, is_written=is_written)
     elif (is_written is not False and not is_data(path)) or is_socket(path):
         program = f"which program on the {node} uses what is written there"
         what = "what listens there" if is_socket(path) else program
-        yield Finding(f"{said}: it is not known {what}; it may run as root", Level.UNPROVED)
+        yield Finding(f"{label}: it is not known {what}; it may run as root", Level.UNPROVED)
 
 
-def _of_plugins(said: str, words: Vocabulary, *, is_written: bool | None) -> Finding:
+def _of_plugins(label: str, words: Vocabulary, *, is_written: bool | None) -> Finding:
     """Where device plugins register: without any privilege a plugin can hand out GPUs, also those of others."""
     doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
     return Finding(
-        f"{said} reaches the sockets through which containers get their GPUs"
+        f"{label} reaches the sockets through which containers get their GPUs"
         + (
             ""
             if is_written is False
@@ -160,19 +160,19 @@ def of_volume(
         source = volume if volume is UNKNOWN else volume.get(kind)
         where = source.get("path") if isinstance(source, Mapping) else source
         if where is UNKNOWN:
-            said = f"{words.place(path)} is not known yet: it may reach the devices of the {words.node}"
-            yield Finding(said, Level.UNPROVED)
+            message = f"{words.place(path)} is not known yet: it may reach the devices of the {words.node}"
+            yield Finding(message, Level.UNPROVED)
             return
         if isinstance(where, str):
             yield from of_path(f"{words.place(f'{path}.{kind}')} {where}", where, words, is_written=is_written)
 
 
 def _of_driver(path: str, volume: Any) -> Iterator[Finding]:
-    """What a storage driver does with a path of the node is not known."""
+    """Paths of the node among the options of a storage driver: how the driver uses them is not known."""
     for kind in ("csi", "flexVolume"):
         source = volume.get(kind) if isinstance(volume, Mapping) else None
-        given = [source.get(key) for key in ("volumeAttributes", "options")] if isinstance(source, Mapping) else []
-        for where in (where for each in given if isinstance(each, Mapping) for where in reaches(repr(each))):
+        options = [source.get(key) for key in ("volumeAttributes", "options")] if isinstance(source, Mapping) else []
+        for where in (where for each in options if isinstance(each, Mapping) for where in reaches(repr(each))):
             yield Finding(f"{path}.{kind} names {where}: it is not known what its driver mounts", Level.UNPROVED)
 
 
@@ -184,7 +184,7 @@ def reaches(text: str) -> Iterator[str]:
 
 
 def chooses_gpus(mount_path: str) -> bool:
-    """True for a place in a container whose name tells the runtime which GPUs to give."""
+    """True for a mount path whose name selects the GPUs that the runtime gives the container."""
     found = _one_slash(mount_path)
     return found == DEVICES_AS_MOUNTS or found.startswith(f"{DEVICES_AS_MOUNTS}/")
 

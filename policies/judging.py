@@ -28,10 +28,10 @@ Check = tuple[str, Rule, Callable[[], Iterator[Finding]]]  # of whom, by which r
 Hide = Callable[[str], str]
 
 
-class Told:
-    """What was refused about an image of the stack, so that it is not repeated for each workload that uses the image.
+class ImageRefusals:
+    """Refusals of the stack's images, so that none is repeated for each workload that uses the image.
 
-    A repetition has the same rule, image, pool and reason. What was waived for the image is advice for its workloads.
+    A repetition has the same rule, image, pool and reason. A refusal waived for an image is advice for its workloads.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Told:
             self._waived |= {(rule, *about): strict.is_waived for about in finding.about}
 
     def left(self, rule: str, finding: Finding) -> Finding | None:
-        """What is left to report about a workload: nothing where its image has it all, advice where it was waived."""
+        """The part to report about a workload: None if all was reported of its image, advice if it was waived there."""
         found = [self._waived.get((rule, *about)) for about in finding.about]
         if not found or None in found:
             return finding
@@ -57,47 +57,47 @@ class Seen:
     """The workloads of one resource, and what every rule reports about it."""
 
     workloads: tuple[Workload, ...]
-    said: tuple[Message, ...]
+    messages: tuple[Message, ...]
 
 
-def evaluate(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is asked for
+def evaluate(  # noqa: PLR0913, PLR0917 - a resource, a place, and what to report
     token: str,
     name: str,
     inputs: Mapping[str, Any],
     site: Site,
     levels: frozenset[Level],
-    told: Told | None = None,
+    refusals: ImageRefusals | None = None,
 ) -> Iterator[str]:
     """Messages of all rules about one resource, of these levels."""
-    said = judged(token, name, inputs, site, told or Told()).said
-    yield from (each.text for each in said if each.level in levels)
+    messages = judged(token, name, inputs, site, refusals or ImageRefusals()).messages
+    yield from (each.text for each in messages if each.level in levels)
 
 
-def judged(  # noqa: PLR0913, PLR0917 - a resource, a place, and what is known of others
-    token: str, name: str, inputs: Mapping[str, Any], site: Site, told: Told, hide: Hide = str
+def judged(  # noqa: PLR0913, PLR0917 - a resource, a place, and facts about others
+    token: str, name: str, inputs: Mapping[str, Any], site: Site, refusals: ImageRefusals, hide: Hide = str
 ) -> Seen:
     """One resource and what every rule reports about it, as strict as the site wants it; `hide` removes secrets."""
     found = read(token, name, inputs)
-    said = []
+    messages = []
     for subject, rule, check in _checks(token, name, inputs, found, site):
         for finding in findings(check):
             strict = site.strictness.applied(rule.id, subject, finding, today=site.today, is_preview=is_preview())
             if token == IMAGE_TOKEN:
-                told.add(rule.id, finding, strict)
-            elif (left := told.left(rule.id, finding)) is not finding:
+                refusals.add(rule.id, finding, strict)
+            elif (left := refusals.left(rule.id, finding)) is not finding:
                 if left is None:
                     continue
                 strict = left
-            said.append(message(rule, subject, strict, hide))
+            messages.append(message(rule, subject, strict, hide))
     if token == STACK_TOKEN:
         about_the_pack = {
             "P-SITE": site.notes,
-            "P-WAIVER": site.strictness.told(site.today),
+            "P-WAIVER": site.strictness.waiver_notes(site.today),
             "P-LEVEL": site.strictness.softened(),
         }
         for rule_id, notes in about_the_pack.items():
-            said += [report.message(rule_id, "stack", Finding(note, Level.WARN)) for note in notes]
-    return Seen(found, tuple(said))
+            messages += [report.message(rule_id, "stack", Finding(note, Level.WARN)) for note in notes]
+    return Seen(found, tuple(messages))
 
 
 def read(token: str, name: str, inputs: Mapping[str, Any]) -> tuple[Workload, ...]:

@@ -25,7 +25,7 @@ class Kind:
 
 @functools.cache
 def kind_of(token: str) -> Kind | None:
-    """None for what is no Kubernetes object. A custom resource of `apiVersion: v1` is one of the group core."""
+    """None for a type that is no Kubernetes object. A custom resource of `apiVersion: v1` is one of the group core."""
     rest = token.removeprefix(PREFIX)
     version, _, name = rest.rpartition(":")
     if rest == token or not version or ":" in version:

@@ -1,4 +1,4 @@
-"""What rules look at, from what they know it, and what a rule is. Plain values: no SDK, no Pulumi."""
+"""What rules look at, the site that they know, and what a rule is. Plain values: no SDK, no Pulumi."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SlurmJob:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Pods that something makes. `pod` is a pod spec in Kubernetes JSON; UNKNOWN marks what is not known yet."""
+    """Pods that something makes. `pod` is a pod spec in Kubernetes JSON; UNKNOWN marks unknown values."""
 
     name: str  # as a person knows it: Deployment datahub/hub, profile gtx1080ti of hub datahub
     pod: Mapping[str, Any]
@@ -63,7 +63,7 @@ class Workload:
     left_out: Mapping[str, str] = field(default_factory=dict)  # images that it does not name: containers[0].image → why
     daemon: Daemon | None = None  # of what runs on every node that takes it
     start_timeout_s: float | Unknown | None = None  # of a hub's profile: seconds in which its server must answer
-    is_pre_pulled: bool = False  # something brings its image to all nodes before it is asked for
+    is_pre_pulled: bool = False  # something brings its image to all nodes before a user requests it
     image_names: tuple[str, ...] = ()  # what the stack calls its images, in the order of its containers
     container: DockerContainer | None = None  # where the pod stands for a container on a Docker host
     batch: SlurmJob | None = None  # where the pod stands for a job of Slurm
@@ -76,7 +76,7 @@ class Workload:
         return self.daemon is not None
 
     def landing(self, site: Site) -> Landing:
-        """Where its pods may land. Remembered by the site: most rules ask, and most pods of a stack are alike in it."""
+        """Where its pods may land. The site caches it: most rules need it, and most pods of a stack land alike."""
         if not self._shapes:
             self._shapes.append(shape(self.pod))
         name = self.pod.get("runtimeClassName")
@@ -98,7 +98,7 @@ class SizeWaiver:
     until: dt.date
 
 
-_LIMITS: Final = ImageLimits()  # what a stack file has that says nothing of them
+_LIMITS: Final = ImageLimits()  # the defaults of a stack file
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def no_use(_: str) -> tuple[Use, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What the spec of an image of ours says before it is built. `least` is a lower bound, None where none is known."""
+    """The spec of an image of ours before it is built. `least` is a lower bound of its size, None if none is known."""
 
     least: Size | None
     base: str  # reference of what it stands on here
@@ -139,7 +139,7 @@ def nothing_planned(_: str) -> Planned | None:
 
 
 def nothing_known(_: str) -> ImageContents | None:
-    """What is in every image, where no facts are at hand."""
+    """The contents of every image, where no facts are at hand."""
     return None
 
 
@@ -182,9 +182,9 @@ class Site:
     strictness: Strictness = field(default_factory=Strictness)
     runtime_classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # objects of Kubernetes, by name
     landings: dict[str, tuple[tuple[Node, ...], Landing]] = field(default_factory=dict, compare=False, repr=False)
-    default_runtimes: Mapping[str, str] = field(default_factory=dict)  # by pool: nvidia, runc; others: nobody says
+    default_runtimes: Mapping[str, str] = field(default_factory=dict)  # by pool: nvidia, runc; others: not stated
     today: dt.date = dt.date.max
-    notes: tuple[str, ...] = ()  # what is to be known of where this comes from
+    notes: tuple[str, ...] = ()  # about the source of this site, reported in each run
 
     def is_runtime_daemon(self, daemon: Daemon | None, image: object) -> bool | None:
         """Whether this DaemonSet may see every GPU with that image; None where its name or image is not known yet.
@@ -235,7 +235,7 @@ class Rule:
     remedy: str | Callable[[Vocabulary], str]
     check: Callable[[Workload, Site], Iterator[Finding]] = _nothing
     check_image: Callable[[str, Site], Iterator[Finding]] | None = None  # of an image of the stack, by its name
-    check_stack: Callable[[Site], Iterator[Finding]] | None = None  # of all that the stack file says, before the rest
+    check_stack: Callable[[Site], Iterator[Finding]] | None = None  # of the whole stack file, before the rest
     check_together: Callable[[Sequence[Workload], Site], Iterator[Finding]] | None = (
         None  # of all workloads, at the end
     )

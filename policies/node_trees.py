@@ -17,7 +17,7 @@ _OBEYED: Final = (
     *("/var/lib/etcd", "/var/lib/k0s", "/var/lib/kubelet", "/var/lib/rpm", "/var/lib/snapd", "/var/lib/systemd"),
     *("/var/lib/rancher/k3s/agent", "/var/lib/rancher/k3s/server", "/var/lib/rancher/rke2"),
 )
-# What stands among that and is data.
+# Paths below those that only hold data.
 _DATA_WITHIN: Final = (
     *("/etc/ca-certificates", "/etc/hostname", "/etc/hosts", "/etc/localtime", "/etc/lsb-release", "/etc/machine-id"),
     *("/etc/os-release", "/etc/pki", "/etc/resolv.conf", "/etc/ssl", "/etc/timezone", "/run/systemd/journal"),
@@ -31,7 +31,7 @@ _DATA: Final = (
     *("/backup", "/backups", "/cache", "/cephfs", "/cluster", "/data", "/datasets", "/export", "/exports", "/gpfs"),
     *("/home", "/local", "/lustre", "/media", "/mnt", "/models", "/nfs", "/project", "/projects", "/scratch"),
     *("/shared", "/software", "/srv", "/ssd", "/storage", "/tmp", "/users", "/volumes", "/work", "/workspace"),  # noqa: S108
-    "/dev",  # what is no GPU of it: the device cgroup keeps the rest closed
+    "/dev",  # devices other than GPUs: the device cgroup keeps them closed
     *("/lost+found", "/opt/local-path-provisioner", "/run/xtables.lock"),
     *("/var/backups", "/var/cache", "/var/data", "/var/local", "/var/log", "/var/mail", "/var/nfs", "/var/openebs"),
     *("/var/tmp", "/var/www", "/var/lib/docker-volumes"),  # noqa: S108 - of the node
@@ -49,21 +49,21 @@ _SOCKET: Final = re.compile(r"\.sock(?:et)?s?(?:\.\w+)?$")
 
 
 def is_obeyed(path: str) -> bool:
-    """Whether who writes there is root of the node."""
+    """Whether a writer there becomes root of the node."""
     if _LOGIN.search(path) or any(each.startswith(f"{path}/") for each in _OBEYED):
         return True
     return is_below(path, _OBEYED) and not is_below(path, _DATA_WITHIN)
 
 
 def is_data(path: str) -> bool:
-    """Whether nobody but people and programs relies on what stands there."""
+    """Whether only people and programs rely on the data there."""
     if _HIDDEN.match(path) and not _CACHE.match(path):
         return False
     return is_below(path, (*_DATA, *_DATA_WITHIN)) or bool(_DATA_NAMED.match(path))
 
 
 def is_socket(path: str) -> bool:
-    """Whether somebody listens there, by its name: readOnly keeps nobody from speaking to them."""
+    """Whether its name is that of a socket: readOnly does not prevent connections to it."""
     return bool(_SOCKET.search(path))
 
 

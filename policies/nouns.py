@@ -26,7 +26,7 @@ class Vocabulary:
     runtime_class: str
     host_pid: str  # what shows a workload the processes of its node
     volume: str  # what brings a path of the node
-    selects: str  # how GPUs are taken that nobody gave
+    selects: str  # how a workload takes GPUs that it did not request
     who_selects: str  # what sets the variable of the visible devices otherwise
     leaves: str  # who leaves room on the disk of a node
     on_a_full_disk: str
@@ -42,7 +42,7 @@ class Vocabulary:
     places: Mapping[str, str] = field(default_factory=dict)  # path in a pod spec → where people write that
 
     def place(self, path: str) -> str:
-        """Where people write what stands at a path of the pod spec: the longest known beginning, and what is below."""
+        """Where people write the value at a path of the pod spec: the longest known prefix, then the rest."""
         known = [each for each in self.places if path == each or path.startswith((f"{each}.", f"{each}["))]
         return self.places[best] + path.removeprefix(best) if (best := max(known, key=len, default="")) else path
 
@@ -103,7 +103,7 @@ DOCKER: Final = Vocabulary(
     obstacles=obstacles.Names("label", "the host", "hosts", obstacles.CLUSTER.affinity),
 )
 
-# Only what a job has: it has no volumes, no privileges and no variables of its own.
+# Only words for what a job has: it has no volumes, no privileges and no variables.
 SLURM: Final = replace(
     KUBERNETES,
     system="Slurm",

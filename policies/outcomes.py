@@ -1,4 +1,4 @@
-"""What the compatibility engine says of an image on pools, and the lines of a finding that pools share. Pure."""
+"""Verdicts of the compatibility engine for an image on pools, and the lines of a finding that pools share. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Outcome:
 
 @lru_cache(256)
 def uses_read(contents: ImageContents) -> tuple[Use, ...]:
-    """What was found in the image itself, as the spec's uses are."""
+    """Uses that the inspection found in the image itself, in the form of a spec's uses."""
     return tuple(Use(program.name, None, Case(**program.fields)) for program in judge(contents).programs)
 
 
@@ -43,7 +43,7 @@ def outcomes(uses: Iterable[Use], pools: Iterable[str], gpus: Mapping[str, PoolG
     return tuple(Outcome(use.where, pool, _answer(use.case, gpus[pool])) for use in uses for pool in known)
 
 
-@lru_cache(4096)  # one image is asked about by each of its workloads
+@lru_cache(4096)  # each workload of an image needs its answer
 def _answer(image: Case, gpus: PoolGpus) -> Answer:
     if gpus.host is not None:
         return check_on(image, gpus.host)

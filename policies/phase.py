@@ -1,20 +1,20 @@
-"""Is this a preview, and was it the engine that said so? Kept apart from the engine's SDK, which is slow to import."""
+"""Whether this run is a preview, and whether the engine reported that. Apart from the SDK, which imports slowly."""
 
 from __future__ import annotations
 
-_said: dict[str, bool] = {}
+_reported: dict[str, bool] = {}
 
 
 def remember(*, is_preview: bool) -> None:
-    """Keep what the engine says of the run."""
-    _said["is_preview"] = is_preview
+    """Record whether the engine runs a preview."""
+    _reported["is_preview"] = is_preview
 
 
 def is_preview() -> bool:
-    """True also where nobody said: what cannot be known in a preview then warns."""
-    return _said.get("is_preview", True)
+    """True also before the engine has reported it: facts that a preview cannot know then only warn."""
+    return _reported.get("is_preview", True)
 
 
 def is_surely_preview() -> bool:
-    """True only where the engine said so: then nothing is made, whatever a policy lets pass."""
-    return _said.get("is_preview", False)
+    """True only if the engine reported it: then nothing is created, whatever a policy lets pass."""
+    return _reported.get("is_preview", False)

@@ -1,6 +1,6 @@
 """Fields of pods outside a pod template: in custom resources, whose operators copy them into their pods. Pure.
 
-Which fields of which kinds reach a pod is not known, so what is refused in a pod could not be proved here.
+Nobody knows which fields of which kinds reach a pod, so a value that is refused in a pod is only unproved here.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ NOT_KNOWN: Final = "is not known yet"
 UNKNOWN_TEXT: Final = "\0"  # no text of a resource has it
 _DEVICES: Final = frozenset({"deviceName", "resourceName"})  # of a virtual machine
 _MAKER: Final = re.compile(r"^10de:", re.IGNORECASE)  # NVIDIA, as PCI numbers it
-# In what changes pods: what gives them GPUs.
+# In rules that change pods: words that give pods GPUs.
 _CHANGES: Final = re.compile(
     r"NVIDIA_|CUDA_VISIBLE|\b(?:runtimeClassName|hostPath|hostPID|SYS_ADMIN|nodeName|imageOverrider)\b|[./]privileged\b"
     r"|\bprivileged\W{1,4}true|nvidia\.com/|cdi\.k8s\.io|nri\.io",
     re.IGNORECASE,
 )
 _IMAGES: Final = re.compile(r"\bimage\b")  # in the same: another image than the one that was judged
-# Fields by which GPUs can be reached; what is not known yet of one of them may do so.
+# Fields through which a pod can reach GPUs, so an unknown value of one may do so.
 POD_FIELDS: Final = re.compile(
     r"^(?:.*[a-z])?(?:env(?:Vars?)?|volumes?|volumeMounts|hostPath|securityContext|privileged|runtimeClass(?:Name)?"
     r"|podAnnotations)$",
@@ -54,22 +54,22 @@ def way_to_gpus(key: str, value: Any) -> str | None:
     plain_key = re.sub(r"[_-]", "", last).lower()
     is_path = "hostpath" in plain_key or "hostPath" in steps
     if isinstance(value, Mapping):
-        is_asked = _COUNT.match(last) and _is_amount(value.get("value"))
-        return _entry(value) or ("asks for GPUs" if is_asked else _path(value.get("path")) if is_path else None)
+        is_request = _COUNT.match(last) and _is_amount(value.get("value"))
+        return _entry(value) or ("asks for GPUs" if is_request else _path(value.get("path")) if is_path else None)
     if value is UNKNOWN:
         return NOT_KNOWN if POD_FIELDS.match(last) or is_path or last in VISIBILITY_VARIABLES else None
     if last == "envFrom" and value:
         return "takes variables from elsewhere"
     if is_list(value):
         return None
-    said = text(value)
+    content = text(value)
     return (
         _variable(last, value)
         or ("is privileged" if last == "privileged" and str(value).lower() == "true" else None)
         or ("asks for adminAccess" if last == "adminAccess" and value is True else None)
-        or _named(plain_key, last, steps, said)
-        or (_path(said) if is_path else None)
-        or _said(key, said)
+        or _named(plain_key, last, steps, content)
+        or (_path(content) if is_path else None)
+        or _in_text(key, content)
         or ("asks for GPUs" if _COUNT.match(last) and _is_amount(value) else None)
     )
 
@@ -82,32 +82,33 @@ def _entry(value: Mapping[str, Any]) -> str | None:
     path = value.get("path")
     if isinstance(path, str) and ("op" in value or "operator" in value) and _CHANGES.search(path):
         return f"changes {path}"
-    given = "from elsewhere" if value.get("valueFrom") else value.get("value")
-    return _variable(name, given)
+    content = "from elsewhere" if value.get("valueFrom") else value.get("value")
+    return _variable(name, content)
 
 
-def _named(plain_key: str, last: str, steps: Sequence[str], said: str) -> str | None:
+def _named(plain_key: str, last: str, steps: Sequence[str], content: str) -> str | None:
     """A runtime class, a device, a resource."""
-    if plain_key in {"runtimeclassname", "runtimeclass"} and _GPU_CLASS.search(said):
-        return f"has the runtime class {said}"
-    if (last in _DEVICES and said.startswith(NVIDIA_PREFIX)) or _MAKER.match(said) or said.startswith("/dev/nvidia"):
-        return f"names the device {said}"
+    if plain_key in {"runtimeclassname", "runtimeclass"} and _GPU_CLASS.search(content):
+        return f"has the runtime class {content}"
+    is_device = last in _DEVICES and content.startswith(NVIDIA_PREFIX)
+    if is_device or _MAKER.match(content) or content.startswith("/dev/nvidia"):
+        return f"names the device {content}"
     # spark.executor.resource.gpu.vendor; external-resource.gpu.kubernetes.config-key of Flink
-    is_asked = last in {"vendor", "config-key"} and said.startswith("nvidia.com")
-    return "asks for GPUs" if is_asked and any("gpu" in step for step in steps) else None
+    is_request = last in {"vendor", "config-key"} and content.startswith("nvidia.com")
+    return "asks for GPUs" if is_request and any("gpu" in step for step in steps) else None
 
 
-def _said(key: str, said: str) -> str | None:
-    """What an annotation, a place in a container or a longer text says."""
-    if DEVICE_ANNOTATIONS.search(key) and "nvidia" in (key + said).lower():
+def _in_text(key: str, content: str) -> str | None:
+    """How an annotation, a mount path or a longer text reaches GPUs."""
+    if DEVICE_ANNOTATIONS.search(key) and "nvidia" in (key + content).lower():
         return "is an annotation that adds GPUs"
-    if key == "mountPath" and chooses_gpus(said):
+    if key == "mountPath" and chooses_gpus(content):
         return "selects GPUs and bypasses the scheduler"
-    if found := _SET_IN_TEXT.search(said):
+    if found := _SET_IN_TEXT.search(content):
         return f"sets {found[1]} in embedded text"
-    if _OBJECTS_IN_TEXT.search(said):
+    if _OBJECTS_IN_TEXT.search(content):
         return "is text that pods are created from"
-    if _OPTIONS.search(said):
+    if _OPTIONS.search(content):
         return "asks for GPUs in embedded text"
     return None
 
@@ -128,8 +129,8 @@ def changes_pods(value: Any, below: str = "") -> bool:
     if value is UNKNOWN:
         return True
     if not below:
-        said = "\n".join(_texts(value))
-        return bool(_CHANGES.search(said) or _IMAGES.search(said)) or UNKNOWN_TEXT in said
+        content = "\n".join(_texts(value))
+        return bool(_CHANGES.search(content) or _IMAGES.search(content)) or UNKNOWN_TEXT in content
     if isinstance(value, Mapping):
         return any(changes_pods(inner, "" if key == below else below) for key, inner in value.items())
     return is_list(value) and any(changes_pods(each, below) for each in value)

@@ -1,4 +1,4 @@
-"""The images of a workload, and what is known of each: name, reference, contents, size. Pure.
+"""The images of a workload, and the facts about each: name, reference, contents, size. Pure.
 
 Not `images.py`: the pack's own folder is first on its path, and that name is our package's.
 """
@@ -21,7 +21,7 @@ from policies.model import Planned, Site, Workload
 from policies.shapes import at, items
 from policies.workloads import containers
 
-# What is told of a pool that a value may keep the workload off.
+# Ends a message about a pool that an unknown value may keep the workload off.
 NOT_CERTAIN: Final = "; whether it lands there depends on what is not known yet"
 
 
@@ -29,14 +29,14 @@ NOT_CERTAIN: Final = "; whether it lands there depends on what is not known yet"
 class PodImage:
     """One image of a workload.
 
-    `text` is what the container names, None where it is not known yet; `reference` is None as well where the text is
-    no reference. `contents` is None where nothing was read of it, or no digest says which image it is.
+    `text` is the container's value, None if it is not known yet; `reference` is None too if the text is no reference.
+    `contents` is None if nothing was read of the image, or if no digest identifies it.
     """
 
     path: str  # containers[0].image
     text: str | None
     reference: ImageReference | None
-    name: str  # as the stack calls it; empty where nothing says
+    name: str  # as the stack calls it; empty if not known
     is_own: bool  # this stack builds it
     contents: ImageContents | None
     planned: Planned | None = None  # where this update builds it
@@ -48,7 +48,7 @@ class PodImage:
 
     @property
     def size(self) -> Size | None:
-        """Its bytes; `origin` says who says so, and `spec` means a lower bound."""
+        """Its bytes; `origin` is their source, and `spec` means a lower bound."""
         if self.contents:
             return size_of(self.contents)
         return self.planned.least if self.planned else None
@@ -70,7 +70,7 @@ _ALSO: Final = {"arm64v8": "arm64", "aarch64": "arm64"}
 
 
 def processor(image: PodImage) -> str:
-    """What it is for, as Kubernetes calls it: amd64, arm64; empty where nothing says."""
+    """The processor that it is built for, as Kubernetes calls it: amd64, arm64; empty if not known."""
     if image.contents is not None:
         return image.contents.platform.split("/")[1] if image.contents.platform.count("/") else ""
     if image.reference is None:
@@ -90,7 +90,7 @@ def processor(image: PodImage) -> str:
 
 
 def system(image: PodImage) -> str:
-    """What it is for, as Kubernetes calls it: linux, windows; empty where nothing says."""
+    """The system that it is built for, as Kubernetes calls it: linux, windows; empty if not known."""
     if image.contents is not None:
         return image.contents.platform.partition("/")[0]
     if image.reference is None:
@@ -100,7 +100,7 @@ def system(image: PodImage) -> str:
 
 
 def at_least(size: Size) -> str:
-    """What stands before bytes that are a lower bound."""
+    """The words before an amount that is a lower bound."""
     return "at least " if size.origin is Origin.SPEC else ""
 
 
@@ -125,14 +125,14 @@ _INJECTED = re.compile(r"/(?:[\w.-]*-)?image$|/\w*Image$")
 
 
 def _of_annotations(annotations: object, site: Site) -> Iterator[PodImage]:
-    """Images that annotations name; of annotations that are not known yet P-GPU tells."""
+    """Images that annotations name; P-GPU reports annotations that are not known yet."""
     for key, text in annotations.items() if isinstance(annotations, Mapping) else ():
         if _INJECTED.search(key) and not key.startswith(OWN_PREFIX) and text:
             yield pod_image(f"annotations.{key}", text, "", site)
 
 
 def _of_volumes(volumes: object, site: Site) -> Iterator[PodImage]:
-    """What a volume of the kind `image` mounts; of volumes that are not known yet P-GPU tells."""
+    """Images that volumes of the kind `image` mount; P-GPU reports volumes that are not known yet."""
     for index, volume in enumerate(items(volumes)):
         source = None if volume is UNKNOWN else volume.get("image")
         if isinstance(text := at(volume, "csi", "volumeAttributes", "image"), str):
@@ -144,18 +144,18 @@ def _of_volumes(volumes: object, site: Site) -> Iterator[PodImage]:
 
 
 def pod_image(path: str, text: object, called: str, site: Site) -> PodImage:
-    """What is known of one image, named at a path."""
+    """The facts about one image, named at a path."""
     if text is UNKNOWN:
         return PodImage(path, None, None, "", is_own=False, contents=None)
     if not isinstance(text, str) or (reference := _parsed(text)) is None:
         return PodImage(path, text if isinstance(text, str) else "", None, "", is_own=False, contents=None)
     is_own = bool(site.own_registry) and reference.is_in(site.own_registry or "")
-    said = called if called and not is_own else reference.repository.rpartition("/")[2]
-    return PodImage(path, text, reference, said, is_own, site.contents_of(text) if reference.digest else None)
+    name = called if called and not is_own else reference.repository.rpartition("/")[2]
+    return PodImage(path, text, reference, name, is_own, site.contents_of(text) if reference.digest else None)
 
 
 def different_images(workload: Workload, site: Site) -> Iterator[PodImage]:
-    """Each image once, also where it is known by its name alone. One that not even has a name is P-PIN's to tell."""
+    """Each image once, also if only its name is known. P-PIN reports an image without even a name."""
     seen = set()
     for image in pod_images(workload, site):
         if image.key and image.key not in seen:
@@ -166,7 +166,7 @@ def different_images(workload: Workload, site: Site) -> Iterator[PodImage]:
 def possible_pools(workload: Workload, site: Site) -> list[str]:
     """Pools that could host the workload, in the order of the fleet.
 
-    None where an amount is no quantity: P-HOST says so, and the API server refuses the pod.
+    None where an amount is no quantity: P-HOST reports that, and the API server rejects the pod.
     """
     try:
         return list(dict.fromkeys(node.pool for node in workload.landing(site).possible))

@@ -20,7 +20,7 @@ from images.references import ImageReference
 from mistakes.redaction.texts import without_secrets
 
 HIDDEN: Final = "[secret]"
-# As in the engine's own filter: hiding every "a" tells nobody anything and makes a text unreadable.
+# As in the engine's own filter: hiding every "a" protects nothing and makes a text unreadable.
 _SHORTEST: Final = 3
 
 

@@ -1,11 +1,11 @@
-"""What the pack reports: typed here, written here as the text that Pulumi carries, and read back here.
+"""Reports of the pack: as values, as the text that Pulumi carries, and parsed from that text.
 
     RULE: SUBJECT: FIRST LINE              or: RULE: SUBJECT: could not be proved: FIRST LINE
       why: …                               lines below, each with its label
     RULE: 40 places: SUBJECT, SUBJECT      the subjects that share one finding
       the same: FIRST LINE
 
-Pulumi carries text between the pack and whoever reads its events, so both sides use this module.
+Pulumi carries text between the pack and the readers of its events, so both sides use this module.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Message:
 
     @property
     def shown(self) -> str:
-        """The body, introduced as what could not be proved if so."""
+        """The body, with an introduction if it could not be proved."""
         return f"{_NOT_PROVED if self.level is Level.UNPROVED else ''}{self.body}"
 
     @property
@@ -61,8 +61,8 @@ class Places:
     def text(self) -> str:
         """What Pulumi prints."""
         names = ", ".join(self.subjects) + (f" and {self.more} more" if self.more else "")
-        said = f"{_NOT_PROVED if self.is_unproved else ''}{self.first_line}"
-        return f"{self.rule}: {len(self.subjects) + self.more} places: {names}{_SAME}{said}"
+        shown = f"{_NOT_PROVED if self.is_unproved else ''}{self.first_line}"
+        return f"{self.rule}: {len(self.subjects) + self.more} places: {names}{_SAME}{shown}"
 
     def repeats(self, message: Message) -> bool:
         """Whether that message reports the finding in full."""
@@ -96,30 +96,30 @@ def places(first: Message, subjects: Sequence[str]) -> Places:
 
 
 def read(text: str, *, is_refused: bool) -> Message | Places | None:
-    """What one text of the pack reports; None for what the pack did not write. A line above it is passed over.
+    """The report in one text of the pack; None for a text that the pack did not write. Lines above it are skipped.
 
-    `is_refused` is what the engine knows beside the text: it came from the policy that refuses.
+    `is_refused` comes from the engine, beside the text: the policy that refuses sent it.
     """
     if (match := _MESSAGE.search(text.strip())) is None:
         return None
     rule, subject, body = match["rule"], match["subject"], match["body"]
     if (count := _PLACES.fullmatch(subject)) and _SAME in body:
-        names, _, said = body.partition(_SAME)
+        names, _, first_line = body.partition(_SAME)
         subjects = tuple(names.split(", "))
         if more := int(count["count"]) - len(subjects):
             subjects = (*subjects[:-1], _MORE.sub("", subjects[-1]))
-        return Places(rule, said.startswith(_NOT_PROVED), subjects, more, said.removeprefix(_NOT_PROVED))
+        return Places(rule, first_line.startswith(_NOT_PROVED), subjects, more, first_line.removeprefix(_NOT_PROVED))
     level = Level.REFUSE if is_refused else Level.UNPROVED if body.startswith(_NOT_PROVED) else Level.WARN
     return Message(level, rule, subject, body.removeprefix(_NOT_PROVED) if level is Level.UNPROVED else body)
 
 
 def question(body: str) -> tuple[str, ...]:
-    """What is open and why, without amounts and in an order of its own: the same on two branches."""
+    """The unproved question and its reasons as sorted words without amounts, so that two branches compare equal."""
     first, *more = body.splitlines() or [""]
     why = [each for each in more if each.startswith(line("why", ""))]
     return tuple(sorted(re.split(r"[\s,;]+", _AMOUNT.sub("", " ".join((first, *why))))))
 
 
 def image_subject(name: str) -> str:
-    """The subject of what is reported of an image of the stack."""
+    """The subject of findings about an image of the stack."""
     return f"image {name}"

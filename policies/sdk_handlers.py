@@ -1,10 +1,11 @@
-"""What the engine says of a run and version 1.21 of the SDK drops or hides: is it a preview, with what was the pack
-configured, which values are secrets?
+"""Facts about a run that version 1.21 of the SDK drops or hides: whether it is a preview, the pack's configuration,
+and which values are secrets.
 
 The SDK drops the first (`ConfigureStack`), gives the second (`Configure`) to each policy for itself and only with a
-resource, and unwraps the third (`Analyze`). It has no public way to hear them, so its handlers are wrapped before the
-pack is made: here and nowhere else, and only after a look at whether they are those that we know. It also converts each
-resource anew for each policy, which takes longer than all rules together: what no policy looks at is left out here.
+resource, and unwraps the third (`Analyze`). It has no public way to get them, so its handlers are wrapped before the
+pack is made, here and nowhere else, and only if they have the signatures that we know. The SDK also converts each
+resource anew for each policy, which takes longer than all rules together, so resources that no policy looks at are left
+out here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pulumi_policy import policy as sdk
 
 from mistakes.problems import SettingsError
 from policies import phase
-from policies.configuration import Given
+from policies.configuration import PolicyConfig
 from policies.proxies import plain
 from policies.redaction import secret_words
 
@@ -35,7 +36,7 @@ def _everything(_: str) -> bool:
 
 
 def known_servicer() -> Any:
-    """The SDK's servicer, once it is sure that its handlers can be wrapped. Ends the pack with one line where not."""
+    """The SDK's servicer, if its handlers can be wrapped; otherwise ends the pack with one line."""
     servicer = getattr(sdk, "_PolicyAnalyzerServicer", object)
     missing = [name for name in HANDLERS if not _takes_a_request(vars(servicer).get(name))]
     if missing:
@@ -49,15 +50,17 @@ def known_servicer() -> Any:
 
 
 def _takes_a_request(handler: object) -> bool:
-    """Itself, a request and a context, as gRPC hands them over."""
+    """Whether the parameters are self, a request and a context, which gRPC passes."""
     return callable(handler) and len(inspect.signature(handler).parameters) == len(("self", "request", "context"))
 
 
-def listen(configure: Callable[[Mapping[str, Given]], None], looks_at: Callable[[str], bool] = _everything) -> None:
-    """Remember what the engine says. To be called before the pack is made.
+def listen(
+    configure: Callable[[Mapping[str, PolicyConfig]], None], looks_at: Callable[[str], bool] = _everything
+) -> None:
+    """Wrap the SDK's handlers to record these facts. Call it before the pack is made.
 
-    `configure` takes what was given for each policy; a SettingsError of it ends the run before the first resource.
-    `looks_at` says of a type whether any policy looks at its resources; all others pass.
+    `configure` gets the configuration of each policy; if it raises SettingsError, the run ends before the first
+    resource. `looks_at` returns whether any policy looks at resources of a type; all others pass.
     """
     servicer = known_servicer()
     configured: Any = servicer.Configure
@@ -65,7 +68,7 @@ def listen(configure: Callable[[Mapping[str, Given]], None], looks_at: Callable[
 
     def configuring(self: Any, request: Any, context: Any) -> Any:
         try:
-            configure({name: _given(each) for name, each in request.policyConfig.items()})
+            configure({name: _policy_config(each) for name, each in request.policyConfig.items()})
         except SettingsError as error:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         return configured(self, request, context)
@@ -104,10 +107,10 @@ def _with_secrets(analyze: Any, resources_of: Callable[[Any], Iterable[Any]]) ->
 
 
 def secrets_of(urn: str) -> frozenset[str]:
-    """Texts that no message about this resource may repeat. Empty outside of a call of the engine."""
+    """Texts that no message about this resource may repeat. Empty outside a call from the engine."""
     return _secrets.get({}).get(urn, frozenset())
 
 
-def _given(config: Any) -> Given:
+def _policy_config(config: Any) -> PolicyConfig:
     level = analyzer_pb2.EnforcementLevel.Name(config.enforcementLevel).lower()
-    return Given(level, plain(MessageToDict(config.properties)))
+    return PolicyConfig(level, plain(MessageToDict(config.properties)))

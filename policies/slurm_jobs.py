@@ -56,7 +56,7 @@ def _pod(inputs: Mapping[str, Any]) -> dict[str, Any]:
     elif is_list(pools) and pools:
         placed = UNKNOWN if UNKNOWN in pools else required(one_of([text(each) for each in pools]))
     return {
-        # Slurm has no taints: whoever asks for no GPU may be on a node with some.
+        # Slurm has no taints: a job without GPUs may run on a node with some.
         "tolerations": [{"operator": "Exists"}],
         "containers": [{"image": inputs.get("image"), "resources": {"limits": {GPU_RESOURCE: gpus}}}],
         **({"affinity": placed} if placed is not None else {}),

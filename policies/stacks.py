@@ -1,7 +1,7 @@
 """What the rules know of a stack's site: from the configuration of the pack, else from the stack's own file.
 
-The engine hands a stack's configuration to a pack by a call that the Python SDK drops (its environment has none), so
-the pack reads the same file as the engine. The stack's name is in every URN.
+The engine passes a stack's configuration to a pack in a call that the Python SDK drops, and the environment does not
+have it, so the pack reads the same file as the engine. The stack's name is in every URN.
 """
 
 import functools
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from images.spec.load import IMAGES
-from policies.configuration import CALLED, Given, read_configuration
+from policies.configuration import CALLED, PolicyConfig, read_configuration
 from policies.from_settings import site_of, site_of_configuration
 from policies.model import Site
 from policies.rules.index import ALL_RULES
@@ -34,11 +34,11 @@ class SiteUnknownError(Exception):
     """The stack's file cannot be read: nothing about its fleet can be proved. The text says why and what to do."""
 
 
-def configure(given: Mapping[str, Given]) -> None:
-    """Take the configuration of the pack, as the engine hands it over. Raises SettingsError with every mistake."""
+def configure(configs: Mapping[str, PolicyConfig]) -> None:
+    """Set the configuration of the pack from what the engine passes. Raises SettingsError with every mistake."""
     _configured.clear()
     site_of_stack.cache_clear()
-    if (found := read_configuration(given)) is not None:
+    if (found := read_configuration(configs)) is not None:
         _configured.append(consistent(site_of_configuration(found), CALLED))
 
 
@@ -46,7 +46,7 @@ def configure(given: Mapping[str, Given]) -> None:
 def site_of_stack(stack: str) -> Site:
     """The site of the stack of that name. Raises SiteUnknownError.
 
-    A configuration of the pack counts for every stack; a note says so where there is a stack file too.
+    A configuration of the pack applies to every stack; where a stack file exists too, a note reports that it is unused.
     """
     folder = Path(os.environ.get(STACKS) or DEFAULT_STACKS)
     file = folder / f"Pulumi.{stack}.yaml"

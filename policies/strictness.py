@@ -1,4 +1,4 @@
-"""How strict the rules are: levels of the site, what is waived until when, what happens to what is not proved. Pure."""
+"""How strict the rules are: levels of the site, waivers with their last days, and unproved findings. Pure."""
 
 from __future__ import annotations
 
@@ -41,32 +41,32 @@ class Strictness:
             chosen = {None: default, Level.WARN: Level.UNPROVED}.get(self.unproved, Level.REFUSE)
             finding = replace(finding, level=chosen)
         elif (level := self.levels.get(rule)) and level is not finding.level:
-            said = f"the site only warns about this: {finding.message}" if level is Level.WARN else finding.message
-            finding = replace(finding, level=level, message=said)
+            message = f"the site only warns about this: {finding.message}" if level is Level.WARN else finding.message
+            finding = replace(finding, level=level, message=message)
         if finding.level is not Level.REFUSE:
             return finding
         for waiver in self.waivers:
             if (waiver.rule, waiver.resource) == (rule, resource) and today <= waiver.until:
-                said = f"waived until {waiver.until} by {waiver.owner}: {waiver.reason}"
-                return replace(finding, level=Level.WARN, message=f"{said}; {finding.message}", is_waived=True)
+                note = f"waived until {waiver.until} by {waiver.owner}: {waiver.reason}"
+                return replace(finding, level=Level.WARN, message=f"{note}; {finding.message}", is_waived=True)
         return finding
 
-    def told(self, today: dt.date) -> Iterator[str]:
-        """Every waiver, for each run: it allows something, or it has expired."""
+    def waiver_notes(self, today: dt.date) -> Iterator[str]:
+        """One note for each waiver, in every run: it is in force, or it has expired."""
         for waiver in self.waivers:
             yield f"waived: {waiver.text}" if today <= waiver.until else f"no longer waived: {waiver.text}"
 
     def softened(self) -> Iterator[str]:
-        """Every rule whose refusals are advice here, for each preview."""
+        """One note for each rule whose refusals are only advice here, in every preview."""
         for rule, level in self.levels.items():
             if level is Level.WARN:
                 yield f"the site only warns about what {rule} refuses"
 
     def problems(self, rules: Collection[str], advice: Collection[str] = ()) -> Iterator[Problem]:
-        """Rules that are none, and rules that only ever advise: what was meant would silently not happen."""
-        given = [(f"policies.levels.{rule}", rule) for rule in self.levels]
-        given += [(f"policies.waivers[{index}].rule", each.rule) for index, each in enumerate(self.waivers)]
-        for path, rule in given:
+        """Names that are no rule, and rules that only advise: a level or waiver for either would have no effect."""
+        named = [(f"policies.levels.{rule}", rule) for rule in self.levels]
+        named += [(f"policies.waivers[{index}].rule", each.rule) for index, each in enumerate(self.waivers)]
+        for path, rule in named:
             if rule in advice:
                 yield Problem(
                     path, f'"{rule}"', "only advises, so there is nothing to refuse or to waive", "leave it out"

@@ -16,7 +16,7 @@ VISIBILITY_VARIABLES: Final = {
     "NVIDIA_MIG_MONITOR_DEVICES": HIDING,
 }
 # Annotations that make the runtime add devices. Any prefix may stand before the first: it is a setting of the toolkit,
-# and its NRI plug-in has one of its own. Sources: github:cncf-tags/container-device-interface pkg/cdi/annotations.go,
+# and its NRI plug-in has another prefix. Sources: github:cncf-tags/container-device-interface pkg/cdi/annotations.go,
 # github:NVIDIA/nvidia-container-toolkit internal/nri, github:containerd/nri plugins/device-injector,
 # github:cri-o/cri-o pkg/annotations.
 DEVICE_ANNOTATIONS: Final = re.compile(

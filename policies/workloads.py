@@ -41,7 +41,7 @@ POD_PATHS: Mapping[str, tuple[str, ...]] = {
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 ANY_LIST = Kind("core", "", is_list=True)  # kubernetes:v1:List
 NOTHING_KNOWN: Mapping[str, Any] = {"containers": UNKNOWN, "tolerations": UNKNOWN}  # of a pod that a hub makes
-# What decides where a pod lands and which GPUs it gets. A patch that does not name it leaves it to whoever else does.
+# Fields that decide where a pod lands and which GPUs it gets. A patch leaves those that it does not name to others.
 DECIDING = ("tolerations", "nodeSelector", "affinity", "runtimeClassName", "containers")
 _CHOSEN: Final = "is chosen by the controller, in the cluster"
 HUB_TOKEN = "gpu-commons:index:NotebookHub"  # noqa: S105 - a resource type
@@ -56,7 +56,7 @@ class Container:
 
 
 def containers(pod: Mapping[str, Any]) -> Iterator[Container]:
-    """Every container of a pod, the init containers first. What has another shape is the API server's to refuse."""
+    """Every container of a pod, the init containers first. The API server rejects lists of another shape."""
     for kind in CONTAINERS:
         found = pod.get(kind)
         if found is UNKNOWN:
@@ -72,8 +72,8 @@ def asks_for_gpus(container: Mapping[str, Any] | Unknown) -> bool | None:
     resources = at(container, "resources")
     if UNKNOWN in (resources, at(resources, "limits")):
         return None
-    asked = {**mapping_at(resources, "requests"), **mapping_at(resources, "limits")}
-    amounts = [amount for name, amount in asked.items() if name.startswith(NVIDIA_PREFIX)]
+    requested = {**mapping_at(resources, "requests"), **mapping_at(resources, "limits")}
+    amounts = [amount for name, amount in requested.items() if name.startswith(NVIDIA_PREFIX)]
     if UNKNOWN in amounts:
         return None
     if not all(map(_is_zero, amounts)):
@@ -83,7 +83,7 @@ def asks_for_gpus(container: Mapping[str, Any] | Unknown) -> bool | None:
 
 
 def _is_zero(amount: Any) -> bool:
-    """0, "0.0" and "0m", and what is not there; what is no quantity is P-HOST's to refuse."""
+    """True for 0, "0.0" and "0m", and for a missing amount; P-HOST refuses an amount that is no quantity."""
     try:
         return amount in (None, "") or quantity(amount) == 0
     except ValueError:
@@ -194,13 +194,15 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
     if others:
         what = "only the pod templates of such a resource are checked"
         surely_first = sorted(others, key=lambda place: place.doubt is Doubt.MAKES)
-        told = [f"{place.path} {place.why}" for place in surely_first]
-        yield Workload(label, {}, unread=f"{listing(told, most=3)}, so it is not known which pods it creates: {what}")
+        reasons = [f"{place.path} {place.why}" for place in surely_first]
+        yield Workload(
+            label, {}, unread=f"{listing(reasons, most=3)}, so it is not known which pods it creates: {what}"
+        )
 
 
 def _workload(label: str, pod: Any, metadata: Any, *, is_patch: bool) -> Workload:
     """Of one pod template: its spec and its metadata, as far as they have the right shapes."""
-    # A template that is not known yet hides everything that decides: rules then say what they cannot prove.
+    # A template that is not known yet hides everything that decides: rules then report what they cannot prove.
     shape = pod if isinstance(pod, Mapping) else {**NOTHING_KNOWN, "volumes": UNKNOWN}
     if is_patch:
         shape = _patched(shape)

@@ -19,7 +19,7 @@ import pytest
 
 from lab import steps
 from lab.__main__ import main as lab_commands
-from policies.configuration import SECTION, Given
+from policies.configuration import SECTION, PolicyConfig
 from policies.configuration import json_schema as pack_schema
 from policies.rules.index import ALL_RULES
 from policies.stacks import configure
@@ -219,7 +219,7 @@ CONFIGURATIONS = [
 
 @pytest.mark.parametrize("shown", CONFIGURATIONS)
 def test_a_configuration_that_is_shown_can_be_given(shown: dict[str, Any]) -> None:
-    configure({policy: Given(keys=keys) for policy, keys in shown.items()})
+    configure({policy: PolicyConfig(keys=keys) for policy, keys in shown.items()})
     configure({})
 
 

@@ -25,7 +25,7 @@ from mistakes.problems import Problem, SettingsError
 from policies.docker_hubs import DOCKER_HUB_TOKEN
 from policies.finding import Level
 from policies.from_settings import site_of
-from policies.judging import IMAGE_TOKEN, STACK_TOKEN, Seen, Told, judged, message
+from policies.judging import IMAGE_TOKEN, STACK_TOKEN, ImageRefusals, Seen, judged, message
 from policies.judging import findings as asked
 from policies.model import Site, Workload, nothing_known
 from policies.report import Message
@@ -204,14 +204,14 @@ def _on_host(stack: Stack, host: HostPool, unknown: Any) -> Iterator[Resource]:
 
 def _judged(resources: Sequence[Resource], site: Site) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
     """The findings, and what is left to a preview or an update; findings of the stack itself are never left."""
-    told = Told()
+    refusals = ImageRefusals()
     workloads: list[Workload] = []
     found: list[Message] = []
     left: list[Message] = []
     for token, name, inputs in resources:
-        seen: Seen = judged(token, name, inputs, site, told)
+        seen: Seen = judged(token, name, inputs, site, refusals)
         workloads += seen.workloads
-        for each in seen.said:
+        for each in seen.messages:
             is_left = each.level is Level.UNPROVED and token not in {IMAGE_TOKEN, STACK_TOKEN}
             (left if is_left else found).append(each)
     for rule in ALL_RULES:

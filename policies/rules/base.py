@@ -12,13 +12,13 @@ from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, different_images
 
 SOON = dt.timedelta(days=90)
-# What publishers write on images of their own system; Ubuntu's have name and version apart.
+# Labels that publishers set on images of their own system; Ubuntu's name and version are separate.
 _NAME, _VERSION = "org.opencontainers.image.ref.name", "org.opencontainers.image.version"
 _BASE = "org.opencontainers.image.base.name"
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """The release that the image says it has, before it is built the one that its spec's base is named after."""
+    """The release that the image reports; before the build, the one after which its spec's base is named."""
     for image in different_images(workload, site):
         if (release := _release(image)) is not None:
             yield from _of_release(image, release, site)
@@ -29,12 +29,12 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 def _of_release(image: PodImage, release: Release, site: Site) -> Iterator[Finding]:
     left = release.ends - site.today
-    said = f"{release.what} of {release}, the base of {image.name},"
+    support = f"{release.what} of {release}, the base of {image.name},"
     if left < dt.timedelta(0):
         level = Level.REFUSE if site.limits.refuse_unsupported_base else Level.WARN
-        yield Finding(f"{said} ended on {release.ends} ({release.source}): it gets no security fixes", level)
+        yield Finding(f"{support} ended on {release.ends} ({release.source}): it gets no security fixes", level)
     elif left <= SOON:
-        yield Finding(f"{said} ends on {release.ends}, in {left.days} days ({release.source})", Level.WARN)
+        yield Finding(f"{support} ends on {release.ends}, in {left.days} days ({release.source})", Level.WARN)
 
 
 def _release(image: PodImage) -> Release | None:

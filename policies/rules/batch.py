@@ -15,27 +15,27 @@ from policies.shapes import is_list, text
 from slurm.batch_script import options_of
 from slurm.site_model import is_inside
 
-# Of the linter's rules those that are about what a job finds on its node.
-_ASKED: Final = frozenset({"D-NV", "D-HOST"})
+# The linter's rules about what a job finds on its node.
+_LINT_RULES: Final = frozenset({"D-NV", "D-HOST"})
 _MODULE: Final = re.compile(
-    r"(?:^|[\s;&|'\"(])(?P<said>module\s+(?:load|add|switch|swap)\s+[\w./+-]+|load\s+module\s+[\w./+-]+|ml\s+(?:load\s+)?\w[\w.+-]*/[\w./+-]+)",
+    r"(?:^|[\s;&|'\"(])(?P<command>module\s+(?:load|add|switch|swap)\s+[\w./+-]+|load\s+module\s+[\w./+-]+|ml\s+(?:load\s+)?\w[\w.+-]*/[\w./+-]+)",
     re.MULTILINE,
 )
-_CHOSEN: Final = re.compile(r"\b(?P<said>(?:CUDA|NVIDIA)_VISIBLE_DEVICES=['\"]?[\w,:.-]+)")
+_CHOSEN: Final = re.compile(r"\b(?P<setting>(?:CUDA|NVIDIA)_VISIBLE_DEVICES=['\"]?[\w,:.-]+)")
 _IMAGE: Final = re.compile(r"(?<![\w.])/[^\s'\":;]+\.(?:sif|simg|img)\b")
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """What the job's text says, and how many GPUs it takes."""
+    """The job's text, and the number of GPUs that it takes."""
     if workload.batch is None:
         return
     inputs = workload.batch.inputs
     script = inputs.get("text")
     if script is UNKNOWN:
         yield Finding("its text is not known yet: it may load modules or bind folders of the node", Level.UNPROVED)
-    elif said := text(script):
-        yield from _of_text(said, site)
-        yield from _of_time(said, inputs, site)
+    elif content := text(script):
+        yield from _of_text(content, site)
+        yield from _of_time(content, inputs, site)
     gpus = inputs.get("gpus")
     if is_count(gpus) and gpus > 0:
         yield from _of_gpus(gpus, inputs, site)
@@ -48,19 +48,19 @@ def _of_text(script: str, site: Site) -> Iterator[Finding]:
 
     try:
         report = lint(script.encode(), "job.sbatch", Setting(Role.BATCH), kind=Kind.SCRIPT)
-        linted = [each for each in report.all if each.rule in _ASKED and not each.is_of_module]
+        linted = [each for each in report.all if each.rule in _LINT_RULES and not each.is_of_module]
     except LintError as error:
         yield Finding(f"its text cannot be parsed: {error}", Level.UNPROVED)
         linted = []
     for each in linted:
         yield Finding(f"line {each.line} of its text: {each.message}", remedy=f"{each.fix}.")
-    for found in dict.fromkeys(each["said"] for each in _MODULE.finditer(script)):
+    for command in dict.fromkeys(each["command"] for each in _MODULE.finditer(script)):
         yield Finding(
-            f"{found!r}: what it runs depends on a module of the site, and on what was loaded before",
+            f"{command!r}: what it runs depends on a module of the site, and on what was loaded before",
             remedy="Put what the module provides into the image: the node only provides the driver.",
         )
-    for found in dict.fromkeys(each["said"] for each in _CHOSEN.finditer(script)):
-        yield Finding(f"{found} chooses GPUs in place of Slurm", remedy="Remove it, and request GPUs with gpus.")
+    for setting in dict.fromkeys(each["setting"] for each in _CHOSEN.finditer(script)):
+        yield Finding(f"{setting} chooses GPUs in place of Slurm", remedy="Remove it, and request GPUs with gpus.")
     for path in dict.fromkeys(_IMAGE.findall(script)):
         if folder := next((each for each in site.scratch if is_inside(path, each)), ""):
             yield Finding(
@@ -70,13 +70,13 @@ def _of_text(script: str, site: Site) -> Iterator[Finding]:
 
 
 def _of_time(script: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """Slurm refuses what is longer than every partition allows, and never starts it on one that allows less."""
-    pools, asked = inputs.get("pools"), options_of(script).get("time", "")
-    for pool in pools if is_list(pools) and asked.isdigit() else ():
+    """Slurm rejects a job that is longer than every partition allows, and never starts it on one that allows less."""
+    pools, minutes = inputs.get("pools"), options_of(script).get("time", "")
+    for pool in pools if is_list(pools) and minutes.isdigit() else ():
         longest = site.longest_min.get(text(pool))
-        if longest and int(asked) > longest:
+        if longest and int(minutes) > longest:
             yield Finding(
-                f"it asks for {asked} minutes, but pool {pool} only allows {longest}",
+                f"it asks for {minutes} minutes, but pool {pool} only allows {longest}",
                 remedy=f"Ask for at most {longest} minutes, or choose another pool.",
             )
 

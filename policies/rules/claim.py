@@ -48,9 +48,9 @@ def _met(request: Mapping[str, Any], where: str, site: Site) -> Iterator[Finding
         else:
             return
     if doubts:
-        yield Finding(f"{where}: {_told(doubts)}", Level.UNPROVED)
+        yield Finding(f"{where}: {_by_reason(doubts)}", Level.UNPROVED)
     else:
-        yield Finding(f"no GPU of this stack meets {where}: {_told(reasons)}")
+        yield Finding(f"no GPU of this stack meets {where}: {_by_reason(reasons)}")
 
 
 def _answers(request: Mapping[str, Any], gpus: ClaimedGpus) -> Iterator[tuple[str, bool]]:
@@ -82,7 +82,7 @@ def _answers(request: Mapping[str, Any], gpus: ClaimedGpus) -> Iterator[tuple[st
             yield f"{expression} does not hold for {has}, {memory}", True
 
 
-def _told(by_pool: Mapping[str, str]) -> str:
+def _by_reason(by_pool: Mapping[str, str]) -> str:
     pools: dict[str, list[str]] = {}
     for pool, reason in by_pool.items():
         pools.setdefault(reason, []).append(pool)

@@ -12,7 +12,7 @@ from policies.finding import Finding, Level
 from policies.model import Rule, Site
 from policies.outcomes import cited
 
-_ABOUT_POOLS: Final = frozenset({"R-DROP", "R-KMOD"})  # what they say holds for every image
+_ABOUT_POOLS: Final = frozenset({"R-DROP", "R-KMOD"})  # their findings hold for every image
 _NO_IMAGE: Final = Case()
 _SOON: Final = dt.timedelta(days=90)
 _UPGRADE: Final = "Plan an upgrade to a supported branch; gpu-commons facts driver_branch lists the branches."
@@ -24,7 +24,7 @@ def check_stack(site: Site) -> Iterator[Finding]:
     ended: dict[str, list[str]] = {}
     for name, gpus in site.gpus.items():
         if gpus.host is None:
-            yield Finding(f"{_said([name])}: {gpus.unread}", Level.UNPROVED)
+            yield Finding(f"{_pool_names([name])}: {gpus.unread}", Level.UNPROVED)
             continue
         for finding in check_on(_NO_IMAGE, gpus.host).findings:
             if finding.rule in _ABOUT_POOLS and finding.severity is Severity.REFUSE:
@@ -32,13 +32,13 @@ def check_stack(site: Site) -> Iterator[Finding]:
         for sentence in _support(gpus.host, site):
             ended.setdefault(sentence, []).append(name)
     for message, pools in refused.items():
-        yield Finding(f"{_said(pools)}: {message}")
+        yield Finding(f"{_pool_names(pools)}: {message}")
     for message, pools in ended.items():
-        yield Finding(f"{_said(pools)}: {message}", Level.WARN, remedy=_UPGRADE)
+        yield Finding(f"{_pool_names(pools)}: {message}", Level.WARN, remedy=_UPGRADE)
 
 
 def _support(host: Host, site: Site) -> Iterator[str]:
-    """What is to say of the end of life of the pool's driver branch: it is over, or near."""
+    """The end of life of the pool's driver branch, if it is over or near."""
     branches = {each.driver.branch for each in host.may_be if each.driver is not None and each.driver.given}
     for branch in (tables.driver_branches().get(number) for number in sorted(branches)):
         if branch is None or branch.end_of_life in {"", "n/a"}:
@@ -52,7 +52,7 @@ def _support(host: Host, site: Site) -> Iterator[str]:
             yield f"driver branch {branch.branch} is supported until {when} ({source})"
 
 
-def _said(pools: list[str]) -> str:
+def _pool_names(pools: list[str]) -> str:
     return f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=8)}"
 
 

@@ -1,4 +1,4 @@
-"""P-GPU: GPUs are asked for, never taken."""
+"""P-GPU: workloads request GPUs and never take them."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 
 def _comes_to_gpus(workload: Workload, site: Site) -> bool | None:
-    """Whether it may land on a node with GPUs; None where what is not known may keep it off them all.
+    """Whether it may land on a node with GPUs; None if unknown values may keep it off them all.
 
-    Only a site that knows all nodes with GPUs can tell, and of a stack of ours only where some nodes have none. Labels
-    that nobody described may be there: a taint or another value keeps a pod away, a label that is missing in the
-    description does not.
+    Only a site that knows all nodes with GPUs can tell, and for a stack of ours only if some nodes have none. Nodes may
+    have labels that nobody described: a taint or another value keeps a pod away, a label missing in the description
+    does not.
     """
     nodes = [replace(node, open_labels="") for node in site.nodes if node.amount(GPU_RESOURCE) != 0]
     if site.coverage is Coverage.SOME or (site.coverage is Coverage.ALL and len(nodes) == len(site.nodes)):
@@ -60,7 +60,7 @@ def _comes_to_gpus(workload: Workload, site: Site) -> bool | None:
     except ValueError:  # an amount that is none: P-HOST refuses it
         return True
     if workload.pod.get("schedulerName") not in (None, "", "default-scheduler") and not found.certain:
-        return None  # taints count for whoever heeds them
+        return None  # another scheduler may ignore taints
     return True if found.certain else None if found.possible else False
 
 

@@ -15,7 +15,7 @@ from policies.nouns import sentence
 from policies.pod_images import PodImage, is_certain, possible_pools
 from policies.visibility import VISIBLE_DEVICES, is_hiding
 
-# NVIDIA's own base, and its framework images on it, say NVIDIA_VISIBLE_DEVICES=all in every tag.
+# NVIDIA's own base, and its framework images on it, set NVIDIA_VISIBLE_DEVICES=all in every tag.
 _SURELY: Final = re.compile(r"^(?:docker\.io/)?nvidia/cuda$|^nvcr\.io/nvidia/(?:cuda|pytorch|tensorflow|tritonserver)$")
 _MAYBE: Final = re.compile(r"cuda|cu1[0-9]{2}|gpu|nvidia", re.IGNORECASE)
 
@@ -23,7 +23,7 @@ _MAYBE: Final = re.compile(r"cuda|cu1[0-9]{2}|gpu|nvidia", re.IGNORECASE)
 def shown_by_default(
     path: str, image: PodImage, variables: Collection[str], workload: Workload, site: Site
 ) -> Iterator[Finding]:
-    """Of a container without a request, a class, or a variable that hides GPUs; `variables` are names of its own."""
+    """For a container without a request, a class, or a variable that hides GPUs; `variables` are the names it sets."""
     words = workload.words
     called = words.place(path)
     is_legacy = "CUDA_VERSION" in variables and "NVIDIA_REQUIRE_CUDA" not in variables
@@ -33,19 +33,19 @@ def shown_by_default(
         return
     with_gpus = {node.pool for node in site.nodes if node.amount(GPU_RESOURCE) != 0}
     pools = [pool for pool in possible_pools(workload, site) if pool in with_gpus]
-    given = [pool for pool in pools if site.default_runtimes.get(pool) == "nvidia"]
-    unsaid = [pool for pool in pools if pool not in site.default_runtimes]
-    if given and shows and is_certain(given, workload, site):
+    showing = [pool for pool in pools if site.default_runtimes.get(pool) == "nvidia"]
+    unstated = [pool for pool in pools if pool not in site.default_runtimes]
+    if showing and shows and is_certain(showing, workload, site):
         yield Finding(
-            f"{called} asks for no GPU, but sees all GPUs of {_of(given)}: the default runtime there is nvidia",
+            f"{called} asks for no GPU, but sees all GPUs of {_of(showing)}: the default runtime there is nvidia",
             remedy=f"{sentence(words.request_a_gpu)}, or set {VISIBLE_DEVICES} to void.",
         )
-    elif given or (unsaid and not is_unread):
+    elif showing or (unstated and not is_unread):
         why = f"its image {'is' if shows else 'is, or may be,'} of the CUDA family"
         why = "its image has not been read" if is_unread else why
-        end = "" if given else ", and default_runtime of the pool does not say which runtime gives containers GPUs"
+        end = "" if showing else ", and default_runtime of the pool does not say which runtime gives containers GPUs"
         yield Finding(
-            f"it is not known whether {called} sees all GPUs of {_of(given or unsaid)}: {why}{end}", Level.UNPROVED
+            f"it is not known whether {called} sees all GPUs of {_of(showing or unstated)}: {why}{end}", Level.UNPROVED
         )
 
 
@@ -54,9 +54,9 @@ def _of(pools: list[str]) -> str:
 
 
 def _shows(image: PodImage, site: Site) -> bool | None:
-    """Whether the runtime would show it GPUs without being asked; None: it may be."""
+    """Whether the runtime would show it GPUs without a request; None: it may."""
     if image.contents is not None:
-        return _says(image.contents)
+        return _is_shown_all(image.contents)
     if image.reference is not None and not image.is_own:
         if any(_SURELY.search(each) for each in (image.reference.name, image.reference.repository)):
             return True
@@ -71,8 +71,8 @@ def _uses(image: PodImage, site: Site) -> bool:
     return image.is_own and image.name in site.own_images and bool(site.uses_of(image.name))
 
 
-def _says(contents: ImageContents) -> bool:
-    """Old images of the family have CUDA_VERSION alone, and the runtime takes that for all GPUs.
+def _is_shown_all(contents: ImageContents) -> bool:
+    """Whether the image's variables select GPUs: old ones only set CUDA_VERSION, which the runtime takes for all.
 
     Source: github:NVIDIA/nvidia-container-toolkit internal/config/image/cuda_image.go, IsLegacy.
     """

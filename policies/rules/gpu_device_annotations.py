@@ -12,13 +12,13 @@ from policies.host_paths import reaches
 from policies.model import Workload
 from policies.visibility import DEVICE_ANNOTATIONS
 
-# By these a scheduler of its own gives out a part of a GPU. Source: github:NVIDIA/KAI-Scheduler docs/gpu-sharing.
+# With these another scheduler allocates a part of a GPU. Source: github:NVIDIA/KAI-Scheduler docs/gpu-sharing.
 PARTS = frozenset({"gpu-fraction", "gpu-fraction-num-devices", "gpu-memory"})
 NUMBERS = re.compile(r"\bmajor\W{1,4}(?:195|0[xX][cC]3)\b")  # of NVIDIA's device files, whatever they are called
 
 
 def of_annotations(workload: Workload) -> Iterator[Finding]:
-    """Devices that annotations ask the runtime for."""
+    """Devices that annotations request from the runtime."""
     if workload.annotations is UNKNOWN:
         if workload.pod.get("containers") is not UNKNOWN:
             yield Finding("its annotations are not known yet: one may add devices", Level.UNPROVED)

@@ -1,7 +1,7 @@
 """Ways to a GPU that only a Docker host has: requests that nobody counts, rules of cgroups, disks, namespaces. Pure.
 
-An engine has no count of devices: it gives a GPU to everybody who names it. A GPU of a pool is held through its own
-network, which has room for one container; a request without that network is what a pod without a request is elsewhere.
+An engine does not count devices: it gives a GPU to every container that names it. A container holds a GPU of a pool by
+joining the GPU's network, which has room for one; a request without that network is like a pod without a request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from policies.finding import Finding, Level
 from policies.model import Coverage, Site, Workload
 from policies.shapes import at, is_list, items, text
 
-# 195 is the number of NVIDIA's devices; a container may make device files of its own.
+# 195 is the number of NVIDIA's devices; a container may create device files itself.
 _OPENS_GPUS: Final = re.compile(r"^\s*[ac]\s+(?:195|\*)\s*:")
 _DISKS: Final = re.compile(r"^/dev/(?:[shv]d[a-z]|xvd|nvme\d|dm-|md\d|mapper/|mmcblk|loop|block(?:/|$)|disk(?:/|$))")
 # Options that switch a wall off, and the wall. Sources: github:moby/moby daemon/daemon_unix.go parseSecurityOpt,
@@ -70,16 +70,16 @@ def _requests(workload: Workload) -> list[GpuRequest]:
 
 
 def _uncounted(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Requests for GPUs that others may hold. What is set by hand is no request, and refused as what it is."""
-    asked = [each for each in _requests(workload) if not each.is_by_hand and not each.fault]
-    for each in asked:
+    """Requests for GPUs that others may hold. A device set by hand is no request; other checks refuse it."""
+    requests = [each for each in _requests(workload) if not each.is_by_hand and not each.fault]
+    for each in requests:
         if each.takes_all:
             yield Finding(f"{each.where} takes every GPU of the host, including those that other containers hold")
         elif each.count > 0:
             # Source: github:moby/moby daemon/devices_nvidia_linux.go, countToDevices.
             which = "the first GPU" if each.count == 1 else f"the first {each.count} GPUs"
             yield Finding(f"{each.where} has a count, which always gives {which} of the host, no matter who holds them")
-    named = [device for each in asked if not each.takes_all for device in each.devices]
+    named = [device for each in requests if not each.takes_all for device in each.devices]
     if named and not _are_shared(workload, site):
         yield from _not_held(named, _networks(workload), site)
 
@@ -133,12 +133,12 @@ def _devices(devices: Any) -> Iterator[Finding]:
     """A device is opened for its container, unlike a file below /dev that is only mounted."""
     for index, each in enumerate(items(devices)):
         path = text(at(each, "hostPath"))
-        said = f"devices[{index}].hostPath {path}"
+        device = f"devices[{index}].hostPath {path}"
         if path.startswith(GPU_DEVICES):
-            yield Finding(f"{said} passes GPUs by hand, no matter who holds them, and without the driver's libraries")
+            yield Finding(f"{device} passes GPUs by hand, no matter who holds them, and without the driver's libraries")
         elif _DISKS.match(path):
             what = "is a disk of the host: whoever writes to it controls the host, and reaches every GPU"
-            yield Finding(f"{said} {what}", remedy="Mount a volume or a folder.")
+            yield Finding(f"{device} {what}", remedy="Mount a volume or a folder.")
 
 
 def _walls(options: Any) -> Iterator[Finding]:

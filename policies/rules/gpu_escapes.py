@@ -24,8 +24,8 @@ from policies.shapes import at, items, some
 from policies.visibility import VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
 from policies.workloads import asks_for_gpus, asks_somewhere, containers
 
-# GPUs in the arguments of a device plugin, a pattern that takes them in among others.
-GIVEN = re.compile(r"/dev/(?:nv|dxg|\*)|\^nv|nvidia")
+# GPUs in the arguments of a device plugin, or a pattern that matches them among other devices.
+HANDED_OUT = re.compile(r"/dev/(?:nv|dxg|\*)|\^nv|nvidia")
 
 
 def escapes(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -88,9 +88,9 @@ def _let_through(found: Iterable[Finding], exempted: str | None) -> Iterator[Fin
     """Infrastructure may use the node for its work; whatever names GPUs stays refused."""
     for finding in found:
         if exempted and finding.level is Level.REFUSE and not finding.names_gpus:
-            said = f"{finding.message}; allowed, because it is infrastructure that needs it (exemption {exempted})"
+            message = f"{finding.message}; allowed, because it is infrastructure that needs it (exemption {exempted})"
             remedy = "See Exemptions in docs/policies.md; there is nothing to do if the image is what its name says."
-            yield replace(finding, message=said, level=Level.WARN, remedy=remedy)
+            yield replace(finding, message=message, level=Level.WARN, remedy=remedy)
         else:
             yield finding
 
@@ -107,7 +107,7 @@ def _who_may(workload: Workload, site: Site) -> str:
 
 
 def weighed(found: Iterable[Finding], unless: str) -> Iterator[Finding]:
-    """What may turn out to be allowed is not refused yet."""
+    """Turns refusals that may prove to be allowed into unproved findings."""
     for finding in found:
         if finding.level is Level.REFUSE:
             yield replace(finding, message=f"{finding.message}, {unless}", level=Level.UNPROVED)
@@ -129,7 +129,7 @@ def _has_nvidia_class(pod: Mapping[str, Any], site: Site) -> bool | None:
 def _shown_by_class(
     path: str, container: Mapping[str, Any], name: Any, words: Vocabulary, *, is_sure: bool
 ) -> Iterator[Finding]:
-    """Images of the CUDA family say NVIDIA_VISIBLE_DEVICES=all themselves, and this runtime then gives them all GPUs.
+    """Images of the CUDA family set NVIDIA_VISIBLE_DEVICES=all themselves, and this runtime then gives them all GPUs.
 
     Source: github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md.
     """
@@ -139,12 +139,12 @@ def _shown_by_class(
     is_sure = is_sure and asks is False and hides is False
     called = name if isinstance(name, str) else RUNTIME_CLASS
     sees_all = f"an image that sets {VISIBLE_DEVICES}=all sees all of them"
-    said = f"{words.place(path)} asks for no GPU under the {words.runtime_class} {called}, and {sees_all}"
+    message = f"{words.place(path)} asks for no GPU under the {words.runtime_class} {called}, and {sees_all}"
     if is_sure:
         hide = f"set {VISIBLE_DEVICES} to void, or remove the {words.runtime_class}"
-        yield Finding(said, remedy=f"{sentence(words.request_a_gpu)}, {hide}.")
+        yield Finding(message, remedy=f"{sentence(words.request_a_gpu)}, {hide}.")
     else:
-        yield Finding(f"it is not known yet whether {said}", Level.UNPROVED)
+        yield Finding(f"it is not known yet whether {message}", Level.UNPROVED)
 
 
 def _variables(path: str, container: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
@@ -161,17 +161,17 @@ def _variables(path: str, container: Mapping[str, Any], words: Vocabulary) -> It
         if name is UNKNOWN:
             yield Finding(f"{words.place(where)} has an entry that is not known yet", Level.UNPROVED)
         elif isinstance(name, str) and name in VISIBILITY_VARIABLES:
-            said = words.place(f"{where}.{name}")
-            yield from _variable(said, name, value, words, is_given_elsewhere=bool(at(entry, "valueFrom")))
+            place = words.place(f"{where}.{name}")
+            yield from _variable(place, name, value, words, is_set_elsewhere=bool(at(entry, "valueFrom")))
 
 
-def _variable(said: str, name: str, value: Any, words: Vocabulary, *, is_given_elsewhere: bool) -> Iterator[Finding]:
+def _variable(place: str, name: str, value: Any, words: Vocabulary, *, is_set_elsewhere: bool) -> Iterator[Finding]:
     if value is UNKNOWN:
-        yield Finding(f"{said} is not known yet", Level.UNPROVED)
-    elif is_given_elsewhere or not is_hiding(value, VISIBILITY_VARIABLES[name]):
+        yield Finding(f"{place} is not known yet", Level.UNPROVED)
+    elif is_set_elsewhere or not is_hiding(value, VISIBILITY_VARIABLES[name]):
         # The value may come from a Secret: it is not repeated.
         why = words.who_selects if name == VISIBLE_DEVICES else "programs see their own GPUs without it"
-        yield Finding(f"{said} selects GPUs {words.selects}; {why}")
+        yield Finding(f"{place} selects GPUs {words.selects}; {why}")
 
 
 def _hides(container: Mapping[str, Any]) -> bool | None:
@@ -191,7 +191,7 @@ def _images(pod: Mapping[str, Any], volume: Any = None) -> list[Any]:
 
 
 def _let_to_engine(found: Iterable[Finding], workload: Workload, site: Site) -> Iterator[Finding]:
-    """What hands the engine of a Docker host to others, filtered, needs its socket."""
+    """Allows the engine's socket to the filter through which others use a Docker host, and to listed containers."""
     images = _images(workload.pod)
     if site.is_engine_filter(workload.container, images[0] if images else None):
         yield from (each for each in found if not each.is_runtime)
@@ -211,8 +211,8 @@ def _device_paths(workload: Workload, site: Site) -> Iterator[Finding]:
     pod = workload.pod
     volumes = pod.get("volumes")
     if volumes is UNKNOWN:
-        said = f"volumes are not known yet: one may reach the devices of the {workload.words.node}"
-        yield Finding(said, Level.UNPROVED)
+        message = f"volumes are not known yet: one may reach the devices of the {workload.words.node}"
+        yield Finding(message, Level.UNPROVED)
         return
     for index, volume in enumerate(items(volumes)):
         name = at(volume, "name")
@@ -227,7 +227,7 @@ def _gives(pod: Mapping[str, Any]) -> Iterator[Finding]:
     if DEVICE_PLUGINS not in {plain(each) for each in paths if isinstance(each, str)}:
         return
     for path, spec in ((each.path, each.spec) for each in containers(pod)):
-        if spec is not UNKNOWN and GIVEN.search(repr([spec.get("command"), spec.get("args"), spec.get("env")])):
+        if spec is not UNKNOWN and HANDED_OUT.search(repr([spec.get("command"), spec.get("args"), spec.get("env")])):
             yield Finding(
                 f"{path} is a device plugin that hands out /dev/nvidia* without {GPU_RESOURCE}",
                 remedy="Leave the GPUs to NVIDIA's device plugin.",
@@ -256,14 +256,14 @@ def _is_written(name: Any, pod: Mapping[str, Any]) -> bool | None:
 
 
 def _mounts(path: str, container: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
-    """Places in a container whose name says which GPUs it gets."""
+    """Mount paths whose name selects the GPUs of the container."""
     for index, mount in enumerate(items(container.get("volumeMounts"))):
-        where, said = at(mount, "mountPath"), words.place(f"{path}.volumeMounts[{index}]")
-        if where is UNKNOWN:
-            yield Finding(f"{said} is not known yet: its path may select GPUs", Level.UNPROVED)
-        elif isinstance(where, str) and chooses_gpus(where):
+        mount_path, place = at(mount, "mountPath"), words.place(f"{path}.volumeMounts[{index}]")
+        if mount_path is UNKNOWN:
+            yield Finding(f"{place} is not known yet: its path may select GPUs", Level.UNPROVED)
+        elif isinstance(mount_path, str) and chooses_gpus(mount_path):
             yield Finding(
-                f"{said} {where} selects GPUs {words.selects}",
+                f"{place} {mount_path} selects GPUs {words.selects}",
                 remedy=f"Remove it; {words.request_a_gpu}.",
             )
 
@@ -277,5 +277,5 @@ def _shown_by_default(path: str, container: Mapping[str, Any], workload: Workloa
 
 
 def _names(container: Mapping[str, Any]) -> set[Any]:
-    """Of its own variables."""
+    """Names of the variables that it sets."""
     return {name for entry in items(container.get("env")) if isinstance(name := at(entry, "name"), str)}

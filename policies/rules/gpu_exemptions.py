@@ -37,9 +37,9 @@ EXEMPTIONS: Final[Mapping[str, str]] = {
     "node-maintenance": r"(?:kured|bottlerocket-update-operator|node-termination-handler|aws-node-termination-handler)",
     "node-monitor": r"cadvisor|netdata/netdata|grafana/beyla|(?:datadog|datadoghq|grafana)/agent",
 }
-# What needs no privileges: files of the node are enough.
+# Exemptions without privileges: files of the node are enough.
 WITHOUT_PRIVILEGES: Final = frozenset({"log-collector", "node-exporter", "node-feature-discovery"})
-# What stands beside them in the same pod, and is none by itself.
+# Sidecars of such pods, which have no exemption by themselves.
 _COMPANIONS: Final = re.compile(r"/(?:kube-rbac-proxy|prometheus-config-reloader|configmap-reload|pause|busybox)$")
 _PATTERNS: Final = {name: re.compile(rf"(?:^|/)(?:{text})$") for name, text in EXEMPTIONS.items()}
 

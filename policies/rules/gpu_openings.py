@@ -19,7 +19,6 @@ from policies.rules.claim import check_claim
 from policies.rules.pin import of_reference
 from policies.shapes import at, items, object_name, text
 
-# Labels that say which GPUs a node has: those of feature discovery and of the stack.
 # Labels that NVIDIA's daemons obey.
 _STEERS: Final = tuple(
     f"{NVIDIA_PREFIX}{name}" for name in ("device-plugin.config", "gpu.deploy.", "mig.config", "mps.", "vgpu.config")
@@ -56,7 +55,7 @@ def claims(token: str) -> bool:
 
 
 def claimed(token: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """Whether the GPUs that it requests are there."""
+    """Whether some pool has the GPUs that a claim requests."""
     if (kind := kind_of(token)) is None:
         return
     for _, each in objects(kind, inputs):
@@ -91,7 +90,7 @@ def _engine_volume(inputs: Mapping[str, Any], _: Site) -> Iterator[Finding]:
 
 
 def _pulled(inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """An image that a host pulls; containers name it by the ID that it has there, which says nothing of where from."""
+    """An image that a host pulls; containers name it by its ID there, which does not reveal the registry."""
     if inputs.get("build"):
         yield Finding("it is built on the host, so its contents were neither planned nor inspected", Level.UNPROVED)
     elif inputs.get("name") is UNKNOWN:
@@ -131,7 +130,7 @@ def _requests(spec: Any, path: str) -> Iterator[Finding]:
 
 
 def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """It writes the whole list of taints, so leaving out the one for GPUs removes it. Labels are written one by one."""
+    """A Node replaces the list of taints, so leaving out the one for GPUs removes it. Labels change one by one."""
     taints, node_name = at(inputs, "spec", "taints"), at(inputs, "metadata", "name")
     node_name = node_name if node_name is UNKNOWN else text(node_name, name)
     nodes = [node for node in site.nodes if node_name in {UNKNOWN, node.name}]
@@ -142,9 +141,9 @@ def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
         if UNKNOWN in items(taints):
             yield Finding(f"it is not known yet whether its taints keep {GPU_RESOURCE}:{taint}", Level.UNPROVED)
         elif not any(_is_kept(each, taint, value) for each in items(taints)):
-            said = f"it removes the taint {GPU_RESOURCE}:{taint}, which keeps pods without GPUs off the node"
+            message = f"it removes the taint {GPU_RESOURCE}:{taint}, which keeps pods without GPUs off the node"
             yield Finding(
-                said if node_name is not UNKNOWN else f"{said}, if the node has GPUs: its name is not known yet",
+                message if node_name is not UNKNOWN else f"{message}, if the node has GPUs: its name is not known yet",
                 Level.REFUSE if node_name is not UNKNOWN else Level.UNPROVED,
                 remedy=f"Add {GPU_RESOURCE}={value}:{taint} to spec.taints.",
             )
@@ -155,7 +154,7 @@ def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
 
 
 def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """What a scheduler writes: a pod goes to its node whatever taints and requests say."""
+    """A Binding, which schedulers write: the pod goes to its node regardless of taints and requests."""
     name = at(inputs, "target", "name")
     name = name if name is UNKNOWN else text(name)
     bound = [node for node in site.nodes if name in {UNKNOWN, node.name} and node.amount(GPU_RESOURCE) != 0]
@@ -167,11 +166,11 @@ def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
         )
 
 
-def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
-    """They tell the scheduler which GPUs a node has: another value sends pods to the wrong GPUs."""
-    if written is UNKNOWN and nodes:
+def _labels(labels: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
+    """Labels from which the scheduler knows a node's GPUs: another value sends pods to the wrong GPUs."""
+    if labels is UNKNOWN and nodes:
         yield Finding("it is not known yet whether it changes labels that describe the GPUs of a node", Level.UNPROVED)
-    for key, value in written.items() if isinstance(written, Mapping) else ():
+    for key, value in labels.items() if isinstance(labels, Mapping) else ():
         known = {node.labels[key] for node in nodes if key in node.labels} if key.startswith(OWNED_PREFIXES) else ()
         if known and value is UNKNOWN:
             yield Finding(f"the new value of the label {key} is not known yet", Level.UNPROVED)
@@ -181,10 +180,10 @@ def _labels(written: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
                 Level.UNPROVED,
             )
         elif known and value not in tuple(known):
-            said = f"removes the label {key}" if value is None else f"sets the label {key} to {value}"
+            change = f"removes the label {key}" if value is None else f"sets the label {key} to {value}"
             has = listing(sorted(known), most=3)
             yield Finding(
-                f"it {said}, but the label describes the GPUs of the node, where its value is {has}",
+                f"it {change}, but the label describes the GPUs of the node, where its value is {has}",
                 remedy="Do not set the label here; change the pool in the stack file.",
             )
 

@@ -17,7 +17,7 @@ ENTERING_CAPABILITIES = {*ROOT_CAPABILITIES, "SYS_PTRACE"}
 
 
 def is_true(value: Any) -> bool:
-    """Also as text: who reads YAML may have written it so."""
+    """True as a boolean or as text: a program that reads YAML may pass text."""
     return value is True or (isinstance(value, str) and value.lower() == "true")
 
 
@@ -73,7 +73,7 @@ def host_processes(pod: Mapping[str, Any], words: Vocabulary) -> Iterator[Findin
 
 
 def _added(container: Mapping[str, Any]) -> list[str | Unknown]:
-    """Names of the capabilities that it adds, and UNKNOWN for what is not known yet of them."""
+    """Names of the capabilities that it adds, and UNKNOWN for those that are not known yet."""
     added = at(mapping_at(container, "securityContext"), "capabilities", "add")
     listed = [UNKNOWN] if added is UNKNOWN else added if is_list(added) else ()
     return [each if each is UNKNOWN else str(each).upper().removeprefix("CAP_") for each in listed]

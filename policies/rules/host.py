@@ -27,7 +27,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         if site.coverage is not Coverage.ALL:
             why = "the pack's configuration describes no fleet, and the stack declares no Node before it"
             yield Finding(f"it is not known which GPUs it lands on: {why}", Level.UNPROVED)
-        return  # a stack without a fleet says nothing about nodes
+        return  # a stack without a fleet describes no nodes
     try:
         found = workload.landing(site)
     except QuantityError as error:  # the API server refuses it too
@@ -54,9 +54,9 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 
 def _system(workload: Workload) -> Finding | None:
-    """What it says it needs: all nodes that anybody describes have Linux, and the scheduler does not look."""
-    given = workload.pod.get("os")
-    name = given.get("name") if isinstance(given, Mapping) else given
+    """The system in spec.os: all described nodes run Linux, and the scheduler does not compare it."""
+    os = workload.pod.get("os")
+    name = os.get("name") if isinstance(os, Mapping) else os
     if name is UNKNOWN:
         return Finding("spec.os is not known yet: it may not be for Linux", Level.UNPROVED)
     if not isinstance(name, str) or name == LINUX:
@@ -76,8 +76,8 @@ def _platforms(workload: Workload, site: Site) -> Iterator[Finding]:
 
 
 def _platform(image: PodImage, label: str, wanted: str, workload: Workload, site: Site) -> Iterator[Finding]:
-    unsaid = LINUX if label == OS else wanted
-    found = [(node.pool, node.labels.get(label, unsaid)) for node in workload.landing(site).possible]
+    default = LINUX if label == OS else wanted
+    found = [(node.pool, node.labels.get(label, default)) for node in workload.landing(site).possible]
     if pools := list(dict.fromkeys(pool for pool, has in found if has != wanted)):
         has = ", ".join(sorted({has for _, has in found if has != wanted}))
         nodes = workload.words.nodes

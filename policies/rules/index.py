@@ -45,7 +45,7 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     term.RULE,
 )
 
-# What stands in the place of a rule where the pack speaks of itself: id → when.
+# Ids of findings about the pack itself, in place of a rule, and when they are reported.
 ABOUT_THE_PACK: Final = {
     "P-SITE": "The fleet of the stack is not known, so nothing can be proved: refused. If the fleet comes from "
     "elsewhere than the stack's own file, the source is reported.",

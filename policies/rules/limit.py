@@ -1,4 +1,4 @@
-"""P-LIMIT: a container on a Docker host says what it takes, and a batch run ends."""
+"""P-LIMIT: a container on a Docker host limits its memory, and a batch run ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FOR_EVER: Final = ("always", "unless-stopped")
 
 
 def check(workload: Workload, _: Site) -> Iterator[Finding]:
-    """Memory and shared memory where GPUs are asked for; restarts of what runs to its end."""
+    """Memory and shared memory of containers that request GPUs; restarts of runs that end."""
     if workload.container is None:
         return
     inputs = workload.container.inputs
@@ -60,11 +60,11 @@ def _restarts(inputs: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("it is not known yet whether a run that ends is restarted every time", Level.UNPROVED)
     elif restart in _FOR_EVER:
         key = "attach" if attach is True else "mustRun: false"
-        said = f"restart {restart} restarts a run that is meant to end ({key}) every time"
-        yield Finding(said, remedy=_NO_RESTART)
+        message = f"restart {restart} restarts a run that is meant to end ({key}) every time"
+        yield Finding(message, remedy=_NO_RESTART)
     elif restart == "on-failure" and not inputs.get("maxRetryCount"):
-        said = "restart on-failure without maxRetryCount restarts a failed run without end"
-        yield Finding(said, Level.WARN, remedy=_NO_RESTART)
+        message = "restart on-failure without maxRetryCount restarts a failed run without end"
+        yield Finding(message, Level.WARN, remedy=_NO_RESTART)
 
 
 RULE = Rule(

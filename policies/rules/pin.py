@@ -37,7 +37,7 @@ def _image(where: str, image: PodImage, site: Site) -> Iterator[Finding]:
     elif not image.text:
         yield Finding(f"{where} is missing")
     elif image.reference is None:
-        # Not repeated: what is no reference may be an address with a password in it.
+        # Not repeated: a text that is no reference may be an address with a password in it.
         like = "registry.example.edu/gpu-commons/hub@sha256:…"
         yield Finding(f"{where} is not an image reference such as {like}{_why_none(image.text)}")
     else:
@@ -49,7 +49,7 @@ def _image(where: str, image: PodImage, site: Site) -> Iterator[Finding]:
 
 
 def _why_none(text: str) -> str:
-    """What is wrong with it, as far as that can be said without repeating it."""
+    """Why the text is no reference, as far as the reason does not repeat it."""
     name, at_sign, digest = text.partition("@")
     wrong = {
         "it is a URL": "://" in text,

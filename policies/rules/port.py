@@ -40,7 +40,7 @@ def check(workload: Workload, _: Site) -> Iterator[Finding]:
 
 
 def _is_every(address: Any) -> bool:
-    """Also where none is written: the provider then says 0.0.0.0."""
+    """Also without an address: the provider then passes 0.0.0.0."""
     try:
         return not address or ipaddress.ip_address(text(address).strip("[]")).is_unspecified
     except ValueError:

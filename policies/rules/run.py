@@ -36,7 +36,7 @@ _VERDICTS: Final = {
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Containers that ask for GPUs: what was read of the image counts, else its spec, else its name."""
+    """Containers that request GPUs, judged by what was read of the image, else its spec, else its name."""
     pools = possible_nodes(workload, site)
     for container, image in zip(containers(workload.pod), pod_images(workload, site), strict=False):
         asks = asks_for_gpus(container.spec)

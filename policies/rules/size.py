@@ -32,20 +32,20 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 def _compressed(image: PodImage, size: Size, site: Site) -> Iterator[Finding]:
     limits, waiver = site.limits, site.limits.waivers.get(image.name) if image.is_own else None
     by_spec = " according to its spec" if size.origin is Origin.SPEC else ""
-    said = f"{image.name} is {at_least(size)}{amount(size.compressed)} compressed{by_spec}"
+    message = f"{image.name} is {at_least(size)}{amount(size.compressed)} compressed{by_spec}"
     if waiver is not None and site.today <= waiver.until:
         if size.compressed > waiver.compressed:
             own = f"its own limit of {amount(waiver.compressed)} (valid until {waiver.until})"
-            yield Finding(f"{said}, over even {own}")
+            yield Finding(f"{message}, over even {own}")
         elif size.compressed > limits.refuse_compressed:
             why = f"until {waiver.until}: {waiver.reason}"
-            yield Finding(f"{said}, over the limit of {amount(limits.refuse_compressed)}; allowed {why}", Level.WARN)
+            yield Finding(f"{message}, over the limit of {amount(limits.refuse_compressed)}; allowed {why}", Level.WARN)
         return
     ended = f"; its own limit of {amount(waiver.compressed)} expired on {waiver.until}" if waiver else ""
     if size.compressed > limits.refuse_compressed:
-        yield Finding(f"{said}: the limit is {amount(limits.refuse_compressed)}{ended}")
+        yield Finding(f"{message}: the limit is {amount(limits.refuse_compressed)}{ended}")
     elif size.compressed > limits.warn_compressed:
-        yield Finding(f"{said}; images above {amount(limits.warn_compressed)} are slow to pull", Level.WARN)
+        yield Finding(f"{message}; images above {amount(limits.warn_compressed)} are slow to pull", Level.WARN)
 
 
 def _unpacked(image: PodImage, size: Size, workload: Workload, site: Site) -> Iterator[Finding]:

@@ -36,21 +36,21 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         for pool, start in late.items():
             machine = pools[pool]
             planned = "; the rates are planning figures" if machine.are_rates_planned else ""
-            said = (
+            message = (
                 f"the first server on a {node} of {pool} takes {at_least(size) or 'about '}{start.total_s:.0f} s"
                 f" ({start.reason}{planned}), but the hub gives up after {workload.start_timeout_s:g} s"
             )
             if workload.is_pre_pulled:
                 without = f"a {node} that joins later lacks the image for about {start.pull_s + start.unpack_s:.0f} s"
                 yield Finding(
-                    f"{said}; the pre-puller only helps on a {node} where it has finished, and {without}", Level.WARN
+                    f"{message}; the pre-puller only helps on a {node} where it has finished, and {without}", Level.WARN
                 )
             elif machine.are_rates_planned:
-                yield Finding(said, Level.WARN)
+                yield Finding(message, Level.WARN)
             elif is_certain(late, workload, site):
-                yield Finding(said)
+                yield Finding(message)
             else:
-                yield Finding(said + NOT_CERTAIN, Level.UNPROVED)
+                yield Finding(message + NOT_CERTAIN, Level.UNPROVED)
 
 
 def _slow(pools: Mapping[str, Machine], node: str) -> Iterator[Finding]:

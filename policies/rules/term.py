@@ -1,4 +1,4 @@
-"""P-TERM: what is promised to the courses of a term fits the fleet, week by week."""
+"""P-TERM: the GPUs promised to the courses of a term fit the fleet, week by week."""
 
 from __future__ import annotations
 

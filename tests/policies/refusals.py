@@ -1,6 +1,6 @@
-"""What is refused on a Docker host and in a job of Slurm: what is changed of a sound resource, and the words.
+"""Refusals on a Docker host and in a job of Slurm: changes of a sound resource, and words of each message.
 
-Each is asked for alone in this folder, and all of them together by the real engine in tests/e2e/test_rules_of_hosts.py.
+This folder tests each of them alone; tests/e2e/test_rules_of_hosts.py tests all of them together with the real engine.
 """
 
 from __future__ import annotations

@@ -31,15 +31,15 @@ def shown(site: Site, token: str, inputs: Any, *before: tuple[str, Any]) -> list
         sent = {"type": each, "name": "x", "urn": f"urn:pulumi:s::p::{each}::x", "properties": properties}
         request = proto.AnalyzeRequest.FromString(proto.AnalyzeRequest(**sent).SerializeToString())
         found = [
-            (_kind(said), said.message.removeprefix(said.description).strip())
-            for said in servicer.Analyze(request, None).diagnostics
+            (_kind(diagnostic), diagnostic.message.removeprefix(diagnostic.description).strip())
+            for diagnostic in servicer.Analyze(request, None).diagnostics
         ]
     return found
 
 
-def _kind(said: proto.AnalyzeDiagnostic) -> str:
-    found = report.read(said.message, is_refused=said.enforcementLevel == proto.MANDATORY)
-    assert isinstance(found, report.Message), said.message
+def _kind(diagnostic: proto.AnalyzeDiagnostic) -> str:
+    found = report.read(diagnostic.message, is_refused=diagnostic.enforcementLevel == proto.MANDATORY)
+    assert isinstance(found, report.Message), diagnostic.message
     return {Level.REFUSE: REFUSED, Level.UNPROVED: UNPROVED, Level.WARN: ADVISED}[found.level]
 
 

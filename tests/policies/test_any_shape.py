@@ -97,8 +97,8 @@ def put(value: dict[str, Any], path: tuple[Any, ...], odd: Any) -> dict[str, Any
 @pytest.mark.parametrize("token", RESOURCES)
 def test_no_shape_of_a_value_ends_a_rule(token: str, site: Site) -> None:
     inputs = RESOURCES[token]
-    assert shown(site, token, inputs), "a resource about which nothing is said tries no rule"
+    assert shown(site, token, inputs), "a resource without findings tries no rule"
     for path in places(inputs):
         for odd in ODD:
-            said = [text for _, text in shown(site, token, put(inputs, path, odd))]
-            assert not [text for text in said if "the rule failed" in text], (path, odd)
+            messages = [text for _, text in shown(site, token, put(inputs, path, odd))]
+            assert not [text for text in messages if "the rule failed" in text], (path, odd)

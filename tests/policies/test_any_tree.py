@@ -75,7 +75,7 @@ SITE = Site(
 
 @dataclass(frozen=True)
 class Answer:
-    """What the pack said of one resource and then of the stack: (rule, what follows whom it is about)."""
+    """Findings about one resource and then about the stack: (rule, the text after the subject)."""
 
     refused: frozenset[tuple[str, str]]
     unproved: frozenset[tuple[str, str]]
@@ -88,21 +88,21 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Any], Answer]:
     kind = sdk._PolicyAnalyzerServicer  # noqa: SLF001 - what the engine calls
     for handler in ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack"):
         monkeypatch.setattr(kind, handler, getattr(kind, handler))  # put back after the test
-    monkeypatch.setattr(phase, "_said", {})
+    monkeypatch.setattr(phase, "_reported", {})
     sdk_handlers.listen(lambda _: None)
 
-    def asked(token: str, inputs: Any) -> Answer:
+    def answer(token: str, inputs: Any) -> Answer:
         policies = pack_policies(lambda _: SITE)
         servicer = kind("gpu-commons", "1", list(policies), EnforcementLevel.ADVISORY)
         properties = Struct()
         properties.update(inputs)
         sent = {"type": token, "name": "web", "urn": f"urn:pulumi:s::p::{token}::web", "properties": properties}
         request = proto.AnalyzeRequest.FromString(proto.AnalyzeRequest(**sent).SerializeToString())
-        said = list(servicer.Analyze(request, None).diagnostics)
+        diagnostics = list(servicer.Analyze(request, None).diagnostics)
         end = proto.AnalyzeStackRequest(resources=[proto.AnalyzerResource(**sent)])
-        said += servicer.AnalyzeStack(end, None).diagnostics
-        messages = [each.message.removeprefix(each.description).strip() for each in said]
-        found = [report.read(each.message, is_refused=each.enforcementLevel == proto.MANDATORY) for each in said]
+        diagnostics += servicer.AnalyzeStack(end, None).diagnostics
+        messages = [each.message.removeprefix(each.description).strip() for each in diagnostics]
+        found = [report.read(each.message, is_refused=each.enforcementLevel == proto.MANDATORY) for each in diagnostics]
         refused, unproved = (
             frozenset(
                 (each.rule, each.body) for each in found if isinstance(each, report.Message) and each.level is level
@@ -111,13 +111,13 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Any], Answer]:
         )
         return Answer(refused, unproved, tuple(messages))
 
-    return asked
+    return answer
 
 
 def holds(law: Callable[[st.DataObject], None], share: int, examples: int) -> None:
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-    asked = settings(max_examples=examples, suppress_health_check=checks, database=None)(given(st.data())(law))
-    seed(share)(asked)()
+    trial = settings(max_examples=examples, suppress_health_check=checks, database=None)(given(st.data())(law))
+    seed(share)(trial)()
 
 
 # In shares, which several workers can have. Each share is the same in every run.

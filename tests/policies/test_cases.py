@@ -26,7 +26,7 @@ PLACEHOLDERS: Final = {
     "<pod>": POD,
     "<privileged pod>": {"containers": [{"name": "c", "image": IMAGE, "securityContext": {"privileged": True}}]},
 }
-Said = list[tuple[str, str]]
+Findings = list[tuple[str, str]]
 
 
 def table(name: str) -> Any:
@@ -43,22 +43,22 @@ def filled(value: Any) -> Any:
     return value
 
 
-def check(said: Said, answer: str, words: str = "", rule: str = "P-GPU") -> None:
+def check(findings: Findings, answer: str, words: str = "", rule: str = "P-GPU") -> None:
     """`answer` is a kind of message, or `not` and one. A kind has exactly one message, about that."""
     if answer.startswith("not "):
-        assert texts(said, answer.removeprefix("not ")) == []
+        assert texts(findings, answer.removeprefix("not ")) == []
         return
-    (message,) = texts(said, answer)
+    (message,) = texts(findings, answer)
     assert message.startswith(f"{rule}: ")
     if answer == UNPROVED:
-        assert texts(said, REFUSED) == []
+        assert texts(findings, REFUSED) == []
     assert words in message
 
 
 # --- paths of the node
 
 
-def of_path(path: str, access: str) -> Said:
+def of_path(path: str, access: str) -> Findings:
     if access == "as a PersistentVolume":
         return shown(SITE, "kubernetes:core/v1:PersistentVolume", {"spec": {"hostPath": {"path": path}}})
     reads = {"read": True, "written": False, "maybe written": UNKNOWN}
@@ -78,12 +78,12 @@ def paths() -> Iterator[Any]:
 @pytest.mark.parametrize(("path", "answers"), [*paths()])
 def test_a_path_of_the_node_is_judged_by_where_it_leads(path: str, answers: dict[str, list[str]]) -> None:
     for access, answer in answers.items():
-        said = of_path(path, access)
+        findings = of_path(path, access)
         if not answer:
-            assert said == [], access
+            assert findings == [], access
             continue
-        check(said, *answer)
-        assert all(f"hostPath {path}" in message for _, message in said)
+        check(findings, *answer)
+        assert all(f"hostPath {path}" in message for _, message in findings)
 
 
 # --- custom resources
@@ -91,7 +91,7 @@ def test_a_path_of_the_node_is_judged_by_where_it_leads(path: str, answers: dict
 CUSTOM = table("custom_resources")
 
 
-def of_custom(kind: str, spec: Any) -> Said:
+def of_custom(kind: str, spec: Any) -> Findings:
     return shown(SITE, f"kubernetes:{kind}", {"metadata": {"name": "x"}, "spec": spec})
 
 
@@ -116,7 +116,7 @@ def test_a_custom_resource_beside_those_passes(kind: str, spec: Any) -> None:
 ANNOTATIONS = table("annotations")
 
 
-def of_annotation(key: str, value: str) -> Said:
+def of_annotation(key: str, value: str) -> Findings:
     template = {"metadata": {"annotations": {key: value}}, "spec": POD}
     return shown(SITE, "kubernetes:apps/v1:Deployment", {"metadata": {"name": "web"}, "spec": {"template": template}})
 

@@ -26,7 +26,7 @@ ATTRIBUTES, CAPACITY = 'device.attributes["gpu.nvidia.com"]', 'device.capacity["
 TEMPLATE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"
 
 
-def said(level: Level, request: Any, site: Site = SITE) -> list[str]:
+def messages(level: Level, request: Any, site: Site = SITE) -> list[str]:
     given = {"spec": {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": request}]}}}}
     found = evaluate(TEMPLATE, "t", {"metadata": {"name": "t"}, **given}, site, frozenset({level}))
     return [each for each in found if each.startswith("P-CLAIM")]
@@ -51,7 +51,7 @@ def asking(*expressions: Any, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_a_claim_that_a_pool_can_meet_passes(request_: Any) -> None:
-    assert said(Level.REFUSE, request_) == said(Level.UNPROVED, request_) == []
+    assert messages(Level.REFUSE, request_) == messages(Level.UNPROVED, request_) == []
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_claim_that_a_pool_can_meet_passes(request_: Any) -> None:
     ],
 )
 def test_a_claim_that_no_pool_can_meet_is_refused_with_what_each_pool_lacks(request_: Any, reason: str) -> None:
-    (message,) = said(Level.REFUSE, request_)
+    (message,) = messages(Level.REFUSE, request_)
     assert message.startswith(
         "P-CLAIM: ResourceClaimTemplate t: no GPU of this stack meets spec.spec.devices.requests[0]"
     )
@@ -89,19 +89,19 @@ def test_a_claim_that_no_pool_can_meet_is_refused_with_what_each_pool_lacks(requ
     ],
 )
 def test_what_is_not_known_of_a_claim_or_a_gpu_could_not_be_proved(request_: Any, reason: str) -> None:
-    (message,) = said(Level.UNPROVED, request_)
+    (message,) = messages(Level.UNPROVED, request_)
     assert reason in message
-    assert said(Level.REFUSE, request_) == []
+    assert messages(Level.REFUSE, request_) == []
 
 
 def test_without_a_pool_that_gives_gpus_by_claims_nothing_is_known() -> None:
-    (message,) = said(Level.UNPROVED, asking(), Site(nodes=(), allowed_registries=()))
+    (message,) = messages(Level.UNPROVED, asking(), Site(nodes=(), allowed_registries=()))
     assert "requests a GPU, but no pool is known to give GPUs by claims" in message
 
 
 def test_the_claim_of_a_job_of_ours_is_met_by_its_pool_and_by_no_other() -> None:
     spec = template_spec(1, ["NVIDIA-L40S"])["spec"]["devices"]["requests"][0]["exactly"]
-    assert said(Level.REFUSE, spec) == said(Level.UNPROVED, spec) == []
+    assert messages(Level.REFUSE, spec) == messages(Level.UNPROVED, spec) == []
     only_l4 = Site(nodes=(), allowed_registries=(), claimed={"l4": SITE.claimed["l4"]})
-    (message,) = said(Level.REFUSE, spec, only_l4)
+    (message,) = messages(Level.REFUSE, spec, only_l4)
     assert 'replace(" ", "-") == "NVIDIA-L40S" does not hold for NVIDIA L4' in message

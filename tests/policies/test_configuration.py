@@ -20,7 +20,7 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 from fleet.labels import ALWAYS_DISCOVERED
 from policies import sdk_handlers
 from policies.adapter import pack_policies
-from policies.configuration import POLICIES, Given
+from policies.configuration import POLICIES, PolicyConfig
 from policies.from_settings import site_of
 from policies.stacks import DEFAULT_STACKS, configure, site_of_stack
 from settings.reading import SettingsError, load_stack
@@ -180,8 +180,8 @@ def test_without_all_nodes_with_gpus_any_pod_may_come_to_one(give: Give) -> None
 @pytest.mark.parametrize("value", [UNKNOWN_STRING_VALUE, "web"])
 def test_a_value_or_a_label_that_is_not_known_may_bring_it_to_a_node_with_gpus(give: Give, value: str) -> None:
     inputs = job(containers=[PRIVILEGED], nodeSelector={"role": value})
-    said = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=inputs)
-    assert [message.partition(", but ")[0] for message in said] == [
+    messages = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=inputs)
+    assert [message.partition(", but ")[0] for message in messages] == [
         "P-GPU: Job train: could not be proved: containers[0] is privileged: it reaches every GPU of the node"
     ]
 
@@ -195,11 +195,11 @@ def test_pods_with_gpus_need_a_pool_that_takes_them(give: Give) -> None:
 def test_pods_whose_gpus_are_not_known_yet_may_or_may_not_need_a_pool(give: Give) -> None:
     unknown = job(tolerations=[])
     unknown["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] = UNKNOWN_STRING_VALUE
-    said = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=unknown)
-    assert [each.partition(" (")[0] for each in said if each.startswith("P-HOST")] == [
+    messages = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=unknown)
+    assert [each.partition(" (")[0] for each in messages if each.startswith("P-HOST")] == [
         "P-HOST: Job train: could not be proved: none of the described pools can host it"
     ]
-    assert all(": could not be proved: " in each for each in said)
+    assert all(": could not be proved: " in each for each in messages)
 
 
 @pytest.mark.parametrize(
@@ -208,8 +208,8 @@ def test_pods_whose_gpus_are_not_known_yet_may_or_may_not_need_a_pool(give: Give
 def test_what_a_configuration_cannot_say_of_a_node_is_no_refusal_and_no_pass(give: Give, resource: str) -> None:
     inputs = job()
     inputs["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"][resource] = "1"
-    said = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=inputs)
-    assert said == [
+    messages = give({"site": SITE, "fleet": fleet()}).says(JOB, inputs=inputs)
+    assert messages == [
         f"P-HOST: Job train: could not be proved: which pools can host it depends on the {resource} of nodes."
     ]
 
@@ -217,8 +217,8 @@ def test_what_a_configuration_cannot_say_of_a_node_is_no_refusal_and_no_pass(giv
 def test_an_image_that_runs_on_no_possible_pool_is_refused_whatever_else_a_node_has(give: Give) -> None:
     inputs = job()
     inputs["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["rdma/hca"] = "1"
-    said = give(on_driver("595.71.05")).says(JOB, inputs=inputs)
-    assert said[0].startswith(f"P-RUN: Job train: {CUDA} does not run on pool v100")
+    messages = give(on_driver("595.71.05")).says(JOB, inputs=inputs)
+    assert messages[0].startswith(f"P-RUN: Job train: {CUDA} does not run on pool v100")
 
 
 @pytest.mark.parametrize("as_affinity", [False, True])
@@ -264,10 +264,10 @@ def test_another_value_of_the_taint_has_to_be_tolerated(give: Give) -> None:
     assert len(pack.says(JOB, inputs=job(tolerations=[{"key": "nvidia.com/gpu", "value": "present"}]))) == 1
 
 
-def test_without_a_fleet_it_is_said_of_pods_with_gpus_that_nothing_was_proved(give: Give) -> None:
+def test_without_a_fleet_pods_with_gpus_get_the_finding_that_nothing_was_proved(give: Give) -> None:
     pack = give({"site": SITE})
-    said = pack.says(JOB, inputs=job())
-    assert [message.partition(": could not be proved: ")[0] for message in said] == ["P-HOST: Job train"]
+    messages = pack.says(JOB, inputs=job())
+    assert [message.partition(": could not be proved: ")[0] for message in messages] == ["P-HOST: Job train"]
     assert pack.says(JOB, inputs=job(gpus=0)) == []
     refusing = give({"site": SITE, "policies": {"unproved": "refuse"}})
     assert [message.partition(":")[0] for message in refusing.says(JOB, inputs=job())] == ["P-HOST"]
@@ -321,20 +321,20 @@ def test_a_configuration_counts_before_a_stack_file_of_that_name_and_says_so(giv
 # --- how strict
 
 
-def test_a_waiver_lets_through_until_its_last_day_and_is_told(give: Give) -> None:
+def test_a_waiver_lets_through_until_its_last_day_and_is_reported(give: Give) -> None:
     pack = give(on_driver("595.71.05", policies={"waivers": [WAIVER]}))
     (message,) = pack.says(JOB, inputs=job())
     assert message.startswith("P-RUN: Job train: waived until 2999-12-31 by team: r; ")
-    told = [each for each in pack.says(STACK, "training-dev") if each.startswith("P-WAIVER")]
-    assert told == ["P-WAIVER: stack: waived: P-RUN of Job train, until 2999-12-31, by team: r."]
+    notes = [each for each in pack.says(STACK, "training-dev") if each.startswith("P-WAIVER")]
+    assert notes == ["P-WAIVER: stack: waived: P-RUN of Job train, until 2999-12-31, by team: r."]
 
 
-def test_a_waiver_whose_time_is_over_refuses_again_and_is_told(give: Give) -> None:
+def test_a_waiver_whose_time_is_over_refuses_again_and_is_reported(give: Give) -> None:
     pack = give(on_driver("595.71.05", policies={"waivers": [{**WAIVER, "until": "2026-01-01"}]}))
     (message,) = pack.says(JOB, inputs=job())
     assert message.startswith(f"P-RUN: Job train: {CUDA} does not run on pool v100")
-    told = [each for each in pack.says(STACK, "training-dev") if each.startswith("P-WAIVER")]
-    assert told == ["P-WAIVER: stack: no longer waived: P-RUN of Job train, until 2026-01-01, by team: r."]
+    notes = [each for each in pack.says(STACK, "training-dev") if each.startswith("P-WAIVER")]
+    assert notes == ["P-WAIVER: stack: no longer waived: P-RUN of Job train, until 2026-01-01, by team: r."]
 
 
 # --- what can be wrong
@@ -493,7 +493,7 @@ def test_any_value_anywhere_is_taken_or_explained(place: tuple[str | int, ...], 
         target = target[step]
     target[place[-1]] = value
     try:
-        configure({"workloads": Given(keys=keys)})
+        configure({"workloads": PolicyConfig(keys=keys)})
         found = None
     except SettingsError as error:
         found = error.problems
@@ -501,7 +501,7 @@ def test_any_value_anywhere_is_taken_or_explained(place: tuple[str | int, ...], 
     assert found is None or (found and all(problem.path and problem.reason and problem.fix for problem in found))
 
 
-def test_all_mistakes_are_told_at_once_in_the_words_of_a_stack_file(give: Give, tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once_in_the_words_of_a_stack_file(give: Give, tmp_path: Path) -> None:
     wrong = deepcopy(fleet(POOL, {**POOL, "gpu": "V1000", "driver": "12.4"}))
     file = tmp_path / "Pulumi.dev.yaml"
     file.write_text(json.dumps({"config": {"gpu-commons:fleet": wrong}}))
@@ -509,10 +509,10 @@ def test_all_mistakes_are_told_at_once_in_the_words_of_a_stack_file(give: Give, 
         give({"site": SITE, "fleet": wrong})
     with pytest.raises(SettingsError) as of_file:
         load_stack(file)
-    said = {problem.path: (problem.value, problem.reason, problem.fix) for problem in of_file.value.problems}
-    del said["site"]  # a stack file needs more of it
-    assert len(said) == 4
-    for path, (value, reason, fix) in said.items():
+    expected = {problem.path: (problem.value, problem.reason, problem.fix) for problem in of_file.value.problems}
+    del expected["site"]  # a stack file needs more of it
+    assert len(expected) == 4
+    for path, (value, reason, fix) in expected.items():
         assert f"  {path}: {value} {reason}\n    {fix}" in str(refused.value)
 
 
@@ -557,7 +557,7 @@ def test_advice_may_be_made_a_refusal(give: Give) -> None:
 def test_what_was_wrong_once_counts_no_more(give: Give) -> None:
     give({"site": SITE, "fleet": fleet()})
     with pytest.raises(SettingsError):
-        configure({"workloads": Given(keys={"fleet": 3})})
+        configure({"workloads": PolicyConfig(keys={"fleet": 3})})
     assert give().says(JOB, inputs=job())[0].startswith("P-SITE: ")
 
 
@@ -575,7 +575,7 @@ def node(**found: str) -> Object:
 
 
 def of_nodes(give: Give, *nodes: Object, **pod: Any) -> list[str]:
-    """What is said of a job where the configuration has no fleet and these nodes came before it."""
+    """Findings about a job if the configuration has no fleet and these nodes came before it."""
     pack = give({"site": SITE})
     for index, each in enumerate(nodes):
         assert pack.says(NODE, f"gpu{index}", each) == []

@@ -26,7 +26,7 @@ def site(found: ImageContents | None, **more: Any) -> Site:
     return Site(**{**known, "contents_of": facts.get, "own_images": frozenset({"ml"}), **more})
 
 
-def said(
+def messages(
     where: Site, rule: str, level: Level, *, image: Any = ML, kind: str = "Deployment", gpus: int = 0
 ) -> list[str]:
     template = {
@@ -54,7 +54,7 @@ EMPTY = DriverPart("usr/lib/libnvidia-ml.so.1", 0, "an empty file that a contain
 
 
 def test_a_driver_library_is_refused_with_its_file_and_the_layer_that_brings_it() -> None:
-    (message,) = said(site(with_driver(LIBCUDA)), "P-NODRIVER", Level.REFUSE)
+    (message,) = messages(site(with_driver(LIBCUDA)), "P-NODRIVER", Level.REFUSE)
     assert message.startswith(
         "P-NODRIVER: Deployment web: ml contains 30.0 MB of driver files: /usr/lib/x86_64-linux-gnu/"
         "libcuda.so.535.104.05 "
@@ -63,31 +63,31 @@ def test_a_driver_library_is_refused_with_its_file_and_the_layer_that_brings_it(
 
 
 def test_a_kernel_module_is_refused() -> None:
-    (message,) = said(site(with_driver(MODULE, SMI)), "P-NODRIVER", Level.REFUSE)
+    (message,) = messages(site(with_driver(MODULE, SMI)), "P-NODRIVER", Level.REFUSE)
     assert "/lib/modules/6.1/nvidia.ko (kernel module), from layer 1 of 2" in message
 
 
 @pytest.mark.parametrize(("part", "says"), [(SMI, "driver programs"), (EMPTY, "empty files")])
 def test_programs_and_empty_files_are_only_warned_of(part: DriverPart, says: str) -> None:
-    assert not said(site(with_driver(part)), "P-NODRIVER", Level.REFUSE)
-    (message,) = said(site(with_driver(part)), "P-NODRIVER", Level.WARN)
+    assert not messages(site(with_driver(part)), "P-NODRIVER", Level.REFUSE)
+    (message,) = messages(site(with_driver(part)), "P-NODRIVER", Level.WARN)
     assert says in message
 
 
 def test_an_image_without_a_driver_passes_every_level() -> None:
     for level in Level:
-        assert not said(site(contents(1, 2, system="Debian GNU/Linux 12 (bookworm)")), "P-NODRIVER", level)
+        assert not messages(site(contents(1, 2, system="Debian GNU/Linux 12 (bookworm)")), "P-NODRIVER", level)
 
 
 def test_the_runtimes_own_daemons_may_have_a_driver() -> None:
     where = site(with_driver(LIBCUDA), runtime_daemons={FOREIGN: frozenset({"default/web"})})
-    assert not said(where, "P-NODRIVER", Level.REFUSE, image=FOREIGN, kind="DaemonSet")
-    assert said(where, "P-NODRIVER", Level.REFUSE, image=FOREIGN)
+    assert not messages(where, "P-NODRIVER", Level.REFUSE, image=FOREIGN, kind="DaemonSet")
+    assert messages(where, "P-NODRIVER", Level.REFUSE, image=FOREIGN)
 
 
 def test_a_layer_that_was_not_read_proves_nothing() -> None:
     where = site(contents(1, 2, left_out=("layer 1 was not read, it is encrypted",)))
-    (message,) = said(where, "P-NODRIVER", Level.UNPROVED)
+    (message,) = messages(where, "P-NODRIVER", Level.UNPROVED)
     assert "layer 1 was not read, it is encrypted" in message
 
 
@@ -96,7 +96,7 @@ def test_a_layer_that_was_not_read_proves_nothing() -> None:
 
 def test_a_cuda_of_the_base_under_that_of_the_wheels_warns_with_the_bytes() -> None:
     copies = (Copies("cublas", ("opt/venv/x/libcublas.so.12", "usr/local/cuda/lib64/libcublas.so.12"), 600_000_000),)
-    (message,) = said(site(contents(1, 2, copies=copies)), "P-ONECUDA", Level.WARN)
+    (message,) = messages(site(contents(1, 2, copies=copies)), "P-ONECUDA", Level.WARN)
     assert "in ml, CUDA is in the image twice: libcublas in /opt/venv/x, /usr/local/cuda/lib64" in message
     assert "0.60 GB wasted" in message
 
@@ -107,10 +107,10 @@ def test_two_cuda_majors_in_one_environment_warn_and_in_two_are_fine() -> None:
         return Package(name, "1", "wheel", path, 0, cuda)
 
     both = (package("cupy-cuda11x", "11", "one"), package("torch", "12.4", "one"))
-    (message,) = said(site(contents(1, 2, packages=both)), "P-ONECUDA", Level.WARN)
+    (message,) = messages(site(contents(1, 2, packages=both)), "P-ONECUDA", Level.WARN)
     assert "the environment /opt/one has CUDA 11 (cupy-cuda11x 1) and CUDA 12 (torch 1)" in message
     apart = (package("cupy-cuda11x", "11", "one"), package("torch", "12.4", "two"))
-    assert not said(site(contents(1, 2, packages=apart)), "P-ONECUDA", Level.WARN)
+    assert not messages(site(contents(1, 2, packages=apart)), "P-ONECUDA", Level.WARN)
 
 
 # --- P-BASE
@@ -118,12 +118,12 @@ def test_two_cuda_majors_in_one_environment_warn_and_in_two_are_fine() -> None:
 
 def test_a_release_past_its_support_warns_with_day_and_source_and_refuses_where_the_site_says_so() -> None:
     old = contents(1, 2, system="Ubuntu 18.04.6 LTS")
-    (message,) = said(site(old), "P-BASE", Level.WARN)
+    (message,) = messages(site(old), "P-BASE", Level.WARN)
     assert "standard support of Ubuntu 18.04, the base of ml, ended on 2023-05-31 (https://" in message
-    assert not said(site(old), "P-BASE", Level.REFUSE)
+    assert not messages(site(old), "P-BASE", Level.REFUSE)
     strict = site(old, limits=Limits(refuse_unsupported_base=True))
-    assert len(said(strict, "P-BASE", Level.REFUSE)) == 1
-    assert not said(strict, "P-BASE", Level.WARN)
+    assert len(messages(strict, "P-BASE", Level.REFUSE)) == 1
+    assert not messages(strict, "P-BASE", Level.WARN)
 
 
 @pytest.mark.parametrize(
@@ -131,12 +131,12 @@ def test_a_release_past_its_support_warns_with_day_and_source_and_refuses_where_
 )
 def test_the_last_ninety_days_are_warned_of(today: str, warned: bool) -> None:
     where = site(contents(1, 2, system="Debian GNU/Linux 12 (bookworm)"), today=dt.date.fromisoformat(today))
-    assert bool(said(where, "P-BASE", Level.WARN)) == warned
+    assert bool(messages(where, "P-BASE", Level.WARN)) == warned
 
 
 def test_the_last_day_is_a_day_with_support() -> None:
     where = site(contents(1, 2, system="Debian GNU/Linux 12 (bookworm)"), today=dt.date(2028, 6, 30))
-    (message,) = said(where, "P-BASE", Level.WARN)
+    (message,) = messages(where, "P-BASE", Level.WARN)
     assert "ends on 2028-06-30, in 0 days" in message
 
 
@@ -146,25 +146,25 @@ def test_what_ends_soon_is_not_refused() -> None:
         today=dt.date(2028, 6, 20),
         limits=Limits(refuse_unsupported_base=True),
     )
-    (message,) = said(where, "P-BASE", Level.WARN)
+    (message,) = messages(where, "P-BASE", Level.WARN)
     assert "ends on 2028-06-30, in 10 days" in message
-    assert not said(where, "P-BASE", Level.REFUSE)
+    assert not messages(where, "P-BASE", Level.REFUSE)
 
 
 def test_a_label_names_the_release_where_the_layers_were_not_read() -> None:
     labels = (("org.opencontainers.image.ref.name", "ubuntu"), ("org.opencontainers.image.version", "18.04"))
     where = site(replace(contents(1), settings=Settings(labels=labels)))
-    assert len(said(where, "P-BASE", Level.WARN)) == 1
+    assert len(messages(where, "P-BASE", Level.WARN)) == 1
 
 
 def test_a_release_that_no_row_has_is_unproved_for_our_images() -> None:
-    (message,) = said(site(contents(1, 2, system="Plan 9")), "P-BASE", Level.UNPROVED)
+    (message,) = messages(site(contents(1, 2, system="Plan 9")), "P-BASE", Level.UNPROVED)
     assert "Plan 9 is not in the table of releases" in message
 
 
 def test_before_the_build_the_base_of_the_spec_counts() -> None:
     where = site(None, planned_of=lambda _: Planned(None, "python:3.9-slim-buster@sha256:" + "0" * 64))
-    (message,) = said(where, "P-BASE", Level.WARN, image=UNKNOWN)
+    (message,) = messages(where, "P-BASE", Level.WARN, image=UNKNOWN)
     assert "Debian 10, the base of ml, ended on 2024-06-30" in message
 
 
@@ -176,11 +176,11 @@ def test_before_the_build_the_base_of_the_spec_counts() -> None:
 def test_facts_that_were_not_read_are_unproved_for_our_images_and_no_matter_for_others(
     rule: str, found: ImageContents | None
 ) -> None:
-    (message,) = said(site(found), rule, Level.UNPROVED)
+    (message,) = messages(site(found), rule, Level.UNPROVED)
     assert " not known" in message
     assert message.endswith(": its layers were not read.")
     for level in Level:
-        assert not said(site(found), rule, level, image=FOREIGN)
+        assert not messages(site(found), rule, level, image=FOREIGN)
 
 
 @pytest.mark.parametrize("rule", ["P-NODRIVER", "P-ONECUDA", "P-BASE", "P-RUN"])
@@ -188,32 +188,32 @@ def test_facts_that_were_not_read_are_unproved_for_our_images_and_no_matter_for_
 def test_an_update_refuses_an_image_of_ours_whose_layers_nobody_read(
     rule: str, found: ImageContents | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not said(site(found), rule, Level.REFUSE, gpus=1)
+    assert not messages(site(found), rule, Level.REFUSE, gpus=1)
     monkeypatch.setattr("policies.judging.is_preview", lambda: False)
-    (message,) = said(site(found), rule, Level.REFUSE, gpus=1)
+    (message,) = messages(site(found), rule, Level.REFUSE, gpus=1)
     assert "its layers were not read" in message
-    assert not said(site(found), rule, Level.REFUSE, image=FOREIGN, gpus=1)
+    assert not messages(site(found), rule, Level.REFUSE, image=FOREIGN, gpus=1)
 
 
 @pytest.mark.parametrize("rule", ["P-NODRIVER", "P-RUN"])
 def test_an_update_refuses_an_image_of_ours_that_was_not_read_whole(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where = site(contents(1, 2, left_out=("layer 1 was not read, it is encrypted",)))
     monkeypatch.setattr("policies.judging.is_preview", lambda: False)
-    (message,) = said(where, rule, Level.REFUSE, gpus=1)
+    (message,) = messages(where, rule, Level.REFUSE, gpus=1)
     assert "layer 1 was not read, it is encrypted" in message
-    assert not said(where, rule, Level.REFUSE, image=FOREIGN, gpus=1)
+    assert not messages(where, rule, Level.REFUSE, image=FOREIGN, gpus=1)
 
 
 def test_an_update_does_not_refuse_an_image_of_ours_that_was_read_for_a_release_that_no_row_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("policies.judging.is_preview", lambda: False)
-    assert not said(site(contents(1, 2, system="Plan 9")), "P-BASE", Level.REFUSE)
+    assert not messages(site(contents(1, 2, system="Plan 9")), "P-BASE", Level.REFUSE)
 
 
 @pytest.mark.parametrize("rule", ["P-NODRIVER", "P-ONECUDA", "P-BASE"])
 def test_an_image_that_this_update_builds_is_reported_once_by_another_rule(rule: str) -> None:
     for level in Level:
-        assert not said(site(None), rule, level, image=UNKNOWN)
-    (message,) = said(site(None), "P-PIN", Level.UNPROVED, image=UNKNOWN)
+        assert not messages(site(None), rule, level, image=UNKNOWN)
+    (message,) = messages(site(None), "P-PIN", Level.UNPROVED, image=UNKNOWN)
     assert "its contents are read afterwards" in message

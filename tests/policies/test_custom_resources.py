@@ -30,7 +30,7 @@ TEMPLATE = {"spec": {"containers": [CONTAINER]}}
 EVERYTHING = frozenset(Level)
 
 
-def said(token: str, inputs: dict[str, Any], levels: frozenset[Level] = EVERYTHING) -> list[str]:
+def messages(token: str, inputs: dict[str, Any], levels: frozenset[Level] = EVERYTHING) -> list[str]:
     return list(evaluate(f"kubernetes:{token}", "x", inputs, SITE, levels))
 
 
@@ -55,8 +55,8 @@ def said(token: str, inputs: dict[str, Any], levels: frozenset[Level] = EVERYTHI
 )
 def test_a_pod_template_in_a_custom_resource_is_judged(token: str, spec: dict[str, Any], path: str) -> None:
     kind = token.rpartition(":")[2].removesuffix("Patch")
-    messages = said(token, {"metadata": {"name": "train"}, "spec": spec})
-    (message,) = [each for each in messages if each.startswith("P-RUN: ")]
+    found = messages(token, {"metadata": {"name": "train"}, "spec": spec})
+    (message,) = [each for each in found if each.startswith("P-RUN: ")]
     assert message.startswith(f"P-RUN: spec.{path} of {kind} train: ")
     assert f"{CUDA_13} does not run on pool gtx" in message
 
@@ -75,20 +75,22 @@ def test_a_pod_template_in_a_custom_resource_is_judged(token: str, spec: dict[st
     ],
 )
 def test_where_a_template_may_stand_and_is_not_known_yet_nothing_is_proved(spec: Any) -> None:
-    assert [each for each in said("example.org/v1:Train", {"spec": spec}) if "could not be proved" in each]
+    assert [each for each in messages("example.org/v1:Train", {"spec": spec}) if "could not be proved" in each]
 
 
 def test_a_gpu_request_is_reported_beside_the_image_that_it_is_for() -> None:
     spec = {"trainer": {"image": "x/y:1", "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}}}}
-    (message,) = [each for each in said("trainer.kubeflow.org/v1alpha1:TrainJob", {"spec": spec}) if "P-READ" in each]
+    (message,) = [
+        each for each in messages("trainer.kubeflow.org/v1alpha1:TrainJob", {"spec": spec}) if "P-READ" in each
+    ]
     assert "spec.trainer.image names an image" in message
     assert "spec.trainer.resourcesPerNode asks for GPUs" in message
 
 
 def test_each_template_of_a_custom_resource_is_a_workload() -> None:
     spec = {name: {"template": TEMPLATE} for name in ("Master", "Worker")}
-    messages = said("kubeflow.org/v1:PyTorchJob", {"spec": {"pytorchReplicaSpecs": spec}}, frozenset({Level.REFUSE}))
-    assert [message.partition(" of ")[0] for message in messages] == [
+    found = messages("kubeflow.org/v1:PyTorchJob", {"spec": {"pytorchReplicaSpecs": spec}}, frozenset({Level.REFUSE}))
+    assert [message.partition(" of ")[0] for message in found] == [
         "P-RUN: spec.pytorchReplicaSpecs.Master.template",
         "P-RUN: spec.pytorchReplicaSpecs.Worker.template",
     ]
@@ -98,7 +100,7 @@ def test_each_template_of_a_custom_resource_is_a_workload() -> None:
     "token", ["helm.sh/v3:Release", "helm.toolkit.fluxcd.io/v2:HelmRelease", "argoproj.io/v1alpha1:Application"]
 )
 def test_what_is_made_out_of_sight_could_not_be_proved(token: str) -> None:
-    (message,) = said(token, {"chart": "gpu-operator", "values": {"image": "x"}})
+    (message,) = messages(token, {"chart": "gpu-operator", "values": {"image": "x"}})
     kind = token.rpartition(":")[2]
     assert message.startswith(f"P-READ: {kind} x: could not be proved: what it creates is deployed outside Pulumi")
 
@@ -114,13 +116,13 @@ def test_what_is_made_out_of_sight_could_not_be_proved(token: str) -> None:
     ],
 )
 def test_a_custom_resource_without_pods_is_passed_over(token: str, inputs: dict[str, Any]) -> None:
-    assert said(token, inputs) == []
+    assert messages(token, inputs) == []
 
 
 def test_a_container_that_its_controller_completes_is_not_refused_for_its_missing_image() -> None:
     template = {"spec": {"containers": [{"name": "elasticsearch"}]}}
     inputs = {"spec": {"nodeSets": [{"podTemplate": template}]}}
-    assert said("elasticsearch.k8s.elastic.co/v1:Elasticsearch", inputs, frozenset({Level.REFUSE})) == []
+    assert messages("elasticsearch.k8s.elastic.co/v1:Elasticsearch", inputs, frozenset({Level.REFUSE})) == []
 
 
 PLAIN = Site(
@@ -173,14 +175,14 @@ def test_a_variable_of_a_shell_is_no_placeholder() -> None:
     )
 
 
-def test_an_image_that_a_controller_fills_in_is_told_as_such() -> None:
+def test_an_image_that_a_controller_fills_in_is_reported_as_such() -> None:
     template = {"spec": {"containers": [{"name": "elasticsearch"}, {"name": "c", "image": NOT_SENT}]}}
     found = texts(shown_of("example.org/v1:Thing", {"template": template}), UNPROVED, "P-PIN")
     assert "containers[0].image is chosen by the controller" in found[0]
     assert "containers[1].image is not known yet" in found[1]
 
 
-def test_what_reaches_gpus_is_told_before_the_images() -> None:
+def test_a_way_to_gpus_is_reported_before_the_images() -> None:
     spec = {**{f"part{number}": {"image": "x:1"} for number in range(5)}, "volumes": [{"hostPath": {"path": "/dev"}}]}
     (message,) = texts(shown_of("example.org/v1:Db", spec), UNPROVED, "P-READ")
     assert "could not be proved: spec.volumes[0].hostPath mounts /dev of the node, spec.part" in message

@@ -39,21 +39,21 @@ OF_A_CLUSTER: Final = re.compile(
 )
 
 
-def said(site: Site = SITE, **changes: Any) -> list[tuple[str, str]]:
+def findings(site: Site = SITE, **changes: Any) -> list[tuple[str, str]]:
     return shown(site, CONTAINER, {**SOUND_CONTAINER, **changes})
 
 
 def one(kind: str, rule: str, site: Site = SITE, **changes: Any) -> str:
     """The only message of a kind by a rule. It speaks of a host."""
-    (message,) = texts(said(site, **changes), kind, rule)
+    (message,) = texts(findings(site, **changes), kind, rule)
     assert message.startswith(f"{rule}: Container notebook: ")
     assert not OF_A_CLUSTER.search(message), message
     return message
 
 
 def test_a_container_that_holds_its_gpu_and_says_what_it_takes_passes() -> None:
-    assert texts(said(), REFUSED) == texts(said(), ADVISED) == []
-    assert [text for text in texts(said(), UNPROVED) if not text.startswith("P-RUN")] == []
+    assert texts(findings(), REFUSED) == texts(findings(), ADVISED) == []
+    assert [text for text in texts(findings(), UNPROVED) if not text.startswith("P-RUN")] == []
 
 
 # --- the rules of pods
@@ -81,7 +81,7 @@ def test_what_is_refused_in_a_pod_is_refused_in_a_container(changes: dict[str, A
     ],
 )
 def test_what_is_not_known_yet_is_neither_refused_nor_passed(key: str, value: Any) -> None:
-    found = said(**{key: value})
+    found = findings(**{key: value})
     assert texts(found, REFUSED) == []
     assert len(texts(found, UNPROVED, "P-GPU")) == 1
     assert not OF_A_CLUSTER.search(texts(found, UNPROVED, "P-GPU")[0])
@@ -95,7 +95,7 @@ def test_a_container_that_fits_no_host_is_refused(changes: dict[str, Any], words
 def test_an_image_that_does_not_run_on_the_driver_of_the_host_is_refused() -> None:
     image = NOT_FOR_THE_DRIVER
     assert "does not run on pool box (driver 418.88)" in one(REFUSED, "P-RUN", image=image)
-    assert texts(said(image=image, deviceRequests=[]), REFUSED, "P-RUN") == []
+    assert texts(findings(image=image, deviceRequests=[]), REFUSED, "P-RUN") == []
 
 
 def test_an_image_is_pinned_by_its_digest_also_where_it_is_mounted_or_pulled() -> None:
@@ -136,13 +136,13 @@ def test_gpus_that_nobody_counts_are_refused(changes: dict[str, Any], words: str
     ],
 )
 def test_gpus_that_are_held_and_other_devices_pass(changes: dict[str, Any]) -> None:
-    assert texts(said(**changes), REFUSED) == []
+    assert texts(findings(**changes), REFUSED) == []
 
 
 def test_gpus_of_a_shared_host_are_held_by_nobody() -> None:
     alone = {"networksAdvanced": []}
-    assert texts(said(**alone), REFUSED) != []
-    assert texts(said(replace(SITE, shared_hosts=frozenset({"box"})), **alone), REFUSED) == []
+    assert texts(findings(**alone), REFUSED) != []
+    assert texts(findings(replace(SITE, shared_hosts=frozenset({"box"})), **alone), REFUSED) == []
 
 
 def test_who_holds_the_gpus_of_another_teams_hosts_is_not_known() -> None:
@@ -156,8 +156,8 @@ def test_a_container_without_gpus_of_a_host_without_gpus_may_do_there_what_it_wa
     site = replace(SITE, nodes=(*SITE.nodes, plain))
     changes = {"deviceRequests": [], "cpus": None, "memory": None, "privileged": True}
     on_cpu = [{"label": "gpu-commons.org/pool", "value": "cpu"}]
-    assert texts(said(site, **changes, labels=on_cpu), REFUSED) == []
-    assert texts(said(site, **changes, labels=[]), REFUSED) != []
+    assert texts(findings(site, **changes, labels=on_cpu), REFUSED) == []
+    assert texts(findings(site, **changes, labels=[]), REFUSED) != []
 
 
 # --- the engine
@@ -167,11 +167,11 @@ def test_the_socket_of_the_engine_is_for_those_that_the_site_names() -> None:
     socket = {"mounts": [{"type": "bind", "source": "/var/run/docker.sock", "target": "/s"}]}
     named = replace(SITE, engine_users={IMAGE: frozenset({"notebook"})})
     assert "allowed, because the site lists it" in one(ADVISED, "P-GPU", named, **socket)
-    assert texts(said(named, **socket), REFUSED) == []
+    assert texts(findings(named, **socket), REFUSED) == []
     for other in ({"name": "other"}, {"image": f"registry.example.edu/y@{DIGEST}"}):
-        assert texts(said(named, **socket, **other), REFUSED) != []
-    assert texts(said(named, **socket, image=UNKNOWN), UNPROVED, "P-GPU") != []
-    assert texts(said(named, mounts=[{"type": "bind", "source": "/dev", "target": "/d"}]), REFUSED) != []
+        assert texts(findings(named, **socket, **other), REFUSED) != []
+    assert texts(findings(named, **socket, image=UNKNOWN), UNPROVED, "P-GPU") != []
+    assert texts(findings(named, mounts=[{"type": "bind", "source": "/dev", "target": "/d"}]), REFUSED) != []
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_the_socket_of_the_engine_is_for_those_that_the_site_names() -> None:
         ({"pidMode": "host"}, "pidMode host exposes the processes of the host"),
     ],
 )
-def test_walls_that_are_taken_down_are_told(changes: dict[str, Any], words: str) -> None:
+def test_walls_that_are_taken_down_are_reported(changes: dict[str, Any], words: str) -> None:
     assert words in one(ADVISED, "P-GPU", **changes)
 
 
@@ -198,27 +198,27 @@ def test_a_port_on_every_address_is_refused(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "10.1.2.3"])
 def test_a_port_on_a_written_address_passes(address: str) -> None:
-    assert texts(said(ports=[{"internal": 80, "ip": address}]), REFUSED) == []
+    assert texts(findings(ports=[{"internal": 80, "ip": address}]), REFUSED) == []
 
 
 @pytest.mark.parametrize(
     "changes", [{"ports": UNKNOWN}, {"ports": [{"internal": 80, "ip": UNKNOWN}]}, {"networkMode": UNKNOWN}]
 )
 def test_an_address_that_is_not_known_yet_is_unproved(changes: dict[str, Any]) -> None:
-    assert texts(said(**changes), REFUSED) == []
+    assert texts(findings(**changes), REFUSED) == []
     assert one(UNPROVED, "P-PORT", **changes)
 
 
-def test_memory_and_shared_memory_that_are_left_to_the_engine_are_told_where_gpus_are_asked_for() -> None:
+def test_memory_and_shared_memory_left_to_the_engine_are_reported_for_containers_that_request_gpus() -> None:
     assert "memory is not limited" in one(ADVISED, "P-LIMIT", memory=None)
     assert "/dev/shm has 64 MiB" in one(ADVISED, "P-LIMIT", shmSize=None)
-    assert texts(said(memory=None, shmSize=None, deviceRequests=[]), ADVISED, "P-LIMIT") == []
+    assert texts(findings(memory=None, shmSize=None, deviceRequests=[]), ADVISED, "P-LIMIT") == []
     for given in (
         {"ipcMode": "host"},
         {"tmpfs": {"/dev/shm": "size=1g"}},
         {"mounts": [{"type": "tmpfs", "target": "/dev/shm"}]},
     ):
-        assert texts(said(shmSize=None, **given), ADVISED, "P-LIMIT") == []
+        assert texts(findings(shmSize=None, **given), ADVISED, "P-LIMIT") == []
 
 
 def test_a_batch_run_that_is_started_for_ever_is_refused() -> None:
@@ -226,7 +226,7 @@ def test_a_batch_run_that_is_started_for_ever_is_refused() -> None:
     assert "starts a run that is meant to end" in one(REFUSED, "P-LIMIT", **batch, restart="always")
     assert "without maxRetryCount" in one(ADVISED, "P-LIMIT", **batch, restart="on-failure")
     for ends in ({"restart": "no"}, {"restart": None}, {"restart": "on-failure", "maxRetryCount": 3}):
-        assert [each for each in said(**batch, **ends) if each[1].startswith("P-LIMIT")] == []
+        assert [each for each in findings(**batch, **ends) if each[1].startswith("P-LIMIT")] == []
     for odd in ({**batch, "restart": UNKNOWN}, {"mustRun": UNKNOWN, "restart": "always"}):
         assert one(UNPROVED, "P-LIMIT", **odd)
 

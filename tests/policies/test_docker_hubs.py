@@ -19,7 +19,7 @@ from policies.stacks import DEFAULT_STACKS
 from policies.workloads import workloads
 from settings.reading import load_stack
 
-SAID = frozenset({Level.REFUSE, Level.WARN})
+REPORTED = frozenset({Level.REFUSE, Level.WARN})
 STACK = load_stack(DEFAULT_STACKS / "Pulumi.dcsg.yaml")
 SITE = site_of(STACK, IMAGES)  # whatever lab the tests are of
 
@@ -32,15 +32,15 @@ def hub_inputs(**changes: Any) -> dict[str, Any]:
     return {**wiring.docker_hub_args(STACK, STACK.hubs[0], refs, host, ["card-0", "card-1"]), **changes}
 
 
-def said(inputs: dict[str, Any], levels: frozenset[Level] = SAID) -> list[str]:
+def messages(inputs: dict[str, Any], levels: frozenset[Level] = REPORTED) -> list[str]:
     return list(evaluate(DOCKER_HUB_TOKEN, "dcsg", inputs, SITE, levels))
 
 
-def test_nothing_is_said_of_the_stack() -> None:
+def test_the_stack_has_no_findings() -> None:
     found = [
         message
         for token, name, inputs in offline_resources(STACK)
-        for message in evaluate(token, name, inputs, SITE, SAID)
+        for message in evaluate(token, name, inputs, SITE, REPORTED)
     ]
     assert found == []
 
@@ -78,12 +78,12 @@ def changed(name: str, **changes: Any) -> dict[str, Any]:
     ],
 )
 def test_a_kernel_is_proved_like_any_container(changes: dict[str, Any], words: str) -> None:
-    assert any(message.startswith(words) for message in said(changed("cupy", **changes)))
+    assert any(message.startswith(words) for message in messages(changed("cupy", **changes)))
 
 
-def test_a_profile_that_is_not_known_yet_is_said_to_be_unproved() -> None:
-    assert said(hub_inputs(profiles=UNKNOWN), frozenset({Level.UNPROVED}))
-    assert said(hub_inputs(profiles=[UNKNOWN]), frozenset({Level.UNPROVED}))
+def test_a_profile_that_is_not_known_yet_is_unproved() -> None:
+    assert messages(hub_inputs(profiles=UNKNOWN), frozenset({Level.UNPROVED}))
+    assert messages(hub_inputs(profiles=[UNKNOWN]), frozenset({Level.UNPROVED}))
 
 
 def engine_messages(name: str, image: Any) -> list[str]:
@@ -93,7 +93,7 @@ def engine_messages(name: str, image: Any) -> list[str]:
         if (token, called) == (CONTAINER_TOKEN, "dcsg-engine")
     )
     given = {**inputs, "name": name, "image": image}
-    return [each for each in evaluate(CONTAINER_TOKEN, name, given, SITE, SAID) if "docker.sock" in each]
+    return [each for each in evaluate(CONTAINER_TOKEN, name, given, SITE, REPORTED) if "docker.sock" in each]
 
 
 def test_the_engines_socket_is_for_the_filter_with_the_image_of_the_stack_alone() -> None:
@@ -107,4 +107,4 @@ def test_a_filter_that_people_copied_into_another_stack_is_not_this_one() -> Non
     other = site_of(load_stack(DEFAULT_STACKS / "Pulumi.perceptron.yaml"), IMAGES)
     ours = f"{STACK.site.registry}/engine-filter@sha256:{'0' * 64}"
     given = {"name": "dcsg-engine", "image": ours, "mounts": [{"type": "bind", "source": "/var/run/docker.sock"}]}
-    assert any("docker.sock" in each for each in evaluate(CONTAINER_TOKEN, "dcsg-engine", given, other, SAID))
+    assert any("docker.sock" in each for each in evaluate(CONTAINER_TOKEN, "dcsg-engine", given, other, REPORTED))

@@ -62,14 +62,14 @@ def pod(image: Any, pool: str | None = None, name: str = "") -> Workload:
     return workload
 
 
-def said(*pods: Workload, where: Site | None = None) -> list[Finding]:
+def findings(*pods: Workload, where: Site | None = None) -> list[Finding]:
     assert RULE.check_together is not None
     return list(RULE.check_together(pods, where or site()))
 
 
 def test_what_shares_layers_counts_them_once() -> None:
     # 9 GiB leave 8.21 GB. Base: 2 + 4, course: the same and 1 + 2; 9 GB with shared layers once, 15 GB without.
-    (found,) = said(pod(BASE), pod(COURSE))
+    (found,) = findings(pod(BASE), pod(COURSE))
     assert found.level is Level.WARN
     assert found.subject == "pool gtx1070ti"
     assert found.message == (
@@ -77,40 +77,40 @@ def test_what_shares_layers_counts_them_once() -> None:
         "(6.00 GB saved), but of 9 GiB (assumed by the stack file) the kubelet leaves 8.21 GB for images: it "
         "will remove unused images and pull them again. The largest: course 9.00 GB, base 6.00 GB"
     )
-    assert said(pod(BASE), pod(COURSE), where=site(machines={"gtx1070ti": Machine(10)})) == []
+    assert findings(pod(BASE), pod(COURSE), where=site(machines={"gtx1070ti": Machine(10)})) == []
 
 
 def test_only_what_may_land_on_a_pool_counts_there_and_each_image_once() -> None:
-    assert said(pod(BASE), pod(BASE), pod(BASE)) == []
-    assert said(pod(BASE), pod(COURSE, "gtx1080ti")) == []
-    assert len(said(pod(BASE, "gtx1070ti"), pod(COURSE, "gtx1070ti"))) == 1
+    assert findings(pod(BASE), pod(BASE), pod(BASE)) == []
+    assert findings(pod(BASE), pod(COURSE, "gtx1080ti")) == []
+    assert len(findings(pod(BASE, "gtx1070ti"), pod(COURSE, "gtx1070ti"))) == 1
 
 
 def test_images_that_nobody_read_are_named() -> None:
-    (found,) = said(pod(BASE), pod(COURSE), pod(FOREIGN))
+    (found,) = findings(pod(BASE), pod(COURSE), pod(FOREIGN))
     assert ": at least 3.00 GB compressed" in found.message
     assert found.message.endswith("base 6.00 GB; the sizes of tool are not known")
-    assert said(pod(FOREIGN)) == []
+    assert findings(pod(FOREIGN)) == []
 
 
 def test_before_the_build_a_lower_bound_warns_or_leaves_it_unproved() -> None:
     def bound(gb: float) -> Site:
         return site(planned_of=lambda _: Planned(Size(round(gb * GB), round(gb * GB), Origin.SPEC), ""))
 
-    (small,) = said(pod(UNKNOWN, "gtx1070ti", "course"), where=bound(1))
+    (small,) = findings(pod(UNKNOWN, "gtx1070ti", "course"), where=bound(1))
     assert small.level is Level.UNPROVED
     assert "its images need at least 2.00 GB together" in small.message
     assert "the actual sizes of course are read after the build" in small.message
-    (big,) = said(pod(UNKNOWN, "gtx1070ti", "course"), where=bound(5))
+    (big,) = findings(pod(UNKNOWN, "gtx1070ti", "course"), where=bound(5))
     assert big.level is Level.WARN
     assert ": at least 5.00 GB compressed" in big.message
 
 
 def test_a_pod_that_no_api_server_takes_does_not_hide_the_others() -> None:
     odd = Workload("odd", {"containers": [{"image": BASE, "resources": {"limits": {"cpu": "many"}}}]})
-    assert len(said(odd, pod(BASE), pod(COURSE))) == 1
+    assert len(findings(odd, pod(BASE), pod(COURSE))) == 1
 
 
 def test_a_stack_without_pods_or_without_a_fleet_has_nothing_to_say() -> None:
-    assert said() == []
-    assert said(pod(BASE), where=site(nodes=(), machines={})) == []
+    assert findings() == []
+    assert findings(pod(BASE), where=site(nodes=(), machines={})) == []

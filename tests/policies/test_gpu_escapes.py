@@ -15,7 +15,7 @@ IMAGE = "registry.example.edu/x@sha256:" + "a" * 64
 SITE = Site(nodes=(), allowed_registries=("registry.example.edu",), runtime_daemons={IMAGE: frozenset({"site/daemon"})})
 
 
-def said(level: Level, *, kind: str = "Deployment", annotations: Any = None, **pod: Any) -> list[str]:
+def messages(level: Level, *, kind: str = "Deployment", annotations: Any = None, **pod: Any) -> list[str]:
     spec = {"containers": [{"image": IMAGE, **pod.pop("container", {})}], **pod}
     template = {"metadata": {"annotations": annotations}, "spec": spec}
     named = {"metadata": {"namespace": "site", "name": "daemon"}} if kind == "DaemonSet" else {}
@@ -24,46 +24,46 @@ def said(level: Level, *, kind: str = "Deployment", annotations: Any = None, **p
 
 
 def test_an_annotation_that_adds_gpus_is_refused() -> None:
-    (message,) = said(Level.REFUSE, annotations={"cdi.k8s.io/x": "nvidia.com/gpu=all"})
+    (message,) = messages(Level.REFUSE, annotations={"cdi.k8s.io/x": "nvidia.com/gpu=all"})
     assert message.startswith("P-GPU: Deployment web: annotation cdi.k8s.io/x adds GPUs and bypasses the scheduler")
-    assert said(Level.REFUSE, annotations={"cdi.k8s.io/x": "example.com/nic=0", "x": "nvidia.com/gpu=all"}) == []
+    assert messages(Level.REFUSE, annotations={"cdi.k8s.io/x": "example.com/nic=0", "x": "nvidia.com/gpu=all"}) == []
 
 
 @pytest.mark.parametrize("annotations", [UNKNOWN, {"cdi.k8s.io/x": UNKNOWN}])
 def test_an_annotation_that_is_not_known_yet_is_unproved(annotations: Any) -> None:
-    assert said(Level.REFUSE, annotations=annotations) == []
-    (message,) = said(Level.UNPROVED, annotations=annotations)
+    assert messages(Level.REFUSE, annotations=annotations) == []
+    (message,) = messages(Level.UNPROVED, annotations=annotations)
     assert "could not be proved: " in message
 
 
 @pytest.mark.parametrize("name", ["ALL", "SYS_ADMIN", "CAP_SYS_ADMIN", "sys_admin"])
-def test_a_capability_with_which_a_container_can_be_left_is_told(name: str) -> None:
-    (message,) = said(Level.WARN, container={"securityContext": {"capabilities": {"add": [name]}}})
+def test_a_capability_that_lets_a_process_leave_its_container_is_reported(name: str) -> None:
+    (message,) = messages(Level.WARN, container={"securityContext": {"capabilities": {"add": [name]}}})
     assert "containers[0] has the capability" in message
 
 
 def test_other_capabilities_are_fine_and_unknown_ones_are_unproved() -> None:
     fine = {"securityContext": {"capabilities": {"add": ["IPC_LOCK", "SYS_PTRACE"], "drop": ["ALL"]}}}
-    assert [each for level in Level for each in said(level, container=fine)] == []
+    assert [each for level in Level for each in messages(level, container=fine)] == []
     for add in (UNKNOWN, ["IPC_LOCK", UNKNOWN]):
-        (message,) = said(Level.UNPROVED, container={"securityContext": {"capabilities": {"add": add}}})
+        (message,) = messages(Level.UNPROVED, container={"securityContext": {"capabilities": {"add": add}}})
         assert "the capabilities of containers[0] are not known yet" in message
 
 
-def test_the_processes_of_the_node_are_told() -> None:
-    (message,) = said(Level.WARN, hostPID=True)
+def test_sight_of_the_nodes_processes_is_reported() -> None:
+    (message,) = messages(Level.WARN, hostPID=True)
     assert "hostPID exposes the processes of the node" in message
-    assert said(Level.WARN, hostPID=False) == []
-    assert len(said(Level.UNPROVED, hostPID=UNKNOWN)) == 1
+    assert messages(Level.WARN, hostPID=False) == []
+    assert len(messages(Level.UNPROVED, hostPID=UNKNOWN)) == 1
 
 
 @pytest.mark.parametrize("name", ["nvidia", "nvidia-cdi", "nvidia-legacy"])
 def test_every_runtime_class_of_the_gpu_operator_gives_gpus(name: str) -> None:
-    (message,) = said(Level.REFUSE, runtimeClassName=name)
+    (message,) = messages(Level.REFUSE, runtimeClassName=name)
     assert f"asks for no GPU under the runtime class {name}" in message
 
 
 @pytest.mark.parametrize("value", ["-1", "NoDevFiles", "", "void"])
 def test_a_process_may_hide_all_gpus_from_itself(value: str) -> None:
     container = {"env": [{"name": "CUDA_VISIBLE_DEVICES", "value": value}]}
-    assert said(Level.REFUSE, container=container) == []
+    assert messages(Level.REFUSE, container=container) == []

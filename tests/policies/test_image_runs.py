@@ -19,7 +19,7 @@ from fleet.unknown import UNKNOWN
 from images.inspection.facts import Package
 from images.spec.cases import Use
 from policies.finding import Level
-from policies.judging import Told, evaluate
+from policies.judging import ImageRefusals, evaluate
 from policies.model import Site
 from policies.stacks import site_of_stack
 from policies.strictness import Strictness, Waiver
@@ -52,14 +52,16 @@ def pod(image: Any, gpus: Any = "1", **spec: Any) -> dict[str, Any]:
     return {"spec": {"containers": [{"name": "c", "image": image, "resources": {"limits": limits}}], **spec}}
 
 
-def said(where: Site, inputs: Mapping[str, Any], level: Level = Level.REFUSE) -> list[str]:
-    messages = evaluate("kubernetes:core/v1:Pod", "web", inputs, where, frozenset({level}))
-    return [message for message in messages if message.startswith("P-RUN:")]
+def messages(where: Site, inputs: Mapping[str, Any], level: Level = Level.REFUSE) -> list[str]:
+    found = evaluate("kubernetes:core/v1:Pod", "web", inputs, where, frozenset({level}))
+    return [message for message in found if message.startswith("P-RUN:")]
 
 
-def of_image(where: Site, name: str = "ml", levels: frozenset[Level] = ALL, told: Told | None = None) -> list[str]:
+def of_image(
+    where: Site, name: str = "ml", levels: frozenset[Level] = ALL, refusals: ImageRefusals | None = None
+) -> list[str]:
     token = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
-    return list(evaluate(token, "anything", {"image": name}, where, levels, told))
+    return list(evaluate(token, "anything", {"image": name}, where, levels, refusals))
 
 
 def uses(cuda: str, where: str = "server") -> tuple[Use, ...]:
@@ -79,66 +81,66 @@ def profile(pools: Sequence[str], *courses: UsingCourse) -> Usage:
 
 def test_an_image_of_another_team_is_known_by_its_name() -> None:
     volta = {"v100": ("Tesla V100", "595.45.04")}
-    (message,) = said(site(volta), pod(CUDA_12_4))
+    (message,) = messages(site(volta), pod(CUDA_12_4))
     assert message.startswith(f"P-RUN: Pod web: {CUDA_12_4} does not run on pool v100 (driver 595.45.04)\n")
     assert "the last driver branch for Volta (7.0) is 580 [R-DROP]" in message
     assert "  fact: " in message
     assert message.splitlines()[-1] == "  change: Use driver 580.x, the last branch for Tesla V100-SXM2-16GB."
-    assert not said(site({"v100": ("Tesla V100", "580.95.05")}), pod(CUDA_12_4))
+    assert not messages(site({"v100": ("Tesla V100", "580.95.05")}), pod(CUDA_12_4))
 
 
 def test_a_container_without_a_gpu_may_hold_whatever_it_likes() -> None:
-    assert not said(site({"v100": ("Tesla V100", "595.45.04")}), pod(CUDA_12_4, gpus=None))
+    assert not messages(site({"v100": ("Tesla V100", "595.45.04")}), pod(CUDA_12_4, gpus=None))
 
 
 @pytest.mark.parametrize("gpus", [UNKNOWN, "0"])
 def test_whether_it_gets_a_gpu_decides(gpus: Any) -> None:
     where = site({"v100": ("Tesla V100", "595.45.04")})
-    assert not said(where, pod(CUDA_12_4, gpus))
-    assert len(said(where, pod(CUDA_12_4, gpus), Level.UNPROVED)) == (gpus is UNKNOWN)
+    assert not messages(where, pod(CUDA_12_4, gpus))
+    assert len(messages(where, pod(CUDA_12_4, gpus), Level.UNPROVED)) == (gpus is UNKNOWN)
 
 
 def test_a_selector_keeps_it_off_the_pool_that_does_not_run_it() -> None:
     where = site({"v100": ("Tesla V100", "580.95.05"), "k80": ("Tesla K80", "470.256.02")})
-    (message,) = said(where, pod(CUDA_12_4))
+    (message,) = messages(where, pod(CUDA_12_4))
     assert "does not run on pool k80" in message
     assert message.endswith("Or restrict it to pool v100.")
-    assert not said(where, pod(CUDA_12_4, nodeSelector={"pool": "v100"}))
-    assert len(said(where, pod(CUDA_12_4, nodeSelector=UNKNOWN), Level.UNPROVED)) == 1
-    assert not said(where, pod(CUDA_12_4, nodeSelector=UNKNOWN))
+    assert not messages(where, pod(CUDA_12_4, nodeSelector={"pool": "v100"}))
+    assert len(messages(where, pod(CUDA_12_4, nodeSelector=UNKNOWN), Level.UNPROVED)) == 1
+    assert not messages(where, pod(CUDA_12_4, nodeSelector=UNKNOWN))
 
 
 def test_what_other_pods_decide_may_put_it_on_any_pool_and_takes_no_refusal_away() -> None:
     where = site({"v100": ("Tesla V100", "580.95.05"), "k80": ("Tesla K80", "470.256.02")})
     spread = [{"whenUnsatisfiable": "DoNotSchedule"}]
-    (message,) = said(where, pod(CUDA_12_4, topologySpreadConstraints=spread))
+    (message,) = messages(where, pod(CUDA_12_4, topologySpreadConstraints=spread))
     assert "does not run on pool k80" in message
     term = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
-    assert len(said(where, pod(CUDA_12_4, affinity={"podAntiAffinity": term}))) == 1
+    assert len(messages(where, pod(CUDA_12_4, affinity={"podAntiAffinity": term}))) == 1
 
 
 def test_what_nothing_is_known_of_is_not_proved_and_not_refused() -> None:
     where = site({"v100": ("Tesla V100", "580.95.05")})
-    (message,) = said(where, pod("docker.io/team/thing:1@sha256:" + "d" * 64), Level.UNPROVED)
+    (message,) = messages(where, pod("docker.io/team/thing:1@sha256:" + "d" * 64), Level.UNPROVED)
     assert "may or may not run on pool v100" in message
-    assert not said(where, pod("docker.io/team/thing:1@sha256:" + "d" * 64))
+    assert not messages(where, pod("docker.io/team/thing:1@sha256:" + "d" * 64))
 
 
 def test_what_is_no_image_reference_is_not_repeated() -> None:
     where = site({"v100": ("Tesla V100", "580.95.05")})
     token, text = "kubernetes:core/v1:Pod", "https://bob:hunter2secret@registry.example.edu/ml"
-    messages = list(evaluate(token, "web", pod(text), where, ALL))
-    (refused,) = (message for message in messages if "containers[0].image" in message)
+    found = list(evaluate(token, "web", pod(text), where, ALL))
+    (refused,) = (message for message in found if "containers[0].image" in message)
     assert "is not an image reference" in refused
-    assert not any("hunter2secret" in message for message in messages)
+    assert not any("hunter2secret" in message for message in found)
 
 
 @pytest.mark.parametrize("text", [CUDA_12_4, "docker.io/somebody/ml:1@sha256:" + "e" * 64])
 def test_an_image_of_somebody_else_is_not_judged_by_our_spec_of_that_name(text: str) -> None:
     where = own({"gtx": ("GeForce GTX 1080 Ti", "418.88")}, "10.1")
     annotated = {"metadata": {"annotations": {"gpu-commons.org/image": "ml"}}, **pod(text)}
-    messages = [*said(where, annotated), *said(where, annotated, Level.UNPROVED)]
-    assert [text in message for message in messages] == [True]
+    found = [*messages(where, annotated), *messages(where, annotated, Level.UNPROVED)]
+    assert [text in message for message in found] == [True]
 
 
 def test_what_was_read_of_an_image_counts_more_than_its_name() -> None:
@@ -147,17 +149,17 @@ def test_what_was_read_of_an_image_counts_more_than_its_name() -> None:
     named = reference("cuda-8-legacy")
     pools = {"old": ("GeForce GTX 1080 Ti", "418.88")}
     where = site(pools, contents_of=lambda _: read)
-    (message,) = said(where, pod(named))
+    (message,) = messages(where, pod(named))
     assert "525.60.13" in message
 
 
 def test_what_could_not_be_read_of_an_image_may_use_a_gpu_as_well() -> None:
     read = contents(1, 2, left_out=("layer 2: lies elsewhere",))
     where = site({"v100": ("Tesla V100", "580.95.05")}, contents_of=lambda _: read)
-    (message,) = said(where, pod(reference("ml")), Level.UNPROVED)
+    (message,) = messages(where, pod(reference("ml")), Level.UNPROVED)
     assert "that were not read may use a GPU: layer 2: lies elsewhere" in message
     whole = replace(where, contents_of=lambda _: contents(1, 2))
-    assert not said(whole, pod(reference("ml")), Level.UNPROVED)
+    assert not messages(whole, pod(reference("ml")), Level.UNPROVED)
 
 
 def test_an_image_of_the_stack_is_refused_once_with_everybody_it_concerns() -> None:
@@ -172,7 +174,7 @@ def test_an_image_of_the_stack_is_refused_once_with_everybody_it_concerns() -> N
     assert not of_image(own(pools, "10.1", profile(["gtx"])))
 
 
-def test_what_to_change_is_said_for_each_pool_where_one_change_does_not_serve_all() -> None:
+def test_the_change_is_given_for_each_pool_if_one_does_not_serve_all() -> None:
     pools = {"k80": ("Tesla K80", "470.256.02"), "p100": ("Tesla P100", "470.256.02")}
     volta = Use("program", None, Case(cuda="10.2", sm_list="7.0", ptx="none"))
     where = replace(own(pools, "10.2", profile([*pools])), uses_of=lambda _: (volta,))
@@ -180,46 +182,46 @@ def test_what_to_change_is_said_for_each_pool_where_one_change_does_not_serve_al
     assert "change: On k80: Build it for sm_37 as well. On p100: Build it for sm_60 as well." in message
 
 
-def test_its_workloads_do_not_say_the_same_again() -> None:
+def test_its_workloads_do_not_repeat_the_refusal() -> None:
     where = own({"gtx": ("GeForce GTX 1080 Ti", "418.88")}, "10.2", profile(["gtx"]))
     annotated = {"metadata": {"annotations": {"gpu-commons.org/image": "ml"}}, **pod(UNKNOWN)}
-    told = Told()
+    refusals = ImageRefusals()
     token = "kubernetes:core/v1:Pod"  # noqa: S105 - a resource type
     refused = frozenset({Level.REFUSE})
-    alone = [m for m in evaluate(token, "web", annotated, where, refused, told) if m.startswith("P-RUN")]
-    assert len(alone) == 1  # an update of this workload alone never asks about the image
-    of_image(where, told=told)
-    again = [m for m in evaluate(token, "web", annotated, where, refused, told) if m.startswith("P-RUN")]
+    alone = [m for m in evaluate(token, "web", annotated, where, refused, refusals) if m.startswith("P-RUN")]
+    assert len(alone) == 1  # an update of this workload alone never judges the image
+    of_image(where, refusals=refusals)
+    again = [m for m in evaluate(token, "web", annotated, where, refused, refusals) if m.startswith("P-RUN")]
     assert again == []
 
 
-def test_what_is_waived_for_an_image_is_told_of_its_workloads_and_what_is_wrong_besides_is_refused() -> None:
+def test_a_waived_refusal_of_an_image_is_reported_for_its_workloads_and_other_faults_are_refused() -> None:
     where = own({"gtx": ("GeForce GTX 1080 Ti", "418.88")}, "10.2", profile(["gtx"]))
     waiver = Waiver("P-RUN", "image ml", "the nodes get a new driver", "platform team", where.today)
     where = replace(where, strictness=Strictness(waivers=(waiver,)))
-    told = Told()
-    (waived,) = of_image(where, told=told)
+    refusals = ImageRefusals()
+    (waived,) = of_image(where, refusals=refusals)
     assert waived.startswith("P-RUN: image ml: waived until ")
     token = "kubernetes:core/v1:Pod"  # noqa: S105 - a resource type
     annotated = {"metadata": {"annotations": {"gpu-commons.org/image": "ml"}}, **pod(UNKNOWN)}
 
     def of_pod(place: Site, level: Level) -> list[str]:
-        found = evaluate(token, "web", annotated, place, frozenset({level}), told)
+        found = evaluate(token, "web", annotated, place, frozenset({level}), refusals)
         return [message for message in found if message.startswith("P-RUN:")]
 
     assert not of_pod(where, Level.REFUSE)
-    (told_too,) = of_pod(where, Level.WARN)
-    assert told_too.startswith("P-RUN: Pod web: waived for image ml; ")
+    (waived_too,) = of_pod(where, Level.WARN)
+    assert waived_too.startswith("P-RUN: Pod web: waived for image ml; ")
     (refused,) = of_pod(replace(where, uses_of=lambda _: uses("11.8")), Level.REFUSE)
     assert "this one is 418.88" in refused
 
 
-def test_a_pool_that_the_image_was_not_refused_for_is_still_told() -> None:
+def test_a_pool_that_the_image_was_not_refused_for_is_still_reported() -> None:
     where = own(dict.fromkeys(("gtx", "other"), ("GeForce GTX 1080 Ti", "418.88")), "10.2", profile(["gtx"]))
-    told = Told()
-    of_image(where, told=told)
+    refusals = ImageRefusals()
+    of_image(where, refusals=refusals)
     annotated = {"metadata": {"annotations": {"gpu-commons.org/image": "ml"}}, **pod(UNKNOWN)}
-    found = evaluate("kubernetes:core/v1:Pod", "web", annotated, where, frozenset({Level.REFUSE}), told)
+    found = evaluate("kubernetes:core/v1:Pod", "web", annotated, where, frozenset({Level.REFUSE}), refusals)
     assert [message for message in found if "P-RUN" in message and "other" in message]
 
 
@@ -246,14 +248,14 @@ def test_the_reference_stacks_images_run_on_all_pools_of_their_profiles(stack: s
 def test_a_target_is_proved_by_the_name_that_its_workloads_use() -> None:
     token, args = "gpu-commons:index:GpuImage", {"image": "ml", "target": "batch"}
     usage = Usage("ml-batch", "job", "train", "", ("gtx1080ti",), ())
-    asked: list[str] = []
+    names: list[str] = []
 
     def uses_of(name: str) -> tuple[Use, ...]:
-        asked.append(name)
+        names.append(name)
         return uses("10.2")
 
     where = site({"gtx1080ti": ("GTX 1080 Ti", "418.88")}, usages=(usage,), uses_of=uses_of)
-    messages = [text for text in evaluate(token, "anything", args, where, ALL) if text.startswith("P-RUN:")]
-    assert asked == ["ml-batch"]
-    assert "image ml-batch" in messages[0]
+    found = [text for text in evaluate(token, "anything", args, where, ALL) if text.startswith("P-RUN:")]
+    assert names == ["ml-batch"]
+    assert "image ml-batch" in found[0]
     assert not [text for text in evaluate(token, "anything", {"image": "ml"}, where, ALL) if text.startswith("P-RUN:")]

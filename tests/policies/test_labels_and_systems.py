@@ -29,7 +29,7 @@ def managed() -> Site:
     return site_of(stack.model_copy(update={"fleet": fleet, "runtime": None}))
 
 
-def said(site: Site, gpus: int = 1, image: str = IMAGE, **pod: Any) -> list[tuple[str, str]]:
+def findings(site: Site, gpus: int = 1, image: str = IMAGE, **pod: Any) -> list[tuple[str, str]]:
     container = {"name": "c", "image": image, "resources": {"limits": {"nvidia.com/gpu": gpus}} if gpus else {}}
     spec = {"containers": [container], **({"tolerations": TOLERATES} if gpus else {}), **pod}
     return shown(site, "kubernetes:core/v1:Pod", {"metadata": {"name": "x"}, "spec": spec})
@@ -50,7 +50,7 @@ def hosts(found: list[tuple[str, str]]) -> str:
     ],
 )
 def test_the_old_names_of_the_kubelets_labels_are_known(own: Site, label: str, value: str, answer: str) -> None:
-    assert hosts(said(own, nodeSelector={label: value})) == answer
+    assert hosts(findings(own, nodeSelector={label: value})) == answer
 
 
 def memory(operator: str, *values: str) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def memory(operator: str, *values: str) -> dict[str, Any]:
     ],
 )
 def test_the_memory_of_a_gpu_is_known_as_a_range(own: Site, pod: dict[str, Any], answer: str) -> None:
-    assert hosts(said(own, **pod)) == answer
+    assert hosts(findings(own, **pod)) == answer
 
 
 DISCOVERED = [
@@ -91,40 +91,40 @@ DISCOVERED = [
 
 @pytest.mark.parametrize("label", DISCOVERED)
 def test_labels_of_discovery_may_be_on_nodes_that_another_team_manages(managed: Site, label: str) -> None:
-    assert hosts(said(managed, nodeSelector={label: "true"})) != REFUSED
+    assert hosts(findings(managed, nodeSelector={label: "true"})) != REFUSED
 
 
 @pytest.mark.parametrize("label", DISCOVERED)
 def test_a_fleet_of_our_own_has_the_labels_that_it_is_given_and_no_others(own: Site, label: str) -> None:
-    assert hosts(said(own, nodeSelector={label: "true"})) == REFUSED
+    assert hosts(findings(own, nodeSelector={label: "true"})) == REFUSED
 
 
 def test_a_label_that_no_daemon_writes_is_missing_wherever_it_is(managed: Site) -> None:
-    assert hosts(said(managed, nodeSelector={"example.edu/team": "vision"})) == REFUSED
+    assert hosts(findings(managed, nodeSelector={"example.edu/team": "vision"})) == REFUSED
 
 
 def test_a_runtime_class_of_elsewhere_may_tolerate_the_taint(own: Site) -> None:
-    found = said(own, runtimeClassName="gvisor", tolerations=[])
+    found = findings(own, runtimeClassName="gvisor", tolerations=[])
     assert hosts(found) == UNPROVED
     assert "runtime class gvisor" in texts(found, UNPROVED, "P-HOST")[0]
-    assert hosts(said(own, runtimeClassName="nvidia", tolerations=[])) == REFUSED
-    assert hosts(said(own, tolerations=[])) == REFUSED
+    assert hosts(findings(own, runtimeClassName="nvidia", tolerations=[])) == REFUSED
+    assert hosts(findings(own, tolerations=[])) == REFUSED
 
 
 def test_a_runtime_class_of_elsewhere_decides_nothing_where_no_taint_keeps_the_pod_away(own: Site) -> None:
-    assert hosts(said(own, runtimeClassName="gvisor")) == ""
-    assert hosts(said(own, gpus=0, runtimeClassName="gvisor", nodeSelector={"gpu-commons.org/pool": "cpu"})) == ""
+    assert hosts(findings(own, runtimeClassName="gvisor")) == ""
+    assert hosts(findings(own, gpus=0, runtimeClassName="gvisor", nodeSelector={"gpu-commons.org/pool": "cpu"})) == ""
 
 
 def test_a_runtime_class_of_elsewhere_may_bring_a_pod_with_devices_to_gpus(own: Site) -> None:
     devices = [{"name": "d", "hostPath": {"path": "/dev"}}]
-    assert texts(said(own, gpus=0, runtimeClassName="gvisor", volumes=devices), UNPROVED, "P-GPU")
-    assert said(own, gpus=0, volumes=devices) == []  # no toleration: it stays on nodes without GPUs
+    assert texts(findings(own, gpus=0, runtimeClassName="gvisor", volumes=devices), UNPROVED, "P-GPU")
+    assert findings(own, gpus=0, volumes=devices) == []  # no toleration: it stays on nodes without GPUs
 
 
 @pytest.mark.parametrize(("name", "answer"), [("windows", REFUSED), ("linux", "")])
 def test_a_pod_for_another_system_is_refused(own: Site, name: str, answer: str) -> None:
-    assert hosts(said(own, os={"name": name})) == answer
+    assert hosts(findings(own, os={"name": name})) == answer
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_pod_for_another_system_is_refused(own: Site, name: str, answer: str) 
     ],
 )
 def test_a_tag_or_repository_that_says_processor_or_system_is_believed(own: Site, image: str, wanted: str) -> None:
-    (message,) = texts(said(own, gpus=0, image=f"{image}@{DIGEST}"), REFUSED, "P-HOST")
+    (message,) = texts(findings(own, gpus=0, image=f"{image}@{DIGEST}"), REFUSED, "P-HOST")
     assert f"is built for {wanted}, but the nodes of pool" in message
 
 
@@ -157,10 +157,10 @@ def test_a_tag_or_repository_that_says_processor_or_system_is_believed(own: Site
     ],
 )
 def test_a_name_that_only_looks_like_it_is_not(own: Site, image: str) -> None:
-    assert texts(said(own, gpus=0, image=f"{image}@{DIGEST}"), REFUSED, "P-HOST") == []
+    assert texts(findings(own, gpus=0, image=f"{image}@{DIGEST}"), REFUSED, "P-HOST") == []
 
 
-def test_amounts_of_memory_are_told_in_gibibytes(own: Site) -> None:
+def test_amounts_of_memory_are_reported_in_gibibytes(own: Site) -> None:
     resources = {"requests": {"memory": "512Gi"}}
     spec = {"containers": [{"name": "c", "image": IMAGE, "resources": resources}]}
     found = shown(own, "kubernetes:core/v1:Pod", {"spec": spec})

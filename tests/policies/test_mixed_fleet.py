@@ -1,4 +1,4 @@
-"""What the rules say of a fleet with and without GPUs: who may land where, and what is asked of which node."""
+"""Findings for a fleet with and without GPUs: who may land where, and which nodes need which driver."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from settings.pools import NodeOverride
 from settings.reading import Stack, load_stack
 
 FILE = Path(__file__).parents[1] / "stacks" / "Pulumi.mixed.yaml"
-SAID = frozenset({Level.REFUSE, Level.WARN})
+REPORTED = frozenset({Level.REFUSE, Level.WARN})
 ML = "scipy-ml-notebook"
 JOB, DAEMON_SET = "kubernetes:batch/v1:Job", "kubernetes:apps/v1:DaemonSet"
 
@@ -48,8 +48,8 @@ def hub_inputs(stack: Stack) -> dict[str, Any]:
 
 def job(stack: Stack, *, gpus: int = 0, pool: str | None = None, **pod: Any) -> dict[str, Any]:
     image = refs(stack)["datahub-base-notebook"]
-    asked = {"image": image, "image_name": "datahub-base-notebook", "command": ["true"], "cpu": 1, "memory_gib": 1}
-    spec = job_spec("tidy", parse_job("tidy", {**asked, "gpus": gpus, "pool": pool}))
+    args = {"image": image, "image_name": "datahub-base-notebook", "command": ["true"], "cpu": 1, "memory_gib": 1}
+    spec = job_spec("tidy", parse_job("tidy", {**args, "gpus": gpus, "pool": pool}))
     spec["template"]["spec"] |= pod
     return {"spec": spec}
 
@@ -61,7 +61,7 @@ def test_a_profile_without_gpus_lands_on_the_core_pool_and_one_with_gpus_on_its_
         "profile gpu of hub datahub": ["gtx1080ti"],
         "profile any-gpu of hub datahub": ["gtx1080ti", "rtx2080ti"],
     }
-    assert list(evaluate(HUB_TOKEN, "datahub", hub_inputs(stack), site, SAID)) == []
+    assert list(evaluate(HUB_TOKEN, "datahub", hub_inputs(stack), site, REPORTED)) == []
 
 
 def test_a_job_without_gpus_and_pool_may_land_everywhere_and_one_with_gpus_not_on_nodes_without(
@@ -80,11 +80,11 @@ def test_a_pod_that_tolerates_nothing_lands_on_nodes_without_gpus_alone(stack: S
     assert possible_pools(plain, site) == ["cpu"]
 
 
-def test_nothing_is_asked_of_the_driver_of_nodes_without_gpus(site: Site) -> None:
-    said = list(evaluate(STACK_TOKEN, "mixed", {}, site, frozenset(Level)))
-    assert said
-    assert all(message.startswith("P-DRIVER: stack: pools gtx1080ti, rtx2080ti: ") for message in said)
-    assert "(n02)" not in "".join(said), "its driver is mended"
+def test_no_finding_names_the_driver_of_nodes_without_gpus(site: Site) -> None:
+    found = list(evaluate(STACK_TOKEN, "mixed", {}, site, frozenset(Level)))
+    assert found
+    assert all(message.startswith("P-DRIVER: stack: pools gtx1080ti, rtx2080ti: ") for message in found)
+    assert "(n02)" not in "".join(found), "its driver is mended"
 
 
 def test_the_daemons_of_the_runtime_land_on_nodes_with_gpus_alone(stack: Stack, site: Site) -> None:
@@ -139,7 +139,7 @@ def test_what_the_disk_of_a_pool_holds_is_reported_once_whatever_its_drivers(sta
     assert set(site.machines) == set(site.room) == {"cpu", "gtx1080ti", "rtx2080ti"}
 
 
-def test_a_driver_that_is_assumed_of_a_node_is_told_as_such_of_this_node_alone(stack: Stack) -> None:
+def test_a_driver_that_is_assumed_for_a_node_is_reported_as_such_for_this_node_alone(stack: Stack) -> None:
     pools = [pool.model_copy(update={"assumptions": ("node_overrides",)}) for pool in stack.fleet.pools]
     site = site_of(stack.model_copy(update={"fleet": stack.fleet.model_copy(update={"pools": tuple(pools)})}))
     assert {name: sorted(gpus.assumed) for name, gpus in site.gpus.items()} == {

@@ -23,7 +23,7 @@ from policies.stacks import DEFAULT_STACKS, site_of_stack
 from policies.workloads import HUB_TOKEN
 from settings.reading import load_stack
 
-SAID = frozenset({Level.REFUSE, Level.WARN})
+REPORTED = frozenset({Level.REFUSE, Level.WARN})
 ML = "scipy-ml-notebook"
 CUDA_10_2 = {
     'line: "10.1"': 'line: "10.2"',
@@ -34,22 +34,22 @@ CUDA_10_2 = {
 
 
 def messages(name: str, site: Site) -> Iterator[str]:
-    """All that is refused of a stack or deserves a look: the stack, its images, its hubs, its jobs."""
+    """Refusals and warnings of a stack: about itself, its images, its hubs, its jobs."""
     stack = load_stack(DEFAULT_STACKS / f"Pulumi.{name}.yaml")
     refs = {image.name: f"{stack.site.registry}/{image.name}@sha256:{'0' * 64}" for image in stack.images}
-    yield from evaluate(STACK_TOKEN, name, {}, site, SAID)
+    yield from evaluate(STACK_TOKEN, name, {}, site, REPORTED)
     for image in stack.images:
-        yield from evaluate(IMAGE_TOKEN, image.name, {"image": image.name}, site, SAID)
+        yield from evaluate(IMAGE_TOKEN, image.name, {"image": image.name}, site, REPORTED)
     for hub in stack.hubs:
-        yield from evaluate(HUB_TOKEN, hub.name, {**wiring.hub_args(stack, hub, refs)}, site, SAID)
+        yield from evaluate(HUB_TOKEN, hub.name, {**wiring.hub_args(stack, hub, refs)}, site, REPORTED)
     for job in stack.jobs:
-        asked = {**wiring.job_args(stack, job, refs, job.namespace)}
-        asked.pop("namespace")
-        made = job_spec(job.name, parse_job(job.name, asked))
-        yield from evaluate("kubernetes:batch/v1:Job", job.name, {"spec": made}, site, SAID)
+        args = {**wiring.job_args(stack, job, refs, job.namespace)}
+        args.pop("namespace")
+        made = job_spec(job.name, parse_job(job.name, args))
+        yield from evaluate("kubernetes:batch/v1:Job", job.name, {"spec": made}, site, REPORTED)
 
 
-def test_of_dsmlp_fall_is_said_that_its_driver_is_past_its_end_and_of_dsmlp_next_nothing() -> None:
+def test_dsmlp_fall_has_one_finding_that_its_driver_is_past_its_end_and_dsmlp_next_has_none() -> None:
     (message,) = messages("dsmlp-fall", site_of_stack("dsmlp-fall"))
     assert message.startswith("P-DRIVER: stack: ")
     assert "driver branch 418 reached its end of life" in message
@@ -61,16 +61,16 @@ def named(name: str) -> dict[str, Any]:
 
 
 def test_nothing_of_the_projects_own_manifests_takes_a_gpu() -> None:
-    """What is in the hub's golden manifests, the runtime's daemons, a pre-puller, and jobs with and without GPUs."""
+    """The pods of the hub's golden manifests, the runtime's daemons, a pre-puller, and jobs with and without GPUs."""
     site = site_of_stack("dsmlp-fall")
     plugin, persistence = site.runtime_daemons
-    asked = {"image": plugin, "image_name": "ml", "command": ["true"], "cpu": 1, "memory_gib": 1}
+    args = {"image": plugin, "image_name": "ml", "command": ["true"], "cpu": 1, "memory_gib": 1}
     pods = {
         "DaemonSet device-plugin": runtime.daemon_set_spec("device-plugin", runtime.device_plugin_pod(plugin)),
         "DaemonSet persistence-daemon": runtime.daemon_set_spec("persistence", runtime.persistence_pod(persistence)),
         "DaemonSet pre-puller": pre_puller.daemon_set_spec("pre-puller", "gtx1080ti", {"ml": "registry/ml"}),
-        "Job cpu": job_spec("cpu", parse_job("cpu", {**asked, "gpus": 0})),
-        "Job gpu": job_spec("gpu", parse_job("gpu", {**asked, "gpus": 1})),
+        "Job cpu": job_spec("cpu", parse_job("cpu", {**args, "gpus": 0})),
+        "Job gpu": job_spec("gpu", parse_job("gpu", {**args, "gpus": 1})),
     }
     golden = yaml.safe_load_all((Path(__file__).parents[1] / "golden" / "hub" / "pods.yaml").read_text())
     pods |= {f"StatefulSet {each['metadata']['name']}": each["spec"] for each in golden if "template" in each["spec"]}
@@ -81,18 +81,18 @@ def test_nothing_of_the_projects_own_manifests_takes_a_gpu() -> None:
         found = evaluate(f"kubernetes:{group}/v1:{kind}", name, {**named(name), "spec": spec}, site, frozenset(Level))
         assert [message for message in found if message.startswith("P-GPU")] == [], label
     spec = runtime.daemon_set_spec("persistence", runtime.persistence_pod("registry/other"))
-    found = evaluate("kubernetes:apps/v1:DaemonSet", "x", {**named("persistence-daemon"), "spec": spec}, site, SAID)
+    found = evaluate("kubernetes:apps/v1:DaemonSet", "x", {**named("persistence-daemon"), "spec": spec}, site, REPORTED)
     assert len([message for message in found if message.startswith("P-GPU")]) == 2
 
 
-def test_of_the_stack_on_flatcar_is_said_nothing_and_its_driver_is_the_one_thing_that_is_privileged() -> None:
+def test_the_stack_on_flatcar_has_no_findings_and_only_its_driver_is_privileged() -> None:
     site = site_of_stack("flatcar-ec2")
     assert list(messages("flatcar-ec2", site)) == []
     args = wiring.runtime_args(load_stack(DEFAULT_STACKS / "Pulumi.flatcar-ec2.yaml"))
     assert args
     made = runtime.daemon_sets(args)
     for name, spec in made.items():
-        found = evaluate("kubernetes:apps/v1:DaemonSet", name, {**named(name), "spec": spec}, site, SAID)
+        found = evaluate("kubernetes:apps/v1:DaemonSet", name, {**named(name), "spec": spec}, site, REPORTED)
         assert [message for message in found if message.startswith("P-GPU")] == [], name
     privileged = [name for name, spec in made.items() if "privileged': True" in str(spec)]
     assert privileged == ["driver-t4"]

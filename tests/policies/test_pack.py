@@ -123,17 +123,17 @@ def test_each_rule_says_of_what_it_cannot_prove_in_the_same_words_that_it_could_
     gpus = {"gtx1070ti": PoolGpus(read_host(Case(gpu="GTX 1070 Ti", driver="418.88", host="kubernetes")))}
     site = replace(site, gpus=gpus)
     unproved = frozenset({Level.UNPROVED})
-    said = [
+    messages = [
         *evaluate(DEPLOYMENT, "web", {"spec": {"template": template}}, site, unproved),
         *evaluate("kubernetes:core/v1:Pod", "pod", foreign, site, unproved),
     ]
     run = Run(site)
     run.shows(DEPLOYMENT, "web", {"spec": {"template": template}})
-    said += run.ends((DEPLOYMENT, "web", {}))
-    assert {message.partition(":")[0] for message in said} == {
+    messages += run.ends((DEPLOYMENT, "web", {}))
+    assert {message.partition(":")[0] for message in messages} == {
         *("P-GPU", "P-PIN", "P-HOST", "P-RUN", "P-NODRIVER", "P-ONECUDA", "P-BASE", "P-SIZE", "P-ROOM")
     }
-    for message in said:
+    for message in messages:
         assert re.match(r"P-[A-Z]+: (Deployment web|Pod pod|pool gtx1070ti): could not be proved: ", message), message
         assert message.count("could not be proved") == 1
 
@@ -144,10 +144,10 @@ def test_odd_shapes_never_end_the_run(spec: Any) -> None:
         reports({"spec": spec}, policy=policy)
 
 
-def test_each_id_that_the_pack_says_is_explained_on_the_page_of_rules() -> None:
+def test_each_id_that_the_pack_reports_is_explained_on_the_page_of_rules() -> None:
     sources = Path(adapter.__file__).parent.rglob("*.py")
-    said = {name for source in sources for name in re.findall(r"\bP-[A-Z]+\b", source.read_text())}
-    assert said == {rule.id for rule in ALL_RULES} | set(ABOUT_THE_PACK)
+    ids = {name for source in sources for name in re.findall(r"\bP-[A-Z]+\b", source.read_text())}
+    assert ids == {rule.id for rule in ALL_RULES} | set(ABOUT_THE_PACK)
 
 
 def test_one_policy_is_mandatory_and_two_tell() -> None:
@@ -264,21 +264,21 @@ def test_a_spec_that_is_not_there_says_nothing(tmp_path: Path) -> None:
 
 
 def test_a_resource_is_judged_once_for_both_policies_and_anew_when_it_is_shown_again() -> None:
-    asked: list[str] = []
+    references: list[str] = []
 
     def contents_of(reference: str) -> ImageContents | None:
-        asked.append(reference)
+        references.append(reference)
         return None
 
     run = Run(replace(small_site(), contents_of=contents_of))
     template = {"spec": {"template": {"spec": {"containers": [{"image": ML}]}}}}
     run.shows(DEPLOYMENT, "web", template, policies=("workloads",))
-    once = len(asked)
+    once = len(references)
     assert once > 0
     run.shows(DEPLOYMENT, "web", template, policies=("workloads-advice",))
-    assert len(asked) == once
+    assert len(references) == once
     run.shows(DEPLOYMENT, "web", template)
-    assert len(asked) == 2 * once
+    assert len(references) == 2 * once
 
 
 # --- the stack policy
@@ -305,7 +305,7 @@ class Run:
 
     def __init__(self, site: Site) -> None:
         self.policies = {policy.name: policy for policy in pack_policies(lambda _: site)}
-        self.said: list[str] = []
+        self.messages: list[str] = []
 
     def shows(
         self,
@@ -326,8 +326,8 @@ class Run:
         ]
         policy = self.policies["fleet-advice"]
         assert isinstance(policy, StackValidationPolicy)
-        policy.validate(StackValidationArgs(resources), lambda message, _=None: self.said.append(message))
-        return self.said
+        policy.validate(StackValidationArgs(resources), lambda message, _=None: self.messages.append(message))
+        return self.messages
 
 
 def urn(token: str, name: str) -> str:
@@ -370,7 +370,7 @@ def test_odd_and_unknown_shapes_never_end_the_stack_policy(spec: Any) -> None:
     run.shows(DEPLOYMENT, "web", {"spec": spec})
     run.shows(HUB, "datahub", {"profiles": spec})
     run.ends((DEPLOYMENT, "web", {"spec": spec}), (HUB, "datahub", {}), ("pulumi:pulumi:Stack", "s", {}))
-    assert not [message for message in run.said if "failed" in message]
+    assert not [message for message in run.messages if "failed" in message]
 
 
 def test_a_stack_of_another_project_without_pods_needs_no_stack_file(
@@ -403,10 +403,10 @@ def test_a_waiver_of_a_rule_that_is_none_proves_nothing_and_is_refused_with_the_
     assert "did you mean P-START" in message
 
 
-def test_a_stack_that_softens_a_rule_or_hardens_one_that_only_advises_is_told(
+def test_a_stack_that_softens_a_rule_or_hardens_one_that_only_advises_gets_a_finding(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def told(level: str, policy: str, shown: ResourceValidationArgs) -> list[str]:
+    def messages_at(level: str, policy: str, shown: ResourceValidationArgs) -> list[str]:
         text = (DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml").read_text()
         (tmp_path / "Pulumi.s.yaml").write_text(f"{text}\n  gpu-commons:policies:\n    levels: {level}\n")
         site_of_stack.cache_clear()
@@ -418,9 +418,9 @@ def test_a_stack_that_softens_a_rule_or_hardens_one_that_only_advises_is_told(
 
     monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
     stack = replace_type(arguments({}), STACK_TOKEN, "s")
-    said = told("{P-START: warn}", "workloads-advice", stack)
-    assert "P-LEVEL: stack: the site only warns about what P-START refuses." in said
-    (refused,) = told("{P-ROOM: refuse}", "workloads", arguments({"spec": {}}))
+    messages = messages_at("{P-START: warn}", "workloads-advice", stack)
+    assert "P-LEVEL: stack: the site only warns about what P-START refuses." in messages
+    (refused,) = messages_at("{P-ROOM: refuse}", "workloads", arguments({"spec": {}}))
     assert refused.startswith("P-SITE: ")
     assert "P-ROOM" in refused
     assert "only advises" in refused

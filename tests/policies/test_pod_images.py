@@ -1,4 +1,4 @@
-"""Which images a workload has, what each is called, and what is known of it."""
+"""Which images a workload has, the name of each, and the facts about it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from policies.judging import evaluate
 from policies.model import Site
 
 
-def said(level: Level, today: dt.date = dt.date(2026, 11, 21), **pools: Case) -> list[str]:
+def messages(level: Level, today: dt.date = dt.date(2026, 11, 21), **pools: Case) -> list[str]:
     where = Site(
         nodes=(),
         allowed_registries=(),
@@ -26,19 +26,19 @@ def said(level: Level, today: dt.date = dt.date(2026, 11, 21), **pools: Case) ->
 
 def test_a_driver_that_no_longer_knows_a_gpu_is_refused_once_for_all_pools() -> None:
     pascal = Case(gpu="GTX 1080 Ti", driver="595.45.04")
-    (message,) = said(Level.REFUSE, one=pascal, two=pascal, fine=Case(gpu="RTX 2080 Ti", driver="595.45.04"))
+    (message,) = messages(Level.REFUSE, one=pascal, two=pascal, fine=Case(gpu="RTX 2080 Ti", driver="595.45.04"))
     assert message.startswith("pools one, two: driver 595.45.04 no longer supports GeForce GTX 1080 Ti")
     assert "https://" in message
 
 
 def test_a_gpu_that_needs_the_open_module_is_refused_with_the_other() -> None:
     blackwell = Case(gpu="RTX 5090", driver="580.95.05", kernel_module="proprietary")
-    (message,) = said(Level.REFUSE, new=blackwell)
+    (message,) = messages(Level.REFUSE, new=blackwell)
     assert message.startswith("pool new: GeForce RTX 5090 needs the open kernel modules")
 
 
 def test_a_driver_that_drives_its_gpus_is_not_refused_for_images_that_nobody_named() -> None:
-    assert said(Level.REFUSE, old=Case(gpu="GTX 1080 Ti", driver="418.88")) == []
+    assert messages(Level.REFUSE, old=Case(gpu="GTX 1080 Ti", driver="418.88")) == []
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_driver_that_drives_its_gpus_is_not_refused_for_images_that_nobody_nam
         ("580.95.05", dt.date(2028, 7, 1), "driver branch 580 reached its end of life in 2028-06"),
     ],
 )
-def test_the_end_of_a_branch_is_told_when_it_is_over_or_near(driver: str, today: dt.date, expected: str) -> None:
-    messages = said(Level.WARN, today, a=Case(gpu="GTX 1080 Ti", driver=driver))
-    assert len(messages) == bool(expected)
-    assert all(message.startswith(f"pool a: {expected} (") for message in messages)
+def test_the_end_of_a_branch_is_reported_when_it_is_over_or_near(driver: str, today: dt.date, expected: str) -> None:
+    found = messages(Level.WARN, today, a=Case(gpu="GTX 1080 Ti", driver=driver))
+    assert len(found) == bool(expected)
+    assert all(message.startswith(f"pool a: {expected} (") for message in found)

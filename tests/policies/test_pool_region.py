@@ -14,15 +14,15 @@ from settings.unlisted import unlisted
 EXAMPLE = Path(__file__).parents[2] / "stacks" / "Pulumi.eks-g6.yaml"
 
 
-def said(level: Level, **pools: str) -> list[str]:
+def messages(level: Level, **pools: str) -> list[str]:
     place = Site(nodes=(), allowed_registries=(), unlisted=pools)
     return [each for each in evaluate("pulumi:pulumi:Stack", "s", {}, place, frozenset({level})) if "P-REGION" in each]
 
 
 def test_a_region_that_the_list_does_not_have_could_not_be_proved() -> None:
-    (message,) = said(Level.UNPROVED, l4="the list of 2026-02-26 has no g6 in eu-west-1")
+    (message,) = messages(Level.UNPROVED, l4="the list of 2026-02-26 has no g6 in eu-west-1")
     assert message == "P-REGION: stack: could not be proved: pool l4: the list of 2026-02-26 has no g6 in eu-west-1."
-    assert not said(Level.REFUSE, l4="the list of 2026-02-26 has no g6 in eu-west-1")
+    assert not messages(Level.REFUSE, l4="the list of 2026-02-26 has no g6 in eu-west-1")
 
 
 def test_of_a_stack_each_pool_with_gpus_is_looked_up_in_its_region(tmp_path: Path) -> None:

@@ -17,19 +17,19 @@ from policies.model import Site
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 REPEATED = [f"web-{number:02}" for number in range(40)]
 NO_DIGEST = "containers[0].image docker.io/x:1 has no digest: what runs can change without a deployment"
-Said = tuple[str, str, str]  # level, name of the resource, message
+Report = tuple[str, str, str]  # level, name of the resource, message
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Said]]:
+def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Report]]:
     """One run of a pack: every Deployment of these names has the same unpinned image."""
     kind = sdk._PolicyAnalyzerServicer  # noqa: SLF001 - what the engine calls
     for handler in ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack"):
         monkeypatch.setattr(kind, handler, getattr(kind, handler))  # put back after the test
-    monkeypatch.setattr(phase, "_said", {})
+    monkeypatch.setattr(phase, "_reported", {})
     sdk_handlers.listen(lambda _: None)
 
-    def said(names: Sequence[str], *, is_preview: bool | None = True, comes_to_its_end: bool = True) -> list[Said]:
+    def run(names: Sequence[str], *, is_preview: bool | None = True, comes_to_its_end: bool = True) -> list[Report]:
         policies = pack_policies(lambda _: Site(nodes=(), allowed_registries=("docker.io",)))
         servicer = kind("gpu-commons", "1", list(policies), sdk.EnforcementLevel.ADVISORY)
         if is_preview is not None:
@@ -51,10 +51,12 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Said]]:
             for name, each in found
         ]
 
-    return said
+    return run
 
 
-def test_the_first_place_is_told_at_once_and_all_places_together_at_the_end(shown: Callable[..., list[Said]]) -> None:
+def test_the_first_place_is_reported_at_once_and_all_places_together_at_the_end(
+    shown: Callable[..., list[Report]],
+) -> None:
     refused, *others = [each for each in shown(REPEATED) if each[2].startswith("P-PIN")]
     assert refused[:2] == ("MANDATORY", "web-00")
     assert refused[2].startswith(f"P-PIN: Deployment web-00: {NO_DIGEST}. ")
@@ -65,23 +67,23 @@ def test_the_first_place_is_told_at_once_and_all_places_together_at_the_end(show
     assert same.startswith(f"  the same: {NO_DIGEST}")
 
 
-def test_more_places_than_anybody_reads_are_counted(shown: Callable[..., list[Said]]) -> None:
+def test_more_places_than_anybody_reads_are_counted(shown: Callable[..., list[Report]]) -> None:
     names = [f"web-{number:03}" for number in range(120)]
     (together,) = [text for _, name, text in shown(names) if not name and text.startswith("P-PIN")]
     assert together.startswith("P-PIN: 120 places: Deployment web-000, ")
     assert together.splitlines()[0].endswith("Deployment web-049 and 70 more")
 
 
-def test_another_order_of_the_resources_tells_the_same_of_all_of_them(shown: Callable[..., list[Said]]) -> None:
-    told = [text for _, name, text in shown(REPEATED) if not name]
+def test_another_order_of_the_resources_reports_the_same_places(shown: Callable[..., list[Report]]) -> None:
+    together = [text for _, name, text in shown(REPEATED) if not name]
     mixed = random.Random(7).sample(REPEATED, len(REPEATED))
     again = shown(mixed)
-    assert [text for _, name, text in again if not name] == told
+    assert [text for _, name, text in again if not name] == together
     refused = {text.replace(mixed[0], REPEATED[0]) for level, _, text in again if level == "MANDATORY"}
     assert refused == {text for level, _, text in shown(REPEATED) if level == "MANDATORY"}
 
 
-def test_a_run_that_never_comes_to_its_end_has_told_each_finding_once(shown: Callable[..., list[Said]]) -> None:
+def test_a_run_that_never_comes_to_its_end_has_reported_each_finding_once(shown: Callable[..., list[Report]]) -> None:
     cut = shown(REPEATED, comes_to_its_end=False)
     assert [(level, name, text.partition(":")[0]) for level, name, text in cut] == [
         ("MANDATORY", "web-00", "P-GPU"),
@@ -91,11 +93,11 @@ def test_a_run_that_never_comes_to_its_end_has_told_each_finding_once(shown: Cal
 
 @pytest.mark.parametrize("is_preview", [False, None], ids=["an update", "nobody said"])
 def test_what_may_be_an_update_refuses_each_resource(
-    shown: Callable[..., list[Said]], *, is_preview: bool | None
+    shown: Callable[..., list[Report]], *, is_preview: bool | None
 ) -> None:
-    told = shown(REPEATED, is_preview=is_preview)
-    assert [name for level, name, text in told if level == "MANDATORY" and "P-PIN" in text] == REPEATED
+    reports = shown(REPEATED, is_preview=is_preview)
+    assert [name for level, name, text in reports if level == "MANDATORY" and "P-PIN" in text] == REPEATED
 
 
-def test_what_holds_in_one_place_alone_is_told_there_alone(shown: Callable[..., list[Said]]) -> None:
+def test_what_holds_in_one_place_alone_is_reported_there_alone(shown: Callable[..., list[Report]]) -> None:
     assert [(name, text.partition(":")[0]) for _, name, text in shown(["alone"])] == [("alone", "P-PIN")]

@@ -40,17 +40,17 @@ def pod(**changes: Any) -> dict[str, Any]:
     return {"tolerations": [TOLERATION], "containers": [container], **changes}
 
 
-def said(spec: Any, *, level: Level, kind: str = "Deployment", site: Site = SITE) -> list[str]:
+def messages_of(spec: Any, *, level: Level, kind: str = "Deployment", site: Site = SITE) -> list[str]:
     inputs = {"metadata": {"namespace": "hub", "name": "web"}, "spec": {"template": {"spec": spec}}}
     return list(evaluate(f"kubernetes:apps/v1:{kind}", "web", inputs, site, frozenset({level})))
 
 
 def refused(spec: Any, **options: Any) -> list[str]:
-    return said(spec, level=Level.REFUSE, **options)
+    return messages_of(spec, level=Level.REFUSE, **options)
 
 
 def unproved(spec: Any, **options: Any) -> list[str]:
-    return said(spec, level=Level.UNPROVED, **options)
+    return messages_of(spec, level=Level.UNPROVED, **options)
 
 
 def gpus(limit: Any, request: Any = None) -> dict[str, Any]:
@@ -198,8 +198,8 @@ def test_equal_amounts_are_equal_however_they_are_written(limit: Any, request_: 
 
 @pytest.mark.parametrize("resources", [UNKNOWN, {"limits": UNKNOWN}, {"limits": {"nvidia.com/gpu": UNKNOWN}}])
 def test_an_amount_that_is_not_known_yet_is_unproved(resources: Any) -> None:
-    said = unproved(pod(container={"resources": resources}))
-    assert sum("the GPU request is not known yet" in message for message in said) == 1
+    messages = unproved(pod(container={"resources": resources}))
+    assert sum("the GPU request is not known yet" in message for message in messages) == 1
 
 
 def test_a_claim_of_a_device_may_be_a_gpu_and_is_unproved() -> None:

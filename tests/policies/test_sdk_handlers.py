@@ -23,7 +23,7 @@ def servicer(monkeypatch: pytest.MonkeyPatch) -> sdk._PolicyAnalyzerServicer:
     kind = sdk._PolicyAnalyzerServicer  # noqa: SLF001 - what the engine calls
     for handler in ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack"):
         monkeypatch.setattr(kind, handler, getattr(kind, handler))  # put back after the test
-    monkeypatch.setattr(phase, "_said", {})
+    monkeypatch.setattr(phase, "_reported", {})
     sdk_handlers.listen(lambda _: None)
     level = EnforcementLevel.ADVISORY
     return kind("pack", "1.0.0", [ResourceValidationPolicy("p", "A policy.", lambda _, __: None, level)], level)
@@ -36,7 +36,7 @@ def test_the_engine_says_whether_the_run_is_a_preview(servicer: sdk._PolicyAnaly
     assert phase.is_preview() is dry_run
 
 
-def test_what_nobody_said_counts_as_a_preview(servicer: sdk._PolicyAnalyzerServicer) -> None:
+def test_a_run_that_the_engine_did_not_report_counts_as_a_preview(servicer: sdk._PolicyAnalyzerServicer) -> None:
     assert servicer is not None
     assert phase.is_preview()
 

@@ -27,7 +27,7 @@ GPU_POD = {"tolerations": TOLERATES}
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 
 
-def said(site: Site = SITE, annotations: Any = None, **pod: Any) -> list[tuple[str, str]]:
+def findings(site: Site = SITE, annotations: Any = None, **pod: Any) -> list[tuple[str, str]]:
     container = {"name": "c", "image": IMAGE, **pod.pop("container", {})}
     metadata = {"annotations": annotations} if annotations else {}
     template = {"metadata": metadata, "spec": {"tolerations": TOLERATES, "containers": [container], **pod}}
@@ -40,10 +40,10 @@ def host(path: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", ["/var/lib/kubelet/device-plugins", "/var/lib/kubelet/plugins_registry"])
 def test_who_writes_where_device_plugins_register_is_refused_and_the_daemons_of_the_site_are_not(path: str) -> None:
-    (message,) = texts(said(**writes(path)), REFUSED)
+    (message,) = texts(findings(**writes(path)), REFUSED)
     assert "whoever writes there acts as a device plugin and can hand out any GPU" in message
     assert "site.runtime_daemons" in message
-    assert texts(said(**writes(path, reads=True)), REFUSED) == []
+    assert texts(findings(**writes(path, reads=True)), REFUSED) == []
     site = replace(SITE, runtime_daemons={IMAGE: frozenset({"gpu/plugin"})})
     pod = {"containers": [{"name": "c", "image": IMAGE, "volumeMounts": [{"name": "v", "mountPath": "/x"}]}]}
     inputs = {
@@ -62,46 +62,46 @@ def writes(path: str, *, reads: bool = False) -> dict[str, Any]:
 def test_who_sees_the_processes_of_the_node_and_may_enter_them_is_refused(name: str) -> None:
     enters = {"securityContext": {"capabilities": {"add": [name]}}}
     for sees in ({"hostPID": True}, host("/proc")):
-        (message,) = texts(said(container=enters, **sees), REFUSED)
+        (message,) = texts(findings(container=enters, **sees), REFUSED)
         assert "sees the processes of the node through" in message
-        assert texts(said(**sees), REFUSED) == []
-    assert texts(said(container=enters), REFUSED) == []
+        assert texts(findings(**sees), REFUSED) == []
+    assert texts(findings(container=enters), REFUSED) == []
     net = {"securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}}
-    assert texts(said(container=net, hostPID=True), REFUSED) == []
+    assert texts(findings(container=net, hostPID=True), REFUSED) == []
 
 
 @pytest.mark.parametrize("name", ["NVIDIA_MIG_CONFIG_DEVICES", "NVIDIA_MIG_MONITOR_DEVICES"])
 def test_who_may_divide_the_gpus_of_the_node_is_refused(name: str) -> None:
-    assert len(texts(said(container={"env": [{"name": name, "value": "all"}]}), REFUSED)) == 1
-    assert said(container={"env": [{"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "all"}]}) == []
+    assert len(texts(findings(container={"env": [{"name": name, "value": "all"}]}), REFUSED)) == 1
+    assert findings(container={"env": [{"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "all"}]}) == []
 
 
 def test_a_device_plugin_that_gives_gpus_out_by_another_name_is_refused() -> None:
     plugins = host("/var/lib/kubelet/device-plugins")
-    (message,) = texts(said(container={"args": ["--device", "path: /dev/nvidia0"]}, **plugins), REFUSED)
+    (message,) = texts(findings(container={"args": ["--device", "path: /dev/nvidia0"]}, **plugins), REFUSED)
     assert "is a device plugin that hands out /dev/nvidia* without nvidia.com/gpu" in message
-    assert len(texts(said(container={"args": ["--device", "path: /dev/nv*"]}, **plugins), REFUSED)) == 1
-    assert texts(said(container={"args": ["--device", "path: /dev/fuse"]}, **plugins), REFUSED) == []
-    assert said(container={"args": ["ls /dev/nvidia0"]}) == []
+    assert len(texts(findings(container={"args": ["--device", "path: /dev/nv*"]}, **plugins), REFUSED)) == 1
+    assert texts(findings(container={"args": ["--device", "path: /dev/fuse"]}, **plugins), REFUSED) == []
+    assert findings(container={"args": ["ls /dev/nvidia0"]}) == []
 
 
 def test_a_part_of_a_gpu_that_another_scheduler_gives_is_refused() -> None:
-    (message,) = texts(said(annotations={"gpu-fraction": "0.5"}), REFUSED)
+    (message,) = texts(findings(annotations={"gpu-fraction": "0.5"}), REFUSED)
     assert "asks for part of a GPU without nvidia.com/gpu" in message
-    assert said(annotations={"example.org/gpu-fraction-of-budget": "0.5"}) == []
+    assert findings(annotations={"example.org/gpu-fraction-of-budget": "0.5"}) == []
 
 
-def test_a_pod_that_is_bound_to_its_node_is_told_where_it_asks_for_gpus() -> None:
+def test_a_pod_that_is_bound_to_its_node_is_reported_if_it_requests_gpus() -> None:
     asks = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
-    assert "nodeName n01 bypasses the scheduler" in texts(said(container=asks, nodeName="n01"), ADVISED)[0]
-    assert said(nodeName="n01") == []
+    assert "nodeName n01 bypasses the scheduler" in texts(findings(container=asks, nodeName="n01"), ADVISED)[0]
+    assert findings(nodeName="n01") == []
 
 
 def test_a_taint_keeps_pods_away_only_where_the_scheduler_heeds_it() -> None:
     privileged = {"container": {"securityContext": {"privileged": True}}, "tolerations": []}
-    assert said(**privileged) == []
-    assert [kind for kind, _ in said(schedulerName="mine", **privileged)] == [UNPROVED]
-    assert texts(said(schedulerName="default-scheduler", **privileged), REFUSED) == []
+    assert findings(**privileged) == []
+    assert [kind for kind, _ in findings(schedulerName="mine", **privileged)] == [UNPROVED]
+    assert texts(findings(schedulerName="default-scheduler", **privileged), REFUSED) == []
 
 
 def test_a_binding_to_a_node_with_gpus_is_refused() -> None:
@@ -114,22 +114,22 @@ def test_a_binding_to_a_node_with_gpus_is_refused() -> None:
 @pytest.mark.parametrize("path", ["/var/run/nvidia-container-devices/all", "/var/run/nvidia-container-devices/cdi/x"])
 def test_a_mount_whose_place_names_gpus_is_refused(path: str) -> None:
     mounts = {"volumeMounts": [{"name": "v", "mountPath": path}]}
-    (message,) = texts(said(container=mounts), REFUSED)
+    (message,) = texts(findings(container=mounts), REFUSED)
     assert message.startswith(f"P-GPU: Deployment web: containers[0].volumeMounts[0] {path} selects GPUs")
 
 
 @pytest.mark.parametrize("path", ["/data", "/var/run/nvidia-container-devices-x", "/var/run/secrets", UNKNOWN])
 def test_a_mount_at_another_place_is_not_refused(path: str) -> None:
-    found = said(container={"volumeMounts": [{"name": "v", "mountPath": path}]})
+    found = findings(container={"volumeMounts": [{"name": "v", "mountPath": path}]})
     assert [kind for kind, _ in found] == ([UNPROVED] if path == UNKNOWN else [])
 
 
 @pytest.mark.parametrize("amount", ["0", "0.0", "00", "0m", "0Gi", "0e3", "+0", "-0"])
 def test_a_zero_asks_for_nothing_however_it_is_written(amount: Any) -> None:
     container = {"resources": {"limits": {"nvidia.com/gpu": amount}}}
-    (message,) = texts(said(container=container, runtimeClassName="nvidia"), REFUSED)
+    (message,) = texts(findings(container=container, runtimeClassName="nvidia"), REFUSED)
     assert "asks for no GPU under the runtime class nvidia" in message
-    assert said(container={"resources": {"limits": {"nvidia.com/gpu": "1.0"}}}, runtimeClassName="nvidia") == []
+    assert findings(container={"resources": {"limits": {"nvidia.com/gpu": "1.0"}}}, runtimeClassName="nvidia") == []
 
 
 @pytest.mark.parametrize("kind", ["hostPath", "local"])
@@ -185,7 +185,7 @@ def test_a_claim_with_admin_access_to_gpus_is_refused_and_others_are_not() -> No
     assert "asks for adminAccess, which gives it every device of the class gpu.nvidia.com" in message
     older = {"devices": {"requests": [{"name": "g", "deviceClassName": "gpu.nvidia.com", "adminAccess": True}]}}
     assert len(texts(shown(SITE, TEMPLATE, {"spec": {"spec": older}}), REFUSED)) == 1
-    met = shown(SITE, CLAIM, {"spec": claim(admin=False)})  # of a fleet of which nobody says that it takes claims
+    met = shown(SITE, CLAIM, {"spec": claim(admin=False)})  # no pool of this fleet is known to give GPUs by claims
     assert [(kind, message[:8]) for kind, message in met] == [(UNPROVED, "P-CLAIM:")]
     for spec in (claim(admin=True, of="nic.example.com"), claim(admin=UNKNOWN), UNKNOWN):
         assert {kind for kind, _ in shown(SITE, CLAIM, {"spec": spec})} == {UNPROVED}
@@ -234,11 +234,11 @@ def test_whatever_writes_a_node_is_judged(kind: str) -> None:
 LABELLED = replace(SITE, nodes=(replace(SITE.nodes[0], labels={"nvidia.com/gpu.product": "A"}), SITE.nodes[1]))
 
 
-@pytest.mark.parametrize(("value", "said"), [(None, "removes the label {}"), ("B", "sets the label {} to B")])
-def test_a_patch_that_changes_which_gpus_a_node_is_said_to_have_is_refused(value: Any, said: str) -> None:
+@pytest.mark.parametrize(("value", "change"), [(None, "removes the label {}"), ("B", "sets the label {} to B")])
+def test_a_patch_that_changes_the_labels_of_a_nodes_gpus_is_refused(value: Any, change: str) -> None:
     written = node(None, labels={"nvidia.com/gpu.product": value})
     (message,) = texts(shown(LABELLED, "kubernetes:core/v1:NodePatch", written), REFUSED)
-    what = said.format("nvidia.com/gpu.product")
+    what = change.format("nvidia.com/gpu.product")
     assert f"it {what}, but the label describes the GPUs of the node, where its value is A" in message
 
 
@@ -280,8 +280,8 @@ def test_what_a_label_that_daemons_obey_does_could_not_be_proved(key: str) -> No
 @pytest.mark.parametrize("value", [0, False, "None", "all"])
 def test_only_what_the_runtime_takes_for_none_hides_gpus(value: Any) -> None:
     env = {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": value}]}
-    assert len(texts(said(container=env), REFUSED)) == 1
-    assert said(container={"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "none"}]}) == []
+    assert len(texts(findings(container=env), REFUSED)) == 1
+    assert findings(container={"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "none"}]}) == []
 
 
 def test_what_a_driver_makes_of_a_path_of_the_node_could_not_be_proved() -> None:
@@ -289,14 +289,14 @@ def test_what_a_driver_makes_of_a_path_of_the_node_could_not_be_proved() -> None
         {"csi": {"driver": "x", "volumeAttributes": {"path": "/dev"}}},
         {"flexVolume": {"options": {"p": "/dev"}}},
     ):
-        assert [kind for kind, _ in said(volumes=[{"name": "v", **source}])] == [UNPROVED]
-    assert said(volumes=[{"name": "v", "csi": {"driver": "x", "volumeAttributes": {"path": "/data"}}}]) == []
+        assert [kind for kind, _ in findings(volumes=[{"name": "v", **source}])] == [UNPROVED]
+    assert findings(volumes=[{"name": "v", "csi": {"driver": "x", "volumeAttributes": {"path": "/data"}}}]) == []
 
 
 def test_gpus_of_a_pod_as_a_whole_are_refused() -> None:
     asks = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
-    assert "of the pod asks for GPUs" in texts(said(**asks), REFUSED)[0]
-    assert said(resources={"limits": {"cpu": 1}}) == []
+    assert "of the pod asks for GPUs" in texts(findings(**asks), REFUSED)[0]
+    assert findings(resources={"limits": {"cpu": 1}}) == []
 
 
 CUDA = f"docker.io/nvidia/cuda:12.4.1-runtime-ubuntu22.04@{DIGEST}"
@@ -310,40 +310,42 @@ def default(runtime: str | None, **more: Any) -> Site:
 def test_a_cuda_image_without_a_request_is_judged_by_the_default_runtime_of_the_node(image: str) -> None:
     container, on = {"image": image}, {"nodeSelector": {}}
     gpus = replace(SITE.nodes[0], taints=())
-    assert said(default("runc"), container=container, **on) == []
-    found = said(default("nvidia"), container=container, **on)
+    assert findings(default("runc"), container=container, **on) == []
+    found = findings(default("nvidia"), container=container, **on)
     assert "sees all GPUs of pool gtx: the default runtime there is nvidia" in texts(found, REFUSED)[0]
-    (message,) = texts(said(default(None), container=container, **on), UNPROVED)
+    (message,) = texts(findings(default(None), container=container, **on), UNPROVED)
     assert "default_runtime of the pool does not say" in message
     hides = {"image": image, "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]}
     asks = {"image": image, "resources": {"limits": {"nvidia.com/gpu": 1}}}
     for other in (hides, asks):
-        assert said(replace(default("nvidia"), nodes=(gpus,)), container=other) == []
-    (message,) = texts(said(default("nvidia"), container={"image": IMAGE}), UNPROVED)
+        assert findings(replace(default("nvidia"), nodes=(gpus,)), container=other) == []
+    (message,) = texts(findings(default("nvidia"), container={"image": IMAGE}), UNPROVED)
     assert "its image has not been read" in message
     for runtime in ("runc", None):
-        assert said(default(runtime), container={"image": IMAGE}) == []
-    assert said(default("nvidia"), container=container, tolerations=[]) == []  # the taint keeps it off
-    assert said(default("nvidia"), container=container, runtimeClassName="runc") == []
+        assert findings(default(runtime), container={"image": IMAGE}) == []
+    assert findings(default("nvidia"), container=container, tolerations=[]) == []  # the taint keeps it off
+    assert findings(default("nvidia"), container=container, runtimeClassName="runc") == []
 
 
 def test_a_container_that_says_which_cuda_it_has_is_taken_for_an_old_image_of_the_family() -> None:
     legacy = {"env": [{"name": "CUDA_VERSION", "value": "12.4"}]}
-    assert "sees all GPUs of pool gtx" in texts(said(default("nvidia"), container=legacy), REFUSED)[0]
+    assert "sees all GPUs of pool gtx" in texts(findings(default("nvidia"), container=legacy), REFUSED)[0]
     newer = {"env": [*legacy["env"], {"name": "NVIDIA_REQUIRE_CUDA", "value": "cuda>=12"}]}
     hides = {"env": [*legacy["env"], {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]}
     for other in (newer, hides):
-        assert texts(said(default("nvidia"), container=other), REFUSED) == []
-    assert said(default("runc"), container=legacy) == []
+        assert texts(findings(default("nvidia"), container=other), REFUSED) == []
+    assert findings(default("runc"), container=legacy) == []
 
 
 def test_an_image_below_the_stacks_registry_without_a_spec_hides_nothing() -> None:
     own = f"registry.example.edu/gpu-commons/anything@{DIGEST}"
     site = replace(site_of(load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")), own_registry="registry.example.edu")
     site = replace(site, allowed_registries=("registry.example.edu",))
-    found = said(site, container={"image": own}, **host("/dev"))
+    found = findings(site, container={"image": own}, **host("/dev"))
     assert len(texts(found, REFUSED, "P-GPU")) == 1
-    assert [text for text in texts(said(site, container={"image": own}), UNPROVED) if "the rule failed" in text] == []
+    assert [
+        text for text in texts(findings(site, container={"image": own}), UNPROVED) if "the rule failed" in text
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -359,4 +361,4 @@ def test_what_was_read_of_the_image_says_whether_it_sees_gpus(env: Any, kind: st
     found = contents(0.1, 0.2)
     facts = replace(found, settings=replace(found.settings, env=env))
     site = default("nvidia", contents_of=lambda _: facts, coverage=Coverage.WITH_GPUS)
-    assert {each for each, text in said(site) if text.startswith("P-GPU")} == ({kind} if kind else set())
+    assert {each for each, text in findings(site) if text.startswith("P-GPU")} == ({kind} if kind else set())

@@ -20,31 +20,31 @@ QUEST: Final = site_of(load_stack(Path(__file__).parents[2] / "stacks" / "Pulumi
 HUB: Final = "pulumi-python:dynamic/gpu-commons:HubProcess"
 
 
-def said(site: Any = SITE, **changes: Any) -> list[tuple[str, str]]:
+def findings(site: Any = SITE, **changes: Any) -> list[tuple[str, str]]:
     sound = {"name": "one-gpu", **SOUND_JOB}
     return shown(site, HUB, {"hub": "quest", "profiles": [sound, {**sound, "name": "other", **changes}]})
 
 
 def test_a_hub_is_looked_at_and_one_without_a_mistake_is_not_refused() -> None:
     assert looks_at(HUB)
-    assert not texts(said(), REFUSED)
+    assert not texts(findings(), REFUSED)
 
 
 def test_an_image_is_proved_on_the_pools_of_each_profile() -> None:
-    (message,) = texts(said(**NOT_FOR_K80), REFUSED, "P-RUN")
+    (message,) = texts(findings(**NOT_FOR_K80), REFUSED, "P-RUN")
     assert "profile other of hub quest" in message
 
 
 def test_a_text_that_loads_a_module_is_refused_by_the_name_of_its_profile() -> None:
-    (message,) = texts(said(text=f"{TEXT}module load cuda/9.2\n"), REFUSED, "P-BATCH")
+    (message,) = texts(findings(text=f"{TEXT}module load cuda/9.2\n"), REFUSED, "P-BATCH")
     assert "profile other of hub quest" in message
 
 
 def test_a_time_that_no_partition_allows_is_refused() -> None:
     text = "#!/bin/bash\n#SBATCH --time=2881\n\ntrue\n"
-    (message,) = texts(said(QUEST, pools=["gpu"], text=text), REFUSED, "P-BATCH")
+    (message,) = texts(findings(QUEST, pools=["gpu"], text=text), REFUSED, "P-BATCH")
     assert "it asks for 2881 minutes, but pool gpu only allows 2880" in message
-    within = said(QUEST, pools=["gpu"], text=text.replace("2881", "2880"))
+    within = findings(QUEST, pools=["gpu"], text=text.replace("2881", "2880"))
     assert not texts(within, REFUSED, "P-BATCH")
 
 

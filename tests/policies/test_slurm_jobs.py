@@ -20,21 +20,21 @@ SITE: Final = site_of(STACK)
 OF_A_CLUSTER: Final = re.compile(r"\b(?:pods?|kubelet|Kubernetes|containers\[0\]|nodeSelector|affinity)\b")
 
 
-def said(**changes: Any) -> list[tuple[str, str]]:
+def findings(**changes: Any) -> list[tuple[str, str]]:
     return shown(SITE, JOB, {**SOUND_JOB, **changes})
 
 
 def one(kind: str, rule: str, **changes: Any) -> str:
     """The only message of a kind by a rule. It speaks of a job of Slurm."""
-    (message,) = texts(said(**changes), kind, rule)
+    (message,) = texts(findings(**changes), kind, rule)
     assert not OF_A_CLUSTER.search(message), message
     return message
 
 
 def test_a_job_of_slurm_is_looked_at_and_one_without_a_mistake_is_not_refused() -> None:
     assert looks_at(JOB)
-    assert not texts(said(), REFUSED)
-    assert not texts(said(), ADVISED, "P-BATCH")
+    assert not texts(findings(), REFUSED)
+    assert not texts(findings(), ADVISED, "P-BATCH")
 
 
 @pytest.mark.parametrize(("line", "words"), COUNTED_ON)
@@ -56,14 +56,14 @@ def test_more_gpus_than_a_node_has_are_refused_in_words_of_slurm() -> None:
     assert "no pool can host it" in one(REFUSED, "P-HOST", gpus=5)
 
 
-def test_a_part_of_the_gpus_of_a_whole_node_is_told() -> None:
+def test_a_part_of_the_gpus_of_a_whole_node_is_reported() -> None:
     message = one(ADVISED, "P-BATCH", pools=["gpu-k80"], gpus=1)
     assert (
         "it asks for 1 of the 4 GPUs of a node, but gpu-k80 gives whole nodes, so the other GPUs stay idle" in message
     )
 
 
-def test_gpus_for_an_image_that_uses_none_are_told() -> None:
+def test_gpus_for_an_image_that_uses_none_are_reported() -> None:
     site = site_of(STACK.model_copy(update={"images": (*STACK.images, STACK.images[0].model_copy(update=HUB))}))
     (message,) = texts(shown(site, JOB, {**SOUND_JOB, "image_name": "hub"}), ADVISED, "P-BATCH")
     assert "nothing in image hub uses a GPU" in message

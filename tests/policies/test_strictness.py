@@ -1,4 +1,4 @@
-"""How strict the rules are: levels, waivers, what is not proved."""
+"""How strict the rules are: levels, waivers, unproved findings."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def test_a_waiver_lets_one_rule_through_for_one_resource_and_says_why() -> None:
 def test_a_waiver_ends_with_its_last_day() -> None:
     site = Strictness(waivers=(waiver(TODAY - dt.timedelta(days=1)),))
     assert level(site, Finding("it takes 900 s")) is Level.REFUSE
-    assert list(site.told(TODAY)) == [
+    assert list(site.waiver_notes(TODAY)) == [
         "no longer waived: P-START of Job batch/smoke, until 2026-11-20, by platform team: the nodes are warmed by hand"
     ]
 
 
-def test_every_waiver_is_told_in_every_run() -> None:
-    assert list(Strictness(waivers=(waiver(),)).told(TODAY)) == [
+def test_every_waiver_is_reported_in_every_run() -> None:
+    assert list(Strictness(waivers=(waiver(),)).waiver_notes(TODAY)) == [
         "waived: P-START of Job batch/smoke, until 2026-11-21, by platform team: the nodes are warmed by hand"
     ]
 

@@ -33,32 +33,32 @@ HOSTS = Site(
 PARTITIONS = site_of(load_stack(Path(__file__).parents[2] / "stacks" / "Pulumi.comet.yaml"))
 
 
-def said(token: str, inputs: dict[str, Any], site: Site) -> str:
+def output(token: str, inputs: dict[str, Any], site: Site) -> str:
     return "\n".join(evaluate(token, "x", inputs, site, frozenset(Level)))
 
 
 @pytest.mark.parametrize("name", ["node", "nodes", "volume"])
 def test_an_image_that_is_called_like_a_word_of_a_cluster_keeps_its_name_on_a_docker_host(name: str) -> None:
     image = f"registry.example.edu/{name}@{DIGEST}"
-    text = said(CONTAINER, {**SOUND_CONTAINER, "image": image}, HOSTS)
+    text = output(CONTAINER, {**SOUND_CONTAINER, "image": image}, HOSTS)
     assert f"{name} cannot fit the disk of box of pool box" in text
 
 
 def test_a_pool_that_a_job_of_slurm_does_not_name_is_no_affinity() -> None:
-    text = said(JOB, {**SOUND_JOB, "pools": ["gpu-k80"], "gpus": 5}, PARTITIONS)
+    text = output(JOB, {**SOUND_JOB, "pools": ["gpu-k80"], "gpus": 5}, PARTITIONS)
     assert "gpu-k80: it requests 5 nvidia.com/gpu, but a node of the pool has 4" in text
     assert "shared-p100: the job does not name this pool" in text
     assert "affinity" not in text
 
 
-def test_a_value_that_slurm_rejects_is_not_told_in_the_words_of_kubernetes() -> None:
+def test_a_value_that_slurm_rejects_is_not_reported_in_the_words_of_kubernetes() -> None:
     for gpus in (1.5, "many"):
-        text = said(JOB, {**SOUND_JOB, "gpus": gpus}, PARTITIONS)
+        text = output(JOB, {**SOUND_JOB, "gpus": gpus}, PARTITIONS)
         assert str(gpus) in text
         assert "Kubernetes" not in text
 
 
-def test_a_full_disk_is_told_in_the_words_of_what_lands_there() -> None:
+def test_a_full_disk_is_reported_in_the_words_of_what_lands_there() -> None:
     site = replace(PARTITIONS, contents_of=lambda _: contents(90, 400))
     assert ROOM.check_together is not None
     finding = next(ROOM.check_together(read(JOB, "x", SOUND_JOB), site))

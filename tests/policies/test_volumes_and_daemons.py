@@ -25,7 +25,7 @@ DAEMON = f"registry.example.edu/dcgm@{DIGEST}"
 PRIVILEGED = {"securityContext": {"privileged": True}}
 
 
-def said(kind: str = "Deployment", name: str = "x", site: Site = SITE, **pod: Any) -> list[tuple[str, str]]:
+def findings(kind: str = "Deployment", name: str = "x", site: Site = SITE, **pod: Any) -> list[tuple[str, str]]:
     container = {"name": "c", "image": IMAGE, **pod.pop("container", {})}
     inputs = {"metadata": {"name": name}, "spec": {"template": {"spec": {"containers": [container], **pod}}}}
     return shown(site, f"kubernetes:apps/v1:{kind}", inputs)
@@ -44,40 +44,40 @@ def volume(reference: Any) -> dict[str, Any]:
     ],
 )
 def test_the_image_of_a_volume_is_held_to_the_same(reference: str, why: str) -> None:
-    (message,) = texts(said(**volume(reference)), REFUSED, "P-PIN")
+    (message,) = texts(findings(**volume(reference)), REFUSED, "P-PIN")
     assert f"volumes[0].image.reference {reference}".strip() in message
     assert why in message
 
 
 def test_a_pinned_image_of_a_volume_passes_and_an_unknown_one_is_unproved() -> None:
-    assert said(**volume(IMAGE)) == []
+    assert findings(**volume(IMAGE)) == []
     for odd in (volume(UNKNOWN), {"volumes": [{"name": "v", "image": UNKNOWN}]}):
-        assert len(texts(said(**odd), UNPROVED, "P-PIN")) == 1
-    assert said(volumes=[{"name": "v", "emptyDir": {}}, {"name": "w", "image": "odd"}]) == []
+        assert len(texts(findings(**odd), UNPROVED, "P-PIN")) == 1
+    assert findings(volumes=[{"name": "v", "emptyDir": {}}, {"name": "w", "image": "odd"}]) == []
 
 
 def test_the_image_of_a_volume_counts_for_the_limit_of_the_site() -> None:
     data = f"registry.example.edu/data@sha256:{'b' * 64}"
     site = replace(SITE, contents_of=lambda text: contents(9, 20) if text == data else None)
-    (message,) = texts(said(site=site, **volume(data)), REFUSED, "P-SIZE")
+    (message,) = texts(findings(site=site, **volume(data)), REFUSED, "P-SIZE")
     assert "data" in message
-    assert texts(said(site=site, **volume(IMAGE)), REFUSED) == []
+    assert texts(findings(site=site, **volume(IMAGE)), REFUSED) == []
 
 
 def test_an_image_that_is_known_to_be_for_another_processor_is_refused() -> None:
     arm = replace(contents(0.1, 0.2), platform="linux/arm64")
     site = replace(SITE, contents_of=lambda _: arm)
-    (message,) = texts(said(site=site), REFUSED)
+    (message,) = texts(findings(site=site), REFUSED)
     assert message.startswith("P-HOST: Deployment x: ")
     assert "is built for arm64, but the nodes of pool gtx are amd64" in message
     on_arm = replace(site, nodes=(replace(GPU_NODE, labels={"kubernetes.io/arch": "arm64"}),))
-    assert texts(said(site=on_arm), REFUSED) == []
+    assert texts(findings(site=on_arm), REFUSED) == []
     both = replace(
         site, nodes=(GPU_NODE, replace(GPU_NODE, name="n02", pool="arm", labels={"kubernetes.io/arch": "arm64"}))
     )
-    assert texts(said(site=both, nodeSelector={"kubernetes.io/arch": "arm64"}), REFUSED) == []
+    assert texts(findings(site=both, nodeSelector={"kubernetes.io/arch": "arm64"}), REFUSED) == []
     amd = replace(SITE, contents_of=lambda _: contents(0.1, 0.2))
-    assert texts(said(site=amd), REFUSED) == []
+    assert texts(findings(site=amd), REFUSED) == []
 
 
 def test_an_image_that_was_read_on_this_machine_for_another_processor_is_refused(
@@ -90,7 +90,7 @@ def test_an_image_that_was_read_on_this_machine_for_another_processor_is_refused
         facts = replace(contents(0.1, 0.2), digest=f"sha256:{letter * 64}", platform=platform)
         Store(store_folder({"XDG_CACHE_HOME": str(tmp_path)})).keep(facts)
         pod = {"container": {"image": image.format(letter * 64)}, "tolerations": [{"operator": "Exists"}]}
-        found = texts(said(site=site, **pod), REFUSED)
+        found = texts(findings(site=site, **pod), REFUSED)
         assert [" is built for arm64, but the nodes of pool" in text for text in found] == [True] * (letter == "b")
 
 
@@ -112,21 +112,21 @@ def test_an_image_that_was_read_on_this_machine_for_another_processor_is_refused
     ],
 )
 def test_a_name_that_says_the_processor_is_believed(image: str, refused: int) -> None:
-    assert len(texts(said(container={"image": image}), REFUSED, "P-HOST")) == refused
+    assert len(texts(findings(container={"image": image}), REFUSED, "P-HOST")) == refused
 
 
 def test_a_pod_that_says_it_is_for_windows_is_refused() -> None:
-    assert "spec.os.name is windows" in texts(said(os={"name": "windows"}), REFUSED, "P-HOST")[0]
-    assert said(os={"name": "linux"}) == []
+    assert "spec.os.name is windows" in texts(findings(os={"name": "windows"}), REFUSED, "P-HOST")[0]
+    assert findings(os={"name": "linux"}) == []
 
 
 def test_a_runtime_class_that_nobody_here_has_seen_may_add_tolerations() -> None:
     tainted = replace(GPU_NODE, taints=[{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}])
     site = replace(SITE, nodes=(tainted,))
-    assert len(texts(said(site=site), REFUSED, "P-HOST")) == 1
-    assert texts(said(site=site, runtimeClassName="gvisor"), REFUSED) == []
-    assert "the runtime class gvisor" in texts(said(site=site, runtimeClassName="gvisor"), UNPROVED, "P-HOST")[0]
-    assert len(texts(said(site=site, runtimeClassName="nvidia"), REFUSED, "P-HOST")) == 1
+    assert len(texts(findings(site=site), REFUSED, "P-HOST")) == 1
+    assert texts(findings(site=site, runtimeClassName="gvisor"), REFUSED) == []
+    assert "the runtime class gvisor" in texts(findings(site=site, runtimeClassName="gvisor"), UNPROVED, "P-HOST")[0]
+    assert len(texts(findings(site=site, runtimeClassName="nvidia"), REFUSED, "P-HOST")) == 1
 
 
 def test_an_image_of_the_runtime_frees_the_daemon_that_it_was_meant_for_and_no_other() -> None:
@@ -164,10 +164,10 @@ INFRASTRUCTURE = [
 def test_infrastructure_is_let_through_by_an_exemption_that_the_message_names(image: str, exemption: str) -> None:
     pod = {"hostPID": True, "volumes": [{"name": "root", "hostPath": {"path": "/"}}]}
     privileged = {} if exemption in WITHOUT_PRIVILEGES else PRIVILEGED
-    found = said("DaemonSet", container={"image": f"{image}@{DIGEST}", **privileged}, **pod)
+    found = findings("DaemonSet", container={"image": f"{image}@{DIGEST}", **privileged}, **pod)
     assert texts(found, REFUSED) == []
-    told = [text for text in texts(found, ADVISED) if f"(exemption {exemption})" in text]
-    assert len(told) == 1 + bool(privileged)
+    allowed = [text for text in texts(found, ADVISED) if f"(exemption {exemption})" in text]
+    assert len(allowed) == 1 + bool(privileged)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_infrastructure_is_let_through_by_an_exemption_that_the_message_names(im
 )
 def test_an_exemption_is_for_its_daemons_and_not_for_gpus(kind: str, more: dict[str, Any]) -> None:
     container = {"image": f"registry.example.edu/cilium/cilium@{DIGEST}", **PRIVILEGED, **more}
-    assert texts(said(kind, container=container), REFUSED) != []
+    assert texts(findings(kind, container=container), REFUSED) != []
 
 
 def test_who_stands_beside_infrastructure_and_mounts_nothing_of_the_node_does_not_end_its_exemption() -> None:
@@ -224,4 +224,4 @@ def test_the_image_of_a_sidecar_that_an_annotation_names_is_held_to_the_same(key
 def test_a_device_file_of_nvidia_is_refused_beside_every_exemption() -> None:
     pod = {"volumes": [{"name": "gpu", "hostPath": {"path": "/dev/nvidia0"}}]}
     container = {"image": f"registry.example.edu/cilium/cilium@{DIGEST}"}
-    assert len(texts(said("DaemonSet", container=container, **pod), REFUSED)) == 1
+    assert len(texts(findings("DaemonSet", container=container, **pod), REFUSED)) == 1

@@ -1,4 +1,4 @@
-"""Which resources are workloads, and what is known of the pods that they make."""
+"""Which resources are workloads, and which facts about their pods are known."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SITE = Site(
 )
 
 
-def said(token: str, inputs: dict[str, Any], level: Level) -> list[str]:
+def messages(token: str, inputs: dict[str, Any], level: Level) -> list[str]:
     return list(evaluate(token, "x", inputs, SITE, frozenset({level})))
 
 
@@ -57,21 +57,21 @@ def test_a_kind_counts_in_a_group_of_kubernetes_alone(token: str, is_one: bool) 
 
 def test_a_patch_of_a_label_refuses_nothing_and_proves_nothing() -> None:
     labelled = {"metadata": {"labels": {"a": "b"}}}
-    assert said(PATCH, labelled, Level.REFUSE) == []
-    assert len([each for each in said(PATCH, labelled, Level.UNPROVED) if each.startswith("P-HOST: ")]) == 1
+    assert messages(PATCH, labelled, Level.REFUSE) == []
+    assert len([each for each in messages(PATCH, labelled, Level.UNPROVED) if each.startswith("P-HOST: ")]) == 1
 
 
 def test_a_patch_of_an_image_is_not_proved_to_run() -> None:
     image = "docker.io/nvidia/cuda:12.4.1-runtime-ubuntu22.04" + DIGEST
     patch = deployment(containers=[{"name": "c", "image": image}])
-    assert said(PATCH, patch, Level.REFUSE) == []
-    (message,) = [each for each in said(PATCH, patch, Level.UNPROVED) if each.startswith("P-RUN: ")]
+    assert messages(PATCH, patch, Level.REFUSE) == []
+    (message,) = [each for each in messages(PATCH, patch, Level.UNPROVED) if each.startswith("P-RUN: ")]
     assert "does not run on pool gtx (driver 418.88)" in message
 
 
 def test_what_a_patch_sets_counts() -> None:
     container = {"name": "c", "image": "docker.io/nvidia/cuda:latest", "resources": {"limits": {"nvidia.com/gpu": 9}}}
-    rules = [each.partition(":")[0] for each in said(PATCH, deployment(containers=[container]), Level.REFUSE)]
+    rules = [each.partition(":")[0] for each in messages(PATCH, deployment(containers=[container]), Level.REFUSE)]
     assert sorted(rules) == ["P-HOST", "P-PIN"]
 
 
@@ -80,22 +80,22 @@ def test_what_a_patch_sets_counts() -> None:
 )
 def test_an_odd_patch_ends_nothing_and_refuses_nothing(resources: Any) -> None:
     patch = deployment(containers=[{"name": "c", "resources": resources}, UNKNOWN, 3], initContainers="none")
-    assert said(PATCH, patch, Level.REFUSE) == []
+    assert messages(PATCH, patch, Level.REFUSE) == []
 
 
 def test_a_patch_of_memory_or_of_the_runtime_class_may_have_its_gpu_elsewhere() -> None:
     container = {"name": "c", "resources": {"limits": {"memory": "1Gi"}}}
     patch = deployment(containers=[container], runtimeClassName="nvidia")
-    assert said(PATCH, patch, Level.REFUSE) == []
-    assert [each for each in said(PATCH, patch, Level.UNPROVED) if "P-GPU" in each]
+    assert messages(PATCH, patch, Level.REFUSE) == []
+    assert [each for each in messages(PATCH, patch, Level.UNPROVED) if "P-GPU" in each]
 
 
 @pytest.mark.parametrize(
     ("profiles", "name"), [(UNKNOWN, "profiles of hub x"), ([UNKNOWN], "profile 0 of hub x")], ids=["all", "one"]
 )
 def test_profiles_that_are_not_known_yet_are_unproved(profiles: Any, name: str) -> None:
-    assert said(HUB, {"profiles": profiles}, Level.REFUSE) == []
-    found = [each for each in said(HUB, {"profiles": profiles}, Level.UNPROVED) if each.startswith("P-PIN: ")]
+    assert messages(HUB, {"profiles": profiles}, Level.REFUSE) == []
+    found = [each for each in messages(HUB, {"profiles": profiles}, Level.UNPROVED) if each.startswith("P-PIN: ")]
     assert [each.startswith(f"P-PIN: {name}: ") for each in found] == [True]
 
 
@@ -117,12 +117,12 @@ def test_an_odd_profile_is_a_workload_and_ends_nothing(odd: dict[str, Any]) -> N
     profile = {"name": "p", "image": "docker.io/x" + DIGEST, "pool": "gtx", **odd}
     assert len(list(workloads(HUB, "x", {"profiles": [profile], "start_timeout_s": "soon"}))) == 1
     for level in Level:
-        said(HUB, {"profiles": [profile]}, level)
+        messages(HUB, {"profiles": [profile]}, level)
 
 
 def test_a_profile_whose_selector_is_not_known_keeps_its_pool() -> None:
     profile = {"name": "p", "image": "docker.io/x" + DIGEST, "pool": "a100", "node_selector": UNKNOWN}
-    (message,) = said(HUB, {"profiles": [profile]}, Level.REFUSE)
+    (message,) = messages(HUB, {"profiles": [profile]}, Level.REFUSE)
     assert "no pool can host it (gtx: nodeSelector gpu-commons.org/pool=a100" in message
 
 
