@@ -34,19 +34,19 @@ GROUPS: Final = (EKS_GROUP, FLATCAR_GROUP)  # pools whose nodes are instances th
 
 
 def before(stream: Stream, config: Mapping[str, str], today: dt.date) -> Commons:
-    """As it was deployed. `config` is the configuration of that time, as far as somebody knows it."""
+    """The commons as deployed. `config` is the configuration of that time, as far as it is known."""
     states = ((step, step.old) for step in stream.steps.values())
     return _commons(states, {} if _has_pools(stream) else config, stream.old_outputs, today)
 
 
 def after(stream: Stream, today: dt.date) -> Commons:
-    """As the change wants it."""
+    """The commons after the change."""
     states = ((step, step.new) for step in stream.steps.values())
     return _commons(states, {} if _has_pools(stream) else stream.config, stream.new_outputs, today)
 
 
 def _has_pools(stream: Stream) -> bool:
-    """Else another stack manages the fleet, and the configuration alone says what it is."""
+    """Else another stack manages the fleet, and only the configuration describes it."""
     return any(step.type in {POOL, HOST, *GROUPS} for step in stream.steps.values())
 
 
@@ -105,7 +105,7 @@ def is_group(pool: Mapping[str, Any]) -> bool:
 
 
 def pool_name(resource: str, inputs: Mapping[str, Any]) -> str:
-    """What profiles and jobs call a pool; its resource may have another name."""
+    """The name of a pool in profiles and jobs; its resource may have another one."""
     return known_text(inputs.get("pool")) or resource
 
 
@@ -137,7 +137,7 @@ def taints_of(pool: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _own(*facts: tuple[Mapping[str, Any], str]) -> dict[str, tuple[str, str]]:
-    """What nodes have of their own, of driver and container toolkit: each by node, and the pool's."""
+    """Drivers and container toolkits that override the pool's: each by node, and the pool's."""
     (drivers, driver), (toolkits, toolkit) = facts
     return {
         node: (known_text(drivers.get(node, driver)), known_text(toolkits.get(node, toolkit)))
@@ -151,7 +151,7 @@ def _gpus_per_node(pool: Mapping[str, Any]) -> int | None:
 
 
 def _partitions(found: Found) -> dict[str, Pool]:
-    """Pools of a site with Slurm: no resource is about their nodes, and the stack's record has all of them."""
+    """Pools of a site with Slurm: no resource describes their nodes, and the stack's record has all of them."""
     pools = (pool for _, record in found.get(RECORD, ()) for pool in items(mapping(record.get("fleet")).get("pools")))
     return {each.name: each for pool in pools if "partition" in pool and (each := _partition(pool))}
 
@@ -219,7 +219,7 @@ def _image(name: str, inputs: Mapping[str, Any], sizes: Mapping[str, Any]) -> Im
 
 
 def full_name(image: str, target: str) -> str:
-    """What profiles, jobs and the registry call an image: a target of a spec has its own name."""
+    """The name of an image in profiles, jobs and the registry: a target of a spec has its own name."""
     return "-".join(filter(None, (image, target)))
 
 
@@ -234,7 +234,7 @@ def _own_images(hub: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
-    """Each profile, and once more for each of its kernels in containers: whoever chooses it starts these as well."""
+    """Each profile, and once more for each of its kernels in containers: who chooses it starts these as well."""
     core = known_text(inputs.get("core_pool")) or known_text(inputs.get("pool"))
     for index, profile in enumerate(items(inputs.get("profiles"))):
         name = known_text(profile.get("name")) or str(index)
@@ -247,7 +247,7 @@ def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
                 pools=_pools(profile, core),
                 gpus=whole(started.get("gpus")) or 0,
                 repository=_repository(started),
-                said=profile,
+                inputs=profile,
             )
 
 

@@ -1,4 +1,4 @@
-"""Limits that somebody lifted for a time, from the stack's configuration."""
+"""Limits that are lifted for a time, from the stack's configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOON_DAYS: Final = 14
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """What is allowed, why, and until the end of which day; None where it never ends or the day cannot be read."""
+    """What is allowed, why, and its last day; None where it never ends or the day cannot be read."""
 
     subject: str
     allows: str
@@ -67,10 +67,10 @@ def _of_levels(config: Mapping[str, str]) -> Iterator[Waiver]:
             yield Waiver("everything", f"what {rule} refuses", "the site only warns about it", "", None, has_end=False)
 
 
-def _waiver(subject: str, allows: str, said: Mapping[str, object]) -> Waiver:
-    reason, owner = without_secrets(known_text(said.get("reason"))), known_text(said.get("owner"))
+def _waiver(subject: str, allows: str, terms: Mapping[str, object]) -> Waiver:
+    reason, owner = without_secrets(known_text(terms.get("reason"))), known_text(terms.get("owner"))
     try:
-        until = dt.date.fromisoformat(known_text(said.get("until"))[:10])
+        until = dt.date.fromisoformat(known_text(terms.get("until"))[:10])
     except ValueError:
         until = None
     return Waiver(subject, allows, reason, owner, until)
