@@ -66,7 +66,7 @@ def comment(  # noqa: PLR0913, PLR0917 - what click hands over
 
 
 def _name(file: BinaryIO) -> str:
-    return getattr(file, "name", "<stdin>")  # what stands in for stdin need not have one
+    return getattr(file, "name", "<stdin>")  # a substitute for stdin need not have one
 
 
 def _read(events: BinaryIO, stack: str) -> Stream:
@@ -77,7 +77,7 @@ def _read(events: BinaryIO, stack: str) -> Stream:
 
 
 def _base(base: BinaryIO | None, stream: Stream) -> Stream | None:
-    """Raises StreamError for a base that is none of this stack's: the comment has to say so."""
+    """Raises StreamError for a base of another stack: the comment has to say so."""
     if base is None:
         return None
     try:
@@ -117,8 +117,8 @@ def _spec_cases(name: str, facts: Mapping[str, Any]) -> tuple[Case, ...] | None:
     except SpecError:
         return None
     spec = family[0]
-    said = (spec.version, list(spec.cuda_lines), list(spec.frameworks))
-    is_same = said == tuple(facts.get(key) for key in ("version", "cuda_lines", "frameworks"))
+    stated = (spec.version, list(spec.cuda_lines), list(spec.frameworks))
+    is_same = stated == tuple(facts.get(key) for key in ("version", "cuda_lines", "frameworks"))
     bases = {spec.base.image} if spec.base.image else {spec.base.reference, pinned(spec)}
     return cases_of(family) if is_same and facts.get("base") in bases else None
 

@@ -89,9 +89,9 @@ def _find(text: str) -> Rule | Entry:
     raise InputError(f'"{text.strip()}" is not a known id; {likely}gpu-commons explain lists them all')
 
 
-def _bare(written: str) -> str:
+def _bare(name: str) -> str:
     """MINOR of R-MINOR."""
-    return written[2:] if written.startswith(_FAMILY_LETTERS) else written
+    return name[2:] if name.startswith(_FAMILY_LETTERS) else name
 
 
 def _rule_data(rule: Rule) -> dict[str, Any]:

@@ -100,8 +100,8 @@ def new(  # noqa: PLR0913, PLR0917 - one argument for each option
 
 
 def _folder(name: str) -> Path:
-    given = Path(name)
-    folder = IMAGES / name if given.name == name else given.absolute()
+    path = Path(name)
+    folder = IMAGES / name if path.name == name else path.absolute()
     if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", folder.name):
         reason = "use lower-case letters, digits and dashes, a letter first, 63 characters at most"
         raise InputError(f"NAME: {show(folder.name)} is not a name for an image; {reason}")

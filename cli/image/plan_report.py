@@ -25,8 +25,8 @@ _NUMBERS: Final = {2: "both pools", 3: "all three pools"}
 _LABEL: Final = 10
 _ENGINE: Final = 12
 _SOURCES: Final = {CudaSource.BASE: "the base", CudaSource.CONDA: "conda-forge", CudaSource.WHEELS: "wheels"}
-# What says why a CUDA line runs, where it does: by itself, by its minor version, by a compat package; else the code.
-_TELLING: Final = ("R-BACK", "R-MINOR", "R-FWD", "R-APPT", "R-PTX", "R-ARCH")
+# The rules that explain why a CUDA line runs: by itself, by its minor version, by a compat package; else the code.
+_DECISIVE: Final = ("R-BACK", "R-MINOR", "R-FWD", "R-APPT", "R-PTX", "R-ARCH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Fit:
 
     @property
     def shared(self) -> Answer:
-        """What other models may share; the model's own answer where a rule goes by its name."""
+        """The answer that other models may share; the model's own answer where a rule depends on its name."""
         own, any_ = ([each.rule for each in deciding(found)] for found in (self.answer, self.of_any))
         return self.of_any if own == any_ and self.answer.verdict is self.of_any.verdict else self.answer
 
@@ -182,9 +182,9 @@ def _groups(fits: Iterable[Fit]) -> list[list[Fit]]:
     """Fits that read the same except for the name of the GPU."""
     groups: dict[object, list[Fit]] = {}
     for fit in fits:
-        said = tuple((each.rule, each.message) for each in deciding(fit.shared))
+        messages = tuple((each.rule, each.message) for each in deciding(fit.shared))
         remedy = fit.shared.remedy.text if fit.shared.remedy else ""
-        groups.setdefault((fit.shared.verdict, fit.ceiling, said, remedy), []).append(fit)
+        groups.setdefault((fit.shared.verdict, fit.ceiling, messages, remedy), []).append(fit)
     return list(groups.values())
 
 
@@ -192,7 +192,7 @@ def deciding(answer: Answer) -> tuple[Finding, ...]:
     """What decided the verdict: everything that does not hold, or else the finding that lets the CUDA line run."""
     if bad := tuple(each for each in answer.findings if each.severity is not Severity.NOTE):
         return bad
-    ranked = sorted((each for each in answer.findings if each.rule in _TELLING), key=lambda f: _TELLING.index(f.rule))
+    ranked = sorted((each for each in answer.findings if each.rule in _DECISIVE), key=lambda f: _DECISIVE.index(f.rule))
     return tuple(ranked[:1])
 
 

@@ -13,7 +13,7 @@ import click
 from cli.init.answered import EXAMPLE, KEYS, parse_pool, problem_of
 from cli.init.derived import completed
 from cli.init.first_stack import LOGINS, REGISTRY, Answers, assumptions, stack_text
-from cli.init.questions import ask, asked
+from cli.init.questions import ask, ask_missing
 from cli.terminal import InputError, as_json, json_text, painter, width
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def init(  # noqa: PLR0913, PLR0917 - one argument for each option
         login_url=login_url,
     )
     if asks:
-        answers = asked(answers)
+        answers = ask_missing(answers)
     answers = completed(answers)
     schema = f"../{_SCHEMA}" if _SCHEMA.is_file() else None
     text = stack_text(answers, schema=schema)
@@ -113,8 +113,8 @@ def _is_terminal() -> bool:
 
 
 def _check_flags(*flags: tuple[str, str, str | None]) -> None:
-    for flag, kind, given in flags:
-        if given is not None and (problem := problem_of(kind, given)):
+    for flag, kind, value in flags:
+        if value is not None and (problem := problem_of(kind, value)):
             raise InputError(f"{flag}: {problem}")
 
 

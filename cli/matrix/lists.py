@@ -13,7 +13,7 @@ from compat.case import POOL_FIELDS
 
 _PROBE_POOL: Final = {"gpu": "Tesla T4"}  # completes an image, so that its own fields can be read alone
 _PROBE_IMAGE: Final = {"cuda": "12.4"}
-_MOST: Final = 20  # problems that are told
+_MOST: Final = 20  # problems that are listed
 
 
 class ListError(ValueError):

@@ -84,7 +84,7 @@ def _output(  # noqa: PLR0913, PLR0917 - as above
         file = run_by(access, ["cat", "--", job.output], environment)
         if found := read(file.out):
             return found
-        # A job that failed has said why, as soon as anything of it is seen.
+        # The output of a failed job holds the reason as soon as any of it is visible.
         if (done.code and file.out.strip()) or time.monotonic() > until:
             break
         time.sleep(_EACH_S)

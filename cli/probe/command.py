@@ -1,4 +1,4 @@
-"""`gpu-commons probe`: what a GPU host is, as a pool of a stack file, and whether that is what its pool says."""
+"""`gpu-commons probe`: a GPU host as a pool of a stack file, and whether it has what its pool states."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def probe(  # noqa: PLR0913 - one for each option
         raise click.UsageError(f"{'--pool' if pool else '--site'} needs --stack")
     if stack and not (pool or partition or node):
         raise click.UsageError("--stack needs --pool, the pool to compare with")
-    # Here as for an update: an overlay says where a lab's Slurm is.
+    # As in an update: a site overlay names a lab's Slurm.
     named = os.environ.get("GPU_COMMONS_SITE")
     settings = read_stack(stack, site=site or (Path(named) if named else None)) if stack else None
     chosen = _pool(settings, pool, partition) if settings and pool else None
@@ -120,7 +120,7 @@ def probe(  # noqa: PLR0913 - one for each option
 
 
 def _check(ssh: str | None, partition: str | None, node: str | None, image: str | None, namespace: str | None) -> None:
-    """What options say of each other. Raises UsageError."""
+    """Check that the options fit together. Raises UsageError."""
     if ssh and partition:
         raise click.UsageError("--ssh and --via-slurm cannot be combined: --via-slurm uses the login node of --stack")
     if node and (ssh or partition):
@@ -135,7 +135,7 @@ def _of_cluster(  # noqa: PLR0913, PLR0917 - which cluster, which node, and how
     settings: Stack | None, chosen: Pool | None, node: str, image: str, namespace: str | None, within_s: int
 ) -> Probed:
     from cli.kubectl import Cluster  # noqa: PLC0415 - see above
-    from cli.probe.kubernetes import Asked, by_kubernetes  # noqa: PLC0415
+    from cli.probe.kubernetes import ProbeRequest, by_kubernetes  # noqa: PLC0415
     from images.references import ImageReference  # noqa: PLC0415
 
     site = settings.site if settings else None
@@ -153,8 +153,8 @@ def _of_cluster(  # noqa: PLR0913, PLR0917 - which cluster, which node, and how
     cluster = Cluster(site.kubeconfig if site else None, site.kube_context if site else None)
     line = StatusLine()
     try:
-        asked = Asked(cluster, node, image, secrets.token_hex(4), namespace, names.get(node, ()))
-        return by_kubernetes(asked, within_s=within_s, show=line.show)
+        request = ProbeRequest(cluster, node, image, secrets.token_hex(4), namespace, names.get(node, ()))
+        return by_kubernetes(request, within_s=within_s, show=line.show)
     finally:
         line.clear()
 

@@ -1,4 +1,4 @@
-"""What a probed host has, beside what the stack file says of its pool. Pure."""
+"""A probed host, compared with its pool in the stack file. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from settings.host_pools import HostPool
 from settings.partition_pools import PartitionPool
 from settings.pool import Pool
 
-_ROUNDED: Final = 1.1  # firmware, kernel and file system take their part of what a machine is sold with
+_ROUNDED: Final = 1.1  # firmware, kernel and file system take part of a machine's nominal size
 
 
 class State(StrEnum):
@@ -27,15 +27,15 @@ class State(StrEnum):
 
     SAME = "same"
     DIFFERS = "differs"
-    UNKNOWN = "unknown"  # the host did not say
-    UNDECLARED = "not declared"  # the pool does not say
+    UNKNOWN = "unknown"  # the host did not report it
+    UNDECLARED = "not declared"  # the pool does not state it
     UNSEEN = "unseen"  # this kind of probe cannot see it
-    NOTE = "note"  # no key of a pool
+    NOTE = "note"  # not about a key of a pool
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One key, with a line for people; empty for what is the same."""
+    """One key, with a line for people; the line is empty where both are the same."""
 
     key: str
     state: State
@@ -45,7 +45,7 @@ class Compared:
 
 
 def is_fine(found: Sequence[Compared]) -> bool:
-    """Nothing differs, and nothing that the pool says is left unproved."""
+    """Nothing differs, and every value that the pool states is proved."""
     return not any(each.state in {State.DIFFERS, State.UNKNOWN} for each in found)
 
 
@@ -81,7 +81,7 @@ def _toolkit(declared: str | None, host: Facts) -> Compared:
 
 
 def _gpus_of(pool: Pool, name: str) -> NodeGpus | None:
-    """Of the nodes that are like this one; of those that have what the pool says, where no node is called so."""
+    """The nodes like this one; where no node has its name, those that have what the pool states."""
     variants = pool.variants()
     own = [each for each in variants if name in {node.partition(".")[0] for node in each.node_names}]
     return (own or list(variants))[0].gpus
@@ -133,12 +133,12 @@ def _engine(probed: Probed, pool: HostPool, *, has_gpus: bool) -> Iterator[Compa
         engine["engine"], engine["api"], "", "", 0, 0, "", "", "", tuple(engine["runtimes"]),
         () if is_unknown(cdi) else tuple(cdi),
     )  # fmt: skip
-    said = [*refusals(facts, pool.gpu_access if has_gpus else None, 0, 0)]
+    problems = [*refusals(facts, pool.gpu_access if has_gpus else None, 0, 0)]
     if has_gpus and pool.gpu_access == "cdi" and not facts.cdi_devices:
-        said.append("it has no CDI devices: run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml")
-    for each in said:
+        problems.append("it has no CDI devices: run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml")
+    for each in problems:
         yield Compared("docker", State.DIFFERS, pool.gpu_access, facts.engine, f"docker: {each}")
-    if not said:
+    if not problems:
         yield Compared("docker", State.SAME, pool.gpu_access, facts.engine)
 
 
@@ -171,7 +171,7 @@ def _equal(key: str, declared: Any, found: Any, *, who: str = "pool") -> Compare
 
 
 def _enough(key: str, declared: float, found: Any, rounded: float) -> Iterator[Compared]:
-    """A host may have more than its pool says."""
+    """A host may have more than its pool states."""
     if is_unknown(found) or declared > found * rounded:
         yield _equal(key, declared, found)
     else:

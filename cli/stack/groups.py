@@ -51,5 +51,5 @@ def groups_data(stack: str, found: Groups) -> dict[str, Any]:
 
 def _limits(group: Group, hosts: Mapping[str, Any]) -> str:
     held = {(hosts[name].gpu, hosts[name].driver) for name in group.held_by}
-    said = [f"{gpu} with driver {driver}" for gpu, driver in sorted(held)]
-    return listing(said, most=4)
+    limits = [f"{gpu} with driver {driver}" for gpu, driver in sorted(held)]
+    return listing(limits, most=4)

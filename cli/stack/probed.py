@@ -29,13 +29,13 @@ class ProbedPool:
 
     @property
     def is_fine(self) -> bool:
-        """The host has what the pool says."""
+        """The host has what the pool states."""
         return is_fine(self.rows)
 
 
-def probed_pools(stack: Stack, given: Sequence[str]) -> tuple[ProbedPool, ...]:
-    """Each `[POOL=]FILE` compared. Raises InputError for a file that is none of ours, or that belongs to no pool."""
-    return tuple(_compared(stack, each) for each in given)
+def probed_pools(stack: Stack, arguments: Sequence[str]) -> tuple[ProbedPool, ...]:
+    """Compare each `[POOL=]FILE`. Raises InputError for a file that is not a probe's, or that belongs to no pool."""
+    return tuple(_compared(stack, each) for each in arguments)
 
 
 def probed_text(found: Sequence[ProbedPool], paint: Paint) -> str:
@@ -50,10 +50,10 @@ def probed_data(stack: str, found: Sequence[ProbedPool]) -> list[dict[str, Any]]
     return [compared_data(stack, each.pool, each.probed, each.rows) for each in found]
 
 
-def _compared(stack: Stack, given: str) -> ProbedPool:
-    name, equals, path = given.partition("=")
+def _compared(stack: Stack, argument: str) -> ProbedPool:
+    name, equals, path = argument.partition("=")
     if not equals:
-        name, path = "", given
+        name, path = "", argument
     data = _read(Path(path))
     wanted = name or str(data.get("compared_with") or "")
     probed = Probed(data["pool"], data["host"])
@@ -106,9 +106,9 @@ def _by_node(stack: Stack, probed: Probed) -> Iterator[Pool]:
 def _by_partition(stack: Stack, probed: Probed) -> Iterator[Pool]:
     where = probed.host["slurm"]
     partition = where.get("partition") if isinstance(where, dict) else None
-    said = probed.pool.get("gpu")
+    gpu = probed.pool.get("gpu")
     try:
-        model = find_gpu(said).name if isinstance(said, str) else None
+        model = find_gpu(gpu).name if isinstance(gpu, str) else None
     except UnknownGpu:
         model = None
     for pool in stack.fleet.pools:

@@ -75,6 +75,6 @@ def _found(answers: Sequence[list[Holding] | str]) -> Iterator[Holding]:
             yield from each
 
 
-def _time(written: str) -> dt.datetime | None:
+def _time(seconds: str) -> dt.datetime | None:
     """When a container was made: the engine lists it in seconds."""
-    return dt.datetime.fromtimestamp(int(written), dt.UTC) if written.isdigit() else None
+    return dt.datetime.fromtimestamp(int(seconds), dt.UTC) if seconds.isdigit() else None

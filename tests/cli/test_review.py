@@ -829,7 +829,7 @@ def test_no_text_makes_a_second_line_or_a_mention(text: str) -> None:
 
 @pytest.mark.slow
 def test_a_comment_is_never_longer_than_github_takes(run: Run) -> None:
-    result = run("comment", "-", given=previews.big(5000))
+    result = run("comment", "-", stdin=previews.big(5000))
     assert result.exit_code == 1
     assert len(result.stdout.encode()) <= LIMIT
     assert "more. The rest is in the log of the preview." in result.stdout
