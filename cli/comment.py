@@ -81,14 +81,14 @@ def _base(base: BinaryIO | None, stream: Stream) -> Stream | None:
     if base is None:
         return None
     try:
-        found = read_stream(base.read())
+        events = read_stream(base.read())
     except StreamError as error:
         raise StreamError(f"--base {_name(base)}: {error}") from None
-    if found.stack and stream.stack and found.stack != stream.stack:
+    if events.stack and stream.stack and events.stack != stream.stack:
         raise StreamError(
-            f"--base {_name(base)}: the events are about the stack {found.stack}, the others {stream.stack}"
+            f"--base {_name(base)}: the events are about the stack {events.stack}, the others {stream.stack}"
         )
-    return found
+    return events
 
 
 def _text(review: Review, form: str, today: dt.date) -> str:
@@ -127,5 +127,5 @@ def _price(instance_type: str) -> Price | None:
     """From the table of AWS instances with GPUs."""
     from aws.prices import price_of  # noqa: PLC0415 - a comment on a stack without AWS needs no table of it
 
-    found = price_of(instance_type)
-    return Price(float(found.usd_per_hour), str(found.priced_on), found.source) if found else None
+    price = price_of(instance_type)
+    return Price(float(price.usd_per_hour), str(price.priced_on), price.source) if price else None

@@ -34,12 +34,12 @@ class Cluster:
 
 def listed(cluster: Cluster, path: str, **query: str) -> list[dict[str, Any]]:
     """All objects of a path of the API, such as `/api/v1/nodes`. Raises ClusterUnreachable."""
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     while True:
         answer = _get(cluster, f"{path}?{urlencode({'limit': _AT_ONCE, **query})}")
-        found += answer.get("items") or []
+        objects += answer.get("items") or []
         if not (more := (answer.get("metadata") or {}).get("continue")):
-            return found
+            return objects
         query["continue"] = more
 
 

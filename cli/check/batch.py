@@ -105,8 +105,8 @@ def _object(line: bytes | None) -> dict[str, Any]:
 def _why(line: bytes, error: orjson.JSONDecodeError) -> str:
     try:
         line.decode()
-    except UnicodeDecodeError as found:
-        return f"is not UTF-8 text (byte {found.start + 1})"
+    except UnicodeDecodeError as undecodable:
+        return f"is not UTF-8 text (byte {undecodable.start + 1})"
     return f"is not JSON: {error.msg} (column {error.colno})"
 
 
@@ -126,13 +126,13 @@ def _solved(request: dict[str, Any], *, with_remedy: bool) -> tuple[str, bytes]:
         raise _UnreadableError("is nested too deeply") from None
     # Slices are copies: the bytes that orjson returns hold a buffer of some kilobytes, which the key would keep alive.
     key = fields[1:] if with_remedy else fields[:-1]
-    found = _answers.get(key)
-    if found is None:
+    encoded = _answers.get(key)
+    if encoded is None:
         case = case_from(request)
         answer = aged(check(case, with_remedy=with_remedy), case, today())
-        found = answer.verdict.value, orjson.dumps(body_data(answer))[1:]
-        _answers.keep(key, found)
-    return found
+        encoded = answer.verdict.value, orjson.dumps(body_data(answer))[1:]
+        _answers.keep(key, encoded)
+    return encoded
 
 
 class _Answers:

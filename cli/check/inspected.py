@@ -38,11 +38,11 @@ def answer_for(reference: str, stated: Mapping[str, str]) -> Answer:
     platform = _platform(stated)
     with ExitStack() as stack:
         (wanted,) = wanted_images(stack, Choices(platform, deep=True), (reference,))
-        found = wanted.read().contents
-    judged = judge(found)
-    answers = [_answer(reference, program, stated, found.digest) for program in judged.programs]
-    answer = worst(answers) if answers else _without_program(reference, judged, stated, found)
-    return aged(_with(answer, _left_open(found)), Case(**stated), today())
+        contents = wanted.read().contents
+    judged = judge(contents)
+    answers = [_answer(reference, program, stated, contents.digest) for program in judged.programs]
+    answer = worst(answers) if answers else _without_program(reference, judged, stated, contents)
+    return aged(_with(answer, _left_open(contents)), Case(**stated), today())
 
 
 def _platform(stated: Mapping[str, str]) -> str:
@@ -69,7 +69,7 @@ def _answer(reference: str, program: Program, stated: Mapping[str, str], digest:
     return replace(answer, findings=(*findings, *notes))
 
 
-def _without_program(reference: str, judged: Judgement, stated: Mapping[str, str], found: ImageContents) -> Answer:
+def _without_program(reference: str, judged: Judgement, stated: Mapping[str, str], contents: ImageContents) -> Answer:
     """Nothing in it uses a GPU; the user's fields, and requirements that a container toolkit reads, still count."""
     requested = {**judged.around, **stated}
     # As an image whose name says the same: whether the driver drives the GPU does not depend on the image.
@@ -79,16 +79,16 @@ def _without_program(reference: str, judged: Judgement, stated: Mapping[str, str
         answer = check(Case(**{**requested, "id": reference}))
     if not stated.keys() <= _NOT_OF_WORKLOAD:
         return answer
-    read = Fact(f"{found.deep.files if found.deep else 0:,} files of its layers", found.digest, "")
+    read = Fact(f"{contents.deep.files if contents.deep else 0:,} files of its layers", contents.digest, "")
     if judged.for_cpu:
         return _with(answer, [Finding(_RULE, Severity.WARN, for_cpu(", ".join(judged.for_cpu)), read)])
     return _with(answer, [Finding(_RULE, Severity.NOTE, NO_GPU_USE, read)])
 
 
-def _left_open(found: ImageContents) -> list[Finding]:
+def _left_open(contents: ImageContents) -> list[Finding]:
     """One finding for each part of the image that could not be read: it may contain anything."""
-    sentences = found.deep.left_out if found.deep else ()
-    fact = Fact("what could not be read of the image", found.digest, "")
+    sentences = contents.deep.left_out if contents.deep else ()
+    fact = Fact("what could not be read of the image", contents.digest, "")
     return [Finding(_RULE, Severity.UNKNOWN, f"{each}: what in it uses a GPU is not known", fact) for each in sentences]
 
 
@@ -97,7 +97,7 @@ _AT_LEAST: Final = {Severity.WARN: Verdict.WITH_WARNING, Severity.UNKNOWN: Verdi
 
 def _with(answer: Answer, more: Iterable[Finding]) -> Answer:
     """The answer with more findings, and no better than they allow."""
-    found = tuple(more)
-    verdicts = [answer.verdict, *(_AT_LEAST[each.severity] for each in found if each.severity in _AT_LEAST)]
+    added = tuple(more)
+    verdicts = [answer.verdict, *(_AT_LEAST[each.severity] for each in added if each.severity in _AT_LEAST)]
     verdict = max(verdicts, key=lambda each: each.rank)
-    return replace(answer, verdict=verdict, findings=worst_first((*answer.findings, *found)))
+    return replace(answer, verdict=verdict, findings=worst_first((*answer.findings, *added)))

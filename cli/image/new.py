@@ -186,8 +186,8 @@ def _lock(spec: ImageSpec, folder: Path) -> str:
 
 def _uv() -> Path | None:
     """The one on PATH, or else the one that `make` installed."""
-    if found := shutil.which("uv"):
-        return Path(found)
+    if program := shutil.which("uv"):
+        return Path(program)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpu-commons"
     return next(iter(sorted(cache.glob("uv-*/bin/uv"), reverse=True)), None)
 

@@ -98,11 +98,11 @@ def init(  # noqa: PLR0913, PLR0917 - one argument for each option
     answers = completed(answers)
     schema = f"../{_SCHEMA}" if _SCHEMA.is_file() else None
     text = stack_text(answers, schema=schema)
-    found = _check(text, path)
+    checked = _check(text, path)
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    _print(path, answers, found, is_json=is_json)
-    ctx.exit(1 if found.refused else 0)
+    _print(path, answers, checked, is_json=is_json)
+    ctx.exit(1 if checked.refused else 0)
 
 
 def _is_terminal() -> bool:
@@ -132,21 +132,21 @@ def _check(text: str, path: Path) -> Checked:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / path.name
         file.write_text(text, encoding="utf-8")
-        found = check_stack(file)
-    if isinstance(found, Checked):
-        return found
-    problems: tuple[Problem, ...] = found
+        result = check_stack(file)
+    if isinstance(result, Checked):
+        return result
+    problems: tuple[Problem, ...] = result
     raise InputError(problems_text([replace(each, file="what was answered", line=None) for each in problems]))
 
 
-def _print(path: Path, answers: Answers, found: Checked, *, is_json: bool) -> None:
+def _print(path: Path, answers: Answers, checked: Checked, *, is_json: bool) -> None:
     from cli.stack.report import stack_data, stack_text  # noqa: PLC0415 - see above
 
     left = assumptions(answers)
     if is_json:
-        click.echo(json_text({"file": str(path), "assumptions": left, "check": stack_data(path, found)}))
+        click.echo(json_text({"file": str(path), "assumptions": left, "check": stack_data(path, checked)}))
         return
-    click.echo(stack_text(path, found, width=width(), paint=painter()), nl=False)
+    click.echo(stack_text(path, checked, width=width(), paint=painter()), nl=False)
     click.echo(f"\nwrote {path}")
     if left:
         click.echo(f"assumptions to check: {'; '.join(left)}")

@@ -29,9 +29,9 @@ def read_images(file: BinaryIO) -> list[Image]:
     """Images in the order of their first lines; lines with one name are one image. Raises ListError."""
     cases: dict[str, list[Case]] = {}
     for name, given in _lines(file, pool=False):
-        found = cases.setdefault(name, [])
+        group = cases.setdefault(name, [])
         if given:  # a name alone: an image that uses no GPU
-            found.append(case_from(given))
+            group.append(case_from(given))
     return [Image(name, tuple(each)) for name, each in cases.items()]
 
 

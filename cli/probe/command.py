@@ -104,19 +104,19 @@ def probe(  # noqa: PLR0913 - one for each option
     chosen = _pool(settings, pool, partition) if settings and pool else None
     try:
         if node and image:
-            found = _of_cluster(settings, chosen, node, image, namespace, within_s)
+            probed = _of_cluster(settings, chosen, node, image, namespace, within_s)
         else:
-            found = _found(settings, chosen, partition, ssh, within_s)
+            probed = _of_host(settings, chosen, partition, ssh, within_s)
     except OnLoginNode as error:
         click.echo(f"error: {error}", err=True)
         ctx.exit(LOGIN_NODE)
     if stack is None or chosen is None:
-        text = json_text({"pool": found.pool, "host": found.host}) if is_json else as_yaml(found.pool, found.host)
+        text = json_text({"pool": probed.pool, "host": probed.host}) if is_json else as_yaml(probed.pool, probed.host)
         click.echo(text, nl=is_json)
         return
     slurm = settings.site.slurm if settings else None
     version = slurm.program_version if slurm else None
-    _compare(ctx, stack_name(stack), chosen, found, program_version=version, is_json=is_json)
+    _compare(ctx, stack_name(stack), chosen, probed, program_version=version, is_json=is_json)
 
 
 def _check(ssh: str | None, partition: str | None, node: str | None, image: str | None, namespace: str | None) -> None:
@@ -159,7 +159,7 @@ def _of_cluster(  # noqa: PLR0913, PLR0917 - which cluster, which node, and how
         line.clear()
 
 
-def _found(
+def _of_host(
     settings: Stack | None, chosen: Pool | None, partition: str | None, ssh: str | None, within_s: int
 ) -> Probed:
     from cli.probe.asking import by_slurm, by_ssh, here  # noqa: PLC0415 - see above
@@ -216,13 +216,13 @@ def _ssh(address: str) -> SshAccess:
 
 
 def _compare(  # noqa: PLR0913 - a stack's name and its parts
-    ctx: click.Context, stack: str, pool: Pool, found: Probed, *, program_version: str | None, is_json: bool
+    ctx: click.Context, stack: str, pool: Pool, probed: Probed, *, program_version: str | None, is_json: bool
 ) -> None:
     from cli.probe.differences import compare, compared_data, compared_text, is_fine  # noqa: PLC0415 - see above
 
-    rows = compare(found, pool, program_version)
+    rows = compare(probed, pool, program_version)
     if is_json:
-        click.echo(json_text(compared_data(stack, pool.name, found, rows)))
+        click.echo(json_text(compared_data(stack, pool.name, probed, rows)))
     else:
-        click.echo(compared_text(pool.name, found, rows, painter()), nl=False)
+        click.echo(compared_text(pool.name, probed, rows, painter()), nl=False)
     ctx.exit(0 if is_fine(rows) else FINDINGS)

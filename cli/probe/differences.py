@@ -44,9 +44,9 @@ class Compared:
     text: str = ""
 
 
-def is_fine(found: Sequence[Compared]) -> bool:
+def is_fine(rows: Sequence[Compared]) -> bool:
     """Nothing differs, and every value that the pool states is proved."""
-    return not any(each.state in {State.DIFFERS, State.UNKNOWN} for each in found)
+    return not any(each.state in {State.DIFFERS, State.UNKNOWN} for each in rows)
 
 
 def compare(probed: Probed, pool: Pool, program_version: str | None = None) -> list[Compared]:
@@ -56,28 +56,28 @@ def compare(probed: Probed, pool: Pool, program_version: str | None = None) -> l
     """
     host = probed.host
     gpus = _gpus_of(pool, probed.name)
-    found = [*_driver_and_gpus(probed, gpus)]
+    rows = [*_driver_and_gpus(probed, gpus)]
     if isinstance(pool, PartitionPool):
-        found.append(_equal("glibc", pool.glibc, host["glibc"]))
-        found.append(_equal("program_version", program_version, _version(host["apptainer"]), who="site"))
+        rows.append(_equal("glibc", pool.glibc, host["glibc"]))
+        rows.append(_equal("program_version", program_version, _version(host["apptainer"]), who="site"))
     elif gpus:
-        found.append(_toolkit(gpus.container_toolkit, host))
+        rows.append(_toolkit(gpus.container_toolkit, host))
     if isinstance(pool, HostPool):
-        found += _engine(probed, pool, has_gpus=gpus is not None)
-    found += _enough("cpu", pool.cpu, host["cpu"], 1)
-    found += _enough("memory_gib", pool.memory_gib, host["memory_gib"], _ROUNDED)
+        rows += _engine(probed, pool, has_gpus=gpus is not None)
+    rows += _enough("cpu", pool.cpu, host["cpu"], 1)
+    rows += _enough("memory_gib", pool.memory_gib, host["memory_gib"], _ROUNDED)
     if not isinstance(pool, PartitionPool):  # there images are in a store that all nodes share
-        found += _enough("root_disk_gib", pool.root_disk_gib, _part(host["data_root"], "total_gib"), _ROUNDED)
-    return [*found, *_of_no_pool(host, pool)]
+        rows += _enough("root_disk_gib", pool.root_disk_gib, _part(host["data_root"], "total_gib"), _ROUNDED)
+    return [*rows, *_of_no_pool(host, pool)]
 
 
 def _toolkit(declared: str | None, host: Facts) -> Compared:
-    found = _version(host["container_toolkit"])
-    if host.get("container") == "kubernetes" and is_unknown(found) and declared is not None:
+    version = _version(host["container_toolkit"])
+    if host.get("container") == "kubernetes" and is_unknown(version) and declared is not None:
         why = "a pod cannot see it, but gpu-commons probe on the node itself can"
         text = f"container_toolkit: the pool says {declared}; {why}"
-        return Compared("container_toolkit", State.UNSEEN, declared, found, text)
-    return _equal("container_toolkit", declared, found)
+        return Compared("container_toolkit", State.UNSEEN, declared, version, text)
+    return _equal("container_toolkit", declared, version)
 
 
 def _gpus_of(pool: Pool, name: str) -> NodeGpus | None:

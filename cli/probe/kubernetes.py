@@ -1,4 +1,4 @@
-"""Has a probe run on a node of a cluster, as a Job that is waited for and deleted."""
+"""Runs a probe on a node of a cluster: waits for a Job and deletes it."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def by_kubernetes(request: ProbeRequest, *, within_s: int, show: Callable[[str],
             raise ProbeFailed(f"{error}; its job is left: kubectl --namespace {namespace} delete job {name}") from None
         raise
     _is_deleted(cluster, namespace, name)
-    if (found := read(output)) is None:
+    if (facts := read(output)) is None:
         words = "; ".join(output.strip().splitlines()[-4:]) or "nothing"
         raise ProbeFailed(f"node {node_name} was not probed: image {request.image} printed no facts: {words}")
-    return with_node(found, node)
+    return with_node(facts, node)
 
 
 def _ended_pod(  # noqa: PLR0913, PLR0917 - whose pod, and how long

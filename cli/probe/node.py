@@ -35,18 +35,18 @@ def chosen(nodes: Sequence[Object], wanted: str, names: Iterable[str] = ()) -> O
     by_name = {str(each["metadata"]["name"]): each for each in nodes}
     of_pool = {*names, *(name for name, each in by_name.items() if _label(each, labels.POOL) == wanted)}
     pool = [by_name[name] for name in sorted(of_pool & by_name.keys())]
-    found = by_name.get(wanted) or next((each for each in pool if not _against(each, is_chosen_by_name=False)), None)
-    if found is None and pool:
+    node = by_name.get(wanted) or next((each for each in pool if not _against(each, is_chosen_by_name=False)), None)
+    if node is None and pool:
         text = "; ".join(f"{each['metadata']['name']} {_against(each, is_chosen_by_name=False)}" for each in pool[:4])
         raise ProbeFailed(f"no node of pool {wanted} can be probed: {text}")
-    if found is None:
+    if node is None:
         known = {*by_name, *filter(None, (_label(each, labels.POOL) for each in nodes))}
         raise ProbeFailed(f'there is no node or pool "{wanted}" in this cluster; {nearest(wanted, known, what="name")}')
-    if against := _against(found, is_chosen_by_name=True):
+    if against := _against(node, is_chosen_by_name=True):
         have = sorted(name for name, each in by_name.items() if _gpus(each, "allocatable"))
         more = f"; nodes that have: {listing(have)}" if have and against.startswith("has no") else ""
         raise ProbeFailed(f"node {wanted} {against}{more}")
-    return found
+    return node
 
 
 def _against(node: Object, *, is_chosen_by_name: bool) -> str:
@@ -145,5 +145,5 @@ def _gpus(node: Object, kind: str) -> int:
 
 
 def _label(node: Object, key: str) -> str | None:
-    found = (node["metadata"].get("labels") or {}).get(key)
-    return str(found) if found is not None else None
+    value = (node["metadata"].get("labels") or {}).get(key)
+    return str(value) if value is not None else None

@@ -93,9 +93,9 @@ def script(text: str, program: str = "") -> str:
 
 def read(output: str) -> Probed | None:
     """The facts in a probe's output; None where there are none. Logins and prologs of jobs may print more."""
-    for found in re.finditer(r"(?m)^\{$", output):
+    for brace in re.finditer(r"(?m)^\{$", output):
         try:
-            value: Any = json.JSONDecoder().raw_decode(output, found.start())[0]
+            value: Any = json.JSONDecoder().raw_decode(output, brace.start())[0]
         except ValueError:
             continue
         if isinstance(value, dict) and {"pool", "host"} <= value.keys():

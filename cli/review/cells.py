@@ -68,14 +68,14 @@ def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
     early = compat.matrix(rows, reader.columns(as_they_are)).answers
     # The first remedy is to undo the change of the image: its old versions ran on these very pools.
     ran = compat.matrix(reader.rows(old.images.values()), reader.columns(new.pools.values())).answers
-    found = [_with_way_back(cell, ran, old, new) for cell in _changed(before, after, new)]
+    cells = [_with_way_back(cell, ran, old, new) for cell in _changed(before, after, new)]
     order = [Verdict.INCOMPATIBLE, Verdict.UNKNOWN, Verdict.WITH_WARNING, Verdict.COMPATIBLE]
-    found.sort(key=lambda cell: (not cell.is_broken, order.index(cell.after), cell.image, cell.pool))
+    cells.sort(key=lambda cell: (not cell.is_broken, order.index(cell.after), cell.image, cell.pool))
     problems = tuple(dict.fromkeys(map(without_secrets, reader.problems)))
     fresh = {pair for pair in after if before and pair not in before and after[pair].verdict is Verdict.COMPATIBLE}
     standing = [answer for pair, answer in after.items() if pair not in fresh]
     return Cells(
-        changed=tuple(found),
+        changed=tuple(cells),
         early=tuple(_early(early, after, new)),
         not_compared=problems,
         pairs=len(standing),
@@ -145,8 +145,8 @@ def _early(now: Answers, after: Answers, new: Commons) -> Iterator[Cell]:
 
 
 def _uses(label: str, pool: str, commons: Commons) -> tuple[str, ...]:
-    found = (image for image in commons.images.values() if image.label == label)
-    return tuple(use for image in found for use in commons.uses(image, commons.parts[pool]))
+    images = (image for image in commons.images.values() if image.label == label)
+    return tuple(use for image in images for use in commons.uses(image, commons.parts[pool]))
 
 
 def _reason(answer: Answer) -> str:

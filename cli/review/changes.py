@@ -51,11 +51,11 @@ def changes_of(stream: Stream, old: Commons, new: Commons, today: dt.date) -> tu
     """
     changed = [step.name for step in stream.changed if step.type == IMAGE]
     rebuilt = frozenset(side.images[name].name for side in (old, new) for name in changed if name in side.images)
-    found = [change for step in stream.changed if (change := _change_of(step, old, new, rebuilt))]
-    found = merged([*found, *promises(stream, today)])
+    changes = [change for step in stream.changed if (change := _change_of(step, old, new, rebuilt))]
+    changes = merged([*changes, *promises(stream, today)])
     order = list(dict.fromkeys(["course", *_KINDS.values()]))
     place_of = {kind: number for number, kind in enumerate(order)}
-    return tuple(sorted(found, key=lambda each: (place_of.get(each.kind, len(order)), each.kind, each.name)))
+    return tuple(sorted(changes, key=lambda each: (place_of.get(each.kind, len(order)), each.kind, each.name)))
 
 
 # Kinds of our own resources; a record is shown by what it records.
@@ -78,25 +78,25 @@ _KINDS: Final = {
 
 def _change_of(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) -> Change | None:
     kind = _KINDS.get(step.type)
-    found: Iterable[Detail]
+    rows: Iterable[Detail]
     if step.type == RECORD:
         return None
     if kind == "pool":
-        found = _pool(step)
+        rows = _pool(step)
     elif kind == "image":
-        found = _image(step, old.images.get(step.name), new.images.get(step.name))
+        rows = _image(step, old.images.get(step.name), new.images.get(step.name))
     elif kind == "hub":
-        found = tuple(_with_images(_without_courses(step), rebuilt))
-        if not found and step.op == "update" and (step.old or {}) != (step.new or {}):
+        rows = tuple(_with_images(_without_courses(step), rebuilt))
+        if not rows and step.op == "update" and (step.old or {}) != (step.new or {}):
             return None  # each of its courses is a change itself
     elif kind is not None:
-        found = _with_images(step, rebuilt)
+        rows = _with_images(step, rebuilt)
     elif step.type.startswith(OURS) or (OURS not in step.parents and step.type.rpartition(":")[2] in _QUOTAS):
-        kind, found = _words(step.type.rpartition(":")[2]), of_inputs(step)
+        kind, rows = _words(step.type.rpartition(":")[2]), of_inputs(step)
     else:
         return None
     name = pool_name(step.name, step.new or step.old or {}) if kind == "pool" else step.name
-    return Change(kind, name, step.op, tuple(found))
+    return Change(kind, name, step.op, tuple(rows))
 
 
 def _words(token: str) -> str:

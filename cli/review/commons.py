@@ -37,10 +37,10 @@ class Pool:
 
     def parts(self) -> tuple[Pool, ...]:
         """Nodes alike: those as the pool states, then the others, named after their nodes."""
-        found = alike(self.name, (self.driver, self.toolkit), [*self.nodes, *self.own], self.of_node)
+        groups = alike(self.name, (self.driver, self.toolkit), [*self.nodes, *self.own], self.of_node)
         return tuple(
             replace(self, name=name, nodes=nodes, driver=driver, toolkit=toolkit, own={}, whole=self.name)
-            for name, nodes, (driver, toolkit) in found
+            for name, nodes, (driver, toolkit) in groups
         )
 
 
@@ -130,10 +130,10 @@ class Commons:
 
     @cached_property
     def _images_by_name(self) -> Mapping[str, tuple[Image, ...]]:
-        found: dict[str, tuple[Image, ...]] = {}
+        by_name: dict[str, tuple[Image, ...]] = {}
         for image in self.images.values():
-            found[image.name] = (*found.get(image.name, ()), image)
-        return found
+            by_name[image.name] = (*by_name.get(image.name, ()), image)
+        return by_name
 
     def standing_on(self, image: Image) -> tuple[Image, ...]:
         """The image and those of the stack that are built on it."""

@@ -79,10 +79,10 @@ def of_inputs(step: Step) -> Iterator[Detail]:
 
 def details(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc = ()) -> Iterator[Detail]:
     """Differences, the first few. `at`: where both lie."""
-    found = list(_together(old, new, at))
-    yield from found[:_MOST_DETAILS]
-    if len(found) > _MOST_DETAILS:
-        yield Detail("", "", f"{len(found) - _MOST_DETAILS} more in the whole diff")
+    rows = list(_together(old, new, at))
+    yield from rows[:_MOST_DETAILS]
+    if len(rows) > _MOST_DETAILS:
+        yield Detail("", "", f"{len(rows) - _MOST_DETAILS} more in the whole diff")
 
 
 def _together(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc) -> Iterator[Detail]:

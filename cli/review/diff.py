@@ -45,18 +45,18 @@ def diff_groups(steps: Sequence[Step]) -> Iterator[tuple[str, ...]]:
             continue
         # The name of what comes or goes is enough: a reviewer reads the values of new things in the code.
         is_compared = step.op not in {"create", "delete"} and step.old is not None and step.new is not None
-        found = list(differences(step.old, step.new)) if is_compared else []
-        key = (step.op, step.type, repr(found).encode() if found else repr(step.keys).encode())
-        groups.setdefault(key, ([], found, step))[0].append(step.name)
-    for names, found, step in groups.values():
+        changed = list(differences(step.old, step.new)) if is_compared else []
+        key = (step.op, step.type, repr(changed).encode() if changed else repr(step.keys).encode())
+        groups.setdefault(key, ([], changed, step))[0].append(step.name)
+    for names, changed, step in groups.values():
         sign = _SIGNS_OF_OPS.get(step.op, "~")
         head = textwrap.wrap(f"{step.type} {', '.join(names)}", _WRAP, subsequent_indent="    ")
-        yield (*(f"{sign} {part}" for part in head), *_lines(step, found))
+        yield (*(f"{sign} {part}" for part in head), *_lines(step, changed))
 
 
-def _lines(step: Step, found: Sequence[Difference]) -> Iterator[str]:
+def _lines(step: Step, changed: Sequence[Difference]) -> Iterator[str]:
     hides = step.type.startswith("kubernetes:core/v1:Secret")
-    made = (line for loc, old, new in found for line in _difference(loc, old, new, hides=hides))
+    made = (line for loc, old, new in changed for line in _difference(loc, old, new, hides=hides))
     lines = list(islice(made, _MOST_LINES + 1))
     if not lines and step.op not in {"create", "delete"}:
         lines = [f"  {elided(key, _LONGEST)}: differs {HIDDEN}" for key in step.keys[:_MOST_LINES]]

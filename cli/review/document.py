@@ -168,13 +168,13 @@ def _counts(stream: Stream) -> tuple[tuple[str, int], ...]:
     order = ("create", "update", "replace", "delete", "import", "same")
     if stream.counts:
         return tuple((op, stream.counts[op]) for op in order if stream.counts.get(op))
-    found = [step.op for step in stream.steps.values()]
-    return tuple((op, found.count(op)) for op in order if op in found)
+    ops = [step.op for step in stream.steps.values()]
+    return tuple((op, ops.count(op)) for op in order if op in ops)
 
 
 def _warnings(stream: Stream) -> Iterator[Diagnostic]:
-    found = {(each.urn, each.message): each for each in stream.diagnostics if each.severity == "warning"}
-    return (replace(each, message=without_secrets(each.message)) for _, each in sorted(found.items()))
+    warnings = {(each.urn, each.message): each for each in stream.diagnostics if each.severity == "warning"}
+    return (replace(each, message=without_secrets(each.message)) for _, each in sorted(warnings.items()))
 
 
 def review_data(review: Review) -> dict[str, Any]:

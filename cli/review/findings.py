@@ -64,19 +64,19 @@ def findings_of(stream: Stream) -> tuple[Finding, ...]:
     """Every finding once, worst first, by rule; those about the whole stack come after what may be their cause."""
     read = [(each, _read(each)) for each in stream.messages]
     reported = [(parsed, _ours(parsed, each)) for each, parsed in read if isinstance(parsed, report.Message)]
-    found = [each for parsed, each in reported if parsed.rule != _WAIVER]
+    findings = [each for parsed, each in reported if parsed.rule != _WAIVER]
     for each, parsed in read:
         if isinstance(parsed, report.Places):
-            found += _everywhere(parsed, reported, each)
+            findings += _everywhere(parsed, reported, each)
         elif parsed is None:
-            found.append(_foreign(each))
+            findings.append(_foreign(each))
     order = list(Level)
 
     def place(each: Finding) -> tuple[int, bool, str, str, str]:
         about_all = f"::{STACK}::" in each.urn
         return order.index(each.level), about_all, each.rule, each.about, each.text
 
-    return tuple(sorted(dict.fromkeys(found), key=place))
+    return tuple(sorted(dict.fromkeys(findings), key=place))
 
 
 def _read(message: PolicyMessage) -> report.Message | report.Places | None:

@@ -131,12 +131,12 @@ _DECIDED: Final = ("course", "site", "policies", "hub")
 def _decisions(changes: Sequence[tuple[Change, Affected]]) -> Iterator[str]:
     """Changes of promises and limits, one clause for each kind."""
     for kind in _DECIDED:
-        found = [(change, who) for change, who in changes if change.kind == kind and _first(change) is not None]
-        if len(found) == 1:
-            yield _clause(*found[0])
-        elif found:
-            seats = sum(who.seats for _, who in found) if kind == "course" else 0
-            yield f"{counted(len(found), kind)} change{_seats(seats)}"
+        decided = [(change, who) for change, who in changes if change.kind == kind and _first(change) is not None]
+        if len(decided) == 1:
+            yield _clause(*decided[0])
+        elif decided:
+            seats = sum(who.seats for _, who in decided) if kind == "course" else 0
+            yield f"{counted(len(decided), kind)} change{_seats(seats)}"
 
 
 def _others(changes: Sequence[tuple[Change, Affected]]) -> Iterator[str]:

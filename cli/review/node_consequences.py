@@ -91,8 +91,8 @@ def _seats(pools: Sequence[Pool], commons: Commons) -> str:
 def drifted(stream: Stream, changes: Sequence[Change]) -> Iterator[Consequence]:
     """Nodes that do not report the declared driver, of pools whose driver this change leaves alone."""
     changed = {change.name for change in changes if any(each.loc in _DRIVER and each.after for each in change.details)}
-    for pool, found in sorted(mapping(stream.new_outputs.get("drifted_nodes")).items()):
-        if (nodes := texts(found)) and pool not in changed:
+    for pool, names in sorted(mapping(stream.new_outputs.get("drifted_nodes")).items()):
+        if (nodes := texts(names)) and pool not in changed:
             yield Consequence(
                 f"{names_of(nodes)} of pool {pool} still {'reports' if len(nodes) == 1 else 'report'} another driver "
                 "than the declared one: somebody has yet to install it.",

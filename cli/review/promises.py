@@ -41,15 +41,15 @@ def is_first_record(stream: Stream) -> bool:
 
 def _record(stream: Stream) -> tuple[Inputs | None, Inputs | None]:
     """Before and after. A stack has one record, whatever its name."""
-    found = [step for step in stream.steps.values() if step.type == RECORD]
-    sides = ([side for side in each if side is not None] for each in zip(*((s.old, s.new) for s in found), strict=True))
-    old, new = (next(iter(side), None) for side in sides) if found else (None, None)
+    steps = [step for step in stream.steps.values() if step.type == RECORD]
+    sides = ([side for side in each if side is not None] for each in zip(*((s.old, s.new) for s in steps), strict=True))
+    old, new = (next(iter(side), None) for side in sides) if steps else (None, None)
     return old, new
 
 
-def _changed(kind: str, name: str, found: tuple[Detail, ...]) -> Iterator[Change]:
-    if found:
-        yield Change(kind, name, "update", found)
+def _changed(kind: str, name: str, rows: tuple[Detail, ...]) -> Iterator[Change]:
+    if rows:
+        yield Change(kind, name, "update", rows)
 
 
 # --- courses
@@ -84,14 +84,14 @@ def _course(name: str, old: _Course | None, new: _Course | None, today: dt.date)
     if old is None or new is None:
         hub, course = new or old or ("", {})
         line = _whole_course(hub, course)
-        found: tuple[Detail, ...] = (_whole(line, is_new=new is not None),)
+        rows: tuple[Detail, ...] = (_whole(line, is_new=new is not None),)
     else:
         moved: tuple[Detail, ...] = (Detail("hub", old[0], new[0]),) if old[0] != new[0] else ()
-        found = (*moved, *details(old[1], new[1]))
+        rows = (*moved, *details(old[1], new[1]))
     sides = [side[1] for side in (old, new) if side is not None]
     if all(is_over(side, today) for side in sides):
-        found = (*found, Detail("", "", f"over since {word(sides[-1].get('last_day'))}"))
-    yield Change("course", name, "create" if old is None else "delete" if new is None else "update", found)
+        rows = (*rows, Detail("", "", f"over since {word(sides[-1].get('last_day'))}"))
+    yield Change("course", name, "create" if old is None else "delete" if new is None else "update", rows)
 
 
 def _whole_course(hub: str, course: Inputs) -> str:
@@ -161,10 +161,10 @@ def _limit(name: str, before: Inputs, after: Inputs) -> Change:
 
 def merged(changes: list[Change]) -> list[Change]:
     """One change for what two resources record of one thing; the one that makes it come or go decides which."""
-    found: dict[tuple[str, str], Change] = {}
+    by_thing: dict[tuple[str, str], Change] = {}
     for change in changes:
-        there = found.get((change.kind, change.name))
+        there = by_thing.get((change.kind, change.name))
         if there is not None:
             change = replace(there, details=tuple(dict.fromkeys((*there.details, *change.details))))  # noqa: PLW2901 - the two as one
-        found[change.kind, change.name] = change
-    return list(found.values())
+        by_thing[change.kind, change.name] = change
+    return list(by_thing.values())

@@ -13,7 +13,7 @@ from cli.review.stream import Step, Stream
 from cli.review.values import items, known_text, mapping, texts, whole
 from fleet.node_names import NodeNameError, expand
 
-Found = dict[str, list[tuple[str, Mapping[str, Any]]]]  # name and inputs of resources, by type
+ByType = dict[str, list[tuple[str, Mapping[str, Any]]]]  # name and inputs of resources, by type
 OURS: Final = "gpu-commons:index:"
 POOL: Final = f"{OURS}GpuNodePool"
 IMAGE: Final = f"{OURS}GpuImage"
@@ -64,30 +64,30 @@ def _commons(
     outputs: Mapping[str, Any],
     today: dt.date,
 ) -> Commons:
-    found: Found = {}
+    by_type: ByType = {}
     for step, inputs in states:
         if inputs is not None and step.type.startswith(OURS):
-            found.setdefault(step.type, []).append((step.name, inputs))
-    pools = {pool.name: pool for name, inputs in _of(found, POOL, HOST, *GROUPS) if (pool := _pool(name, inputs))}
+            by_type.setdefault(step.type, []).append((step.name, inputs))
+    pools = {pool.name: pool for name, inputs in _of(by_type, POOL, HOST, *GROUPS) if (pool := _pool(name, inputs))}
     sizes = mapping(outputs.get("image_sizes"))
-    hubs = [*_of(found, *HUBS)]
+    hubs = [*_of(by_type, *HUBS)]
     return Commons(
-        pools=pools or _partitions(found) or {pool.name: pool for pool in _pools_of_settings(config)},
-        images={name: _image(name, inputs, sizes) for name, inputs in found.get(IMAGE, ())},
+        pools=pools or _partitions(by_type) or {pool.name: pool for pool in _pools_of_settings(config)},
+        images={name: _image(name, inputs, sizes) for name, inputs in by_type.get(IMAGE, ())},
         hubs={name: _own_images(inputs) for name, inputs in hubs},
         profiles=tuple(profile for name, inputs in hubs for profile in _profiles(name, inputs)),
         courses=tuple(course for name, inputs in hubs for course in _courses(name, inputs, today)),
-        jobs=tuple(_job(name, inputs) for name, inputs in _of(found, JOB, CONTAINER, SLURM_JOB)),
+        jobs=tuple(_job(name, inputs) for name, inputs in _of(by_type, JOB, CONTAINER, SLURM_JOB)),
         pulled=frozenset(
             (known_text(inputs.get("pool")), image)
-            for _, inputs in found.get(PULLER, ())
+            for _, inputs in by_type.get(PULLER, ())
             for image in mapping(inputs.get("images"))
         ),
     )
 
 
-def _of(found: Found, *types: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    return (each for name in types for each in found.get(name, ()))
+def _of(by_type: ByType, *types: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return (each for name in types for each in by_type.get(name, ()))
 
 
 def nodes_of(pool: Mapping[str, Any]) -> tuple[str, ...]:
@@ -127,12 +127,12 @@ def _pool(name: str, inputs: Mapping[str, Any]) -> Pool:
 
 def taints_of(pool: Mapping[str, Any]) -> tuple[str, ...]:
     """As kubectl writes them: `example.edu/exam=yes:NoSchedule`."""
-    found = (
+    taints = (
         {key: known_text(taint.get(key)) for key in ("key", "value", "effect")} for taint in items(pool.get("taints"))
     )
     return tuple(
         f"{taint['key']}={taint['value']}:{taint['effect']}" if taint["value"] else f"{taint['key']}:{taint['effect']}"
-        for taint in found
+        for taint in taints
     )
 
 
@@ -150,9 +150,9 @@ def _gpus_per_node(pool: Mapping[str, Any]) -> int | None:
     return whole(pool.get("gpus_per_node")) if "gpu" in pool else 0
 
 
-def _partitions(found: Found) -> dict[str, Pool]:
+def _partitions(by_type: ByType) -> dict[str, Pool]:
     """Pools of a site with Slurm: no resource describes their nodes, and the stack's record has all of them."""
-    pools = (pool for _, record in found.get(RECORD, ()) for pool in items(mapping(record.get("fleet")).get("pools")))
+    pools = (pool for _, record in by_type.get(RECORD, ()) for pool in items(mapping(record.get("fleet")).get("pools")))
     return {each.name: each for pool in pools if "partition" in pool and (each := _partition(pool))}
 
 

@@ -119,8 +119,8 @@ def _failure(stream: Stream) -> tuple[str, ...]:
 
 def _errors(stream: Stream) -> tuple[str, ...]:
     """Messages of the errors, without those that only follow from another one."""
-    found = (without_secrets(each.message) for each in stream.diagnostics if each.severity == "error")
-    errors = tuple(dict.fromkeys(message for message in found if "context canceled" not in message))
+    messages = (without_secrets(each.message) for each in stream.diagnostics if each.severity == "error")
+    errors = tuple(dict.fromkeys(message for message in messages if "context canceled" not in message))
     return errors or ("The engine gave no reason; see the log of the preview.",)
 
 

@@ -43,8 +43,8 @@ def waivers_of(config: Mapping[str, str]) -> tuple[Waiver, ...]:
 
     Rules that only warn here (`policies.levels`) come last: they never end.
     """
-    found = sorted([*_of_images(config), *_of_rules(config)], key=lambda waiver: waiver.until or dt.date.min)
-    return (*found, *_of_levels(config))
+    dated = sorted([*_of_images(config), *_of_rules(config)], key=lambda waiver: waiver.until or dt.date.min)
+    return (*dated, *_of_levels(config))
 
 
 def _of_images(config: Mapping[str, str]) -> Iterator[Waiver]:

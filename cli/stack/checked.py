@@ -87,15 +87,15 @@ def check_stack(file: Path, *, site: Path | None = None, images: Path = IMAGES) 
 
 def _families(stack: Stack, images: Path) -> list[tuple[str, Any]]:
     """Every image with its cases. Raises one SpecError with the mistakes of all specs."""
-    found, problems = [], []
+    families, problems = [], []
     for image in stack.images:
         try:
-            found.append((image.full_name, cases_of(load_family(image.name, images=images, target=image.target))))
+            families.append((image.full_name, cases_of(load_family(image.name, images=images, target=image.target))))
         except SpecError as error:
             problems += [problem for problem in error.problems if problem not in problems]
     if problems:
         raise SpecError(problems)
-    return found
+    return families
 
 
 def offline_resources(stack: Stack) -> Iterator[Resource]:

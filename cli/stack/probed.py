@@ -38,16 +38,16 @@ def probed_pools(stack: Stack, arguments: Sequence[str]) -> tuple[ProbedPool, ..
     return tuple(_compared(stack, each) for each in arguments)
 
 
-def probed_text(found: Sequence[ProbedPool], paint: Paint) -> str:
+def probed_text(hosts: Sequence[ProbedPool], paint: Paint) -> str:
     """An empty line, then what was compared."""
     return (
-        "".join(["\n", *(compared_text(each.pool, each.probed, each.rows, paint) for each in found)]) if found else ""
+        "".join(["\n", *(compared_text(each.pool, each.probed, each.rows, paint) for each in hosts)]) if hosts else ""
     )
 
 
-def probed_data(stack: str, found: Sequence[ProbedPool]) -> list[dict[str, Any]]:
+def probed_data(stack: str, hosts: Sequence[ProbedPool]) -> list[dict[str, Any]]:
     """For programs: as `gpu-commons probe --pool --json` prints it."""
-    return [compared_data(stack, each.pool, each.probed, each.rows) for each in found]
+    return [compared_data(stack, each.pool, each.probed, each.rows) for each in hosts]
 
 
 def _compared(stack: Stack, argument: str) -> ProbedPool:
@@ -88,10 +88,10 @@ def _named(stack: Stack, name: str) -> Pool:
 
 def _fitting(stack: Stack, probed: Probed, path: str) -> Pool:
     """The one pool that the host can only be of: by its name or the label of its pool, or by partition and GPU."""
-    found = [*_by_node(stack, probed)] or [*_by_partition(stack, probed)]
-    if len(found) == 1:
-        return found[0]
-    which = listing([each.name for each in found or stack.fleet.pools])
+    pools = [*_by_node(stack, probed)] or [*_by_partition(stack, probed)]
+    if len(pools) == 1:
+        return pools[0]
+    which = listing([each.name for each in pools or stack.fleet.pools])
     raise InputError(f"{path}: {probed.name} may belong to pool {which}; say which: --probed POOL={path}")
 
 

@@ -20,7 +20,7 @@ _ALIVE = "status.phase!=Succeeded,status.phase!=Failed"
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was found, and which hosts or clusters did not answer and why."""
+    """The holdings, and the hosts or clusters that did not answer, with the reason."""
 
     holdings: tuple[Holding, ...]
     problems: tuple[str, ...] = ()
