@@ -66,7 +66,7 @@ def comment(  # noqa: PLR0913, PLR0917 - what click hands over
 
 
 def _name(file: BinaryIO) -> str:
-    return getattr(file, "name", "<stdin>")  # what stands in for stdin need not have one
+    return getattr(file, "name", "<stdin>")  # a substitute for stdin need not have one
 
 
 def _read(events: BinaryIO, stack: str) -> Stream:
@@ -77,18 +77,18 @@ def _read(events: BinaryIO, stack: str) -> Stream:
 
 
 def _base(base: BinaryIO | None, stream: Stream) -> Stream | None:
-    """Raises StreamError for a base that is none of this stack's: the comment has to say so."""
+    """Raises StreamError for a base of another stack: the comment has to say so."""
     if base is None:
         return None
     try:
-        found = read_stream(base.read())
+        events = read_stream(base.read())
     except StreamError as error:
         raise StreamError(f"--base {_name(base)}: {error}") from None
-    if found.stack and stream.stack and found.stack != stream.stack:
+    if events.stack and stream.stack and events.stack != stream.stack:
         raise StreamError(
-            f"--base {_name(base)}: the events are about the stack {found.stack}, the others {stream.stack}"
+            f"--base {_name(base)}: the events are about the stack {events.stack}, the others {stream.stack}"
         )
-    return found
+    return events
 
 
 def _text(review: Review, form: str, today: dt.date) -> str:
@@ -117,8 +117,8 @@ def _spec_cases(name: str, facts: Mapping[str, Any]) -> tuple[Case, ...] | None:
     except SpecError:
         return None
     spec = family[0]
-    said = (spec.version, list(spec.cuda_lines), list(spec.frameworks))
-    is_same = said == tuple(facts.get(key) for key in ("version", "cuda_lines", "frameworks"))
+    stated = (spec.version, list(spec.cuda_lines), list(spec.frameworks))
+    is_same = stated == tuple(facts.get(key) for key in ("version", "cuda_lines", "frameworks"))
     bases = {spec.base.image} if spec.base.image else {spec.base.reference, pinned(spec)}
     return cases_of(family) if is_same and facts.get("base") in bases else None
 
@@ -127,5 +127,5 @@ def _price(instance_type: str) -> Price | None:
     """From the table of AWS instances with GPUs."""
     from aws.prices import price_of  # noqa: PLC0415 - a comment on a stack without AWS needs no table of it
 
-    found = price_of(instance_type)
-    return Price(float(found.usd_per_hour), str(found.priced_on), found.source) if found else None
+    price = price_of(instance_type)
+    return Price(float(price.usd_per_hour), str(price.priced_on), price.source) if price else None

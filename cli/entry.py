@@ -129,7 +129,7 @@ def _code(group: click.Group, name: str, failure: int) -> int:
 
 
 def explained(error: Exception) -> str | None:
-    """What is broken in the environment and what to change, in one line; None for a bug of ours."""
+    """The fault of the environment and what to change, in one line; None for our own bug."""
     if isinstance(error, OSError):
         return _of_system(error)
     if isinstance(error, UnicodeError):
@@ -191,5 +191,5 @@ def _fill_streams() -> None:
 
 
 def _let_go(stream: Any) -> None:
-    """Discard what is still in the buffer: nobody reads it, and the interpreter would complain at exit."""
+    """Discard the rest of the buffer: nobody reads it, and the interpreter would complain at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -137,13 +137,13 @@ def _doubts(doubts: Mapping[str, Doubts]) -> Iterator[str]:
 
 
 def _conditions(where: Iterable[str]) -> dict[str, str]:
-    found = {}
+    conditions = {}
     for condition in where:
         column, equals, value = condition.partition("=")
         if not equals or not column.strip():
             raise click.UsageError(f'--where: "{condition}" is not COLUMN=VALUE such as architecture=Turing')
-        found[column.strip()] = value
-    return found
+        conditions[column.strip()] = value
+    return conditions
 
 
 def _holds(row: Row, text: str | None) -> bool:

@@ -17,16 +17,16 @@ _AT_ONCE: Final = 500  # objects in one answer, as kubectl itself asks for them
 
 
 class ClusterUnreachable(UserError):  # noqa: N818 - says what is the matter
-    """A cluster that gives no answer; its words say why and what to do."""
+    """A cluster that gives no answer; the message says why and what to do."""
 
 
 class KubectlFailed(ClusterUnreachable):
-    """kubectl ended with an error; its words are kubectl's own."""
+    """kubectl ended with an error; the message is kubectl's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Which cluster, as kubectl is told; None: what KUBECONFIG names, and its current context."""
+    """The cluster that kubectl uses; None: the one that KUBECONFIG names, and its current context."""
 
     kubeconfig: str | None
     context: str | None
@@ -34,17 +34,17 @@ class Cluster:
 
 def listed(cluster: Cluster, path: str, **query: str) -> list[dict[str, Any]]:
     """All objects of a path of the API, such as `/api/v1/nodes`. Raises ClusterUnreachable."""
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     while True:
         answer = _get(cluster, f"{path}?{urlencode({'limit': _AT_ONCE, **query})}")
-        found += answer.get("items") or []
+        objects += answer.get("items") or []
         if not (more := (answer.get("metadata") or {}).get("continue")):
-            return found
+            return objects
         query["continue"] = more
 
 
-def run(cluster: Cluster, *words: str, given: str = "") -> str:
-    """What kubectl prints for these words, with `given` as its input. Raises ClusterUnreachable."""
+def run(cluster: Cluster, *words: str, stdin: str = "") -> str:
+    """What kubectl prints for these words, with `stdin` as its input. Raises ClusterUnreachable."""
     program = shutil.which("kubectl")
     if program is None:
         raise ClusterUnreachable("kubectl is not on PATH; install it: this command reads the cluster through it")
@@ -54,15 +54,15 @@ def run(cluster: Cluster, *words: str, given: str = "") -> str:
     ]
     argv = [program, *chosen, f"--request-timeout={_WITHIN_S}s", *words]
     try:
-        done = subprocess.run(argv, input=given.encode(), capture_output=True, timeout=3 * _WITHIN_S, check=False)
+        done = subprocess.run(argv, input=stdin.encode(), capture_output=True, timeout=3 * _WITHIN_S, check=False)
     except OSError as error:
         raise ClusterUnreachable(f"kubectl cannot be started: {error.strerror}") from None
     except subprocess.TimeoutExpired:
         raise ClusterUnreachable(f"kubectl did not finish within {3 * _WITHIN_S} s") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it failed without a message"]
-        found = without_secrets(said[-1].removeprefix("error: ").removeprefix("Error from server "))
-        raise KubectlFailed(f"kubectl reported: {found}")
+        errors = done.stderr.decode(errors="replace").strip().splitlines() or ["it failed without a message"]
+        message = without_secrets(errors[-1].removeprefix("error: ").removeprefix("Error from server "))
+        raise KubectlFailed(f"kubectl reported: {message}")
     return done.stdout.decode(errors="replace")
 
 

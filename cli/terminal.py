@@ -50,7 +50,7 @@ def width() -> int | None:
 
 
 class StatusLine:
-    """One line on standard error that changes in place while something runs; nothing where that is no terminal."""
+    """One line on standard error that changes in place while something runs; silent where that is no terminal."""
 
     def __init__(self, *, is_shown: bool = True) -> None:
         self.columns = shutil.get_terminal_size().columns if is_shown and sys.stderr.isatty() else None

@@ -26,7 +26,7 @@ _EVERY = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The output for one line. `problem` is what is wrong with it; empty for a valid case."""
+    """The output for one line. `problem` explains why the line is not a case; empty for a valid one."""
 
     line: bytes
     verdict: str
@@ -76,9 +76,9 @@ def answer_line(number: int, line: bytes | None, *, with_remedy: bool = True) ->
     """The answer to one line. Never raises: what cannot be answered is `unknown`, with the reason."""
     name = str(number)
     try:
-        given = _object(line)
-        name = _name(given.pop("id", None), name)
-        verdict, body = _solved(given, with_remedy=with_remedy)
+        fields = _object(line)
+        name = _name(fields.pop("id", None), name)
+        verdict, body = _solved(fields, with_remedy=with_remedy)
     except _UnreadableError as error:
         return _unreadable(name, number, str(error))
     except CaseError as error:
@@ -94,45 +94,45 @@ def _object(line: bytes | None) -> dict[str, Any]:
     if line is None:
         raise _UnreadableError(f"is longer than {LONGEST:,} bytes")
     try:
-        given = orjson.loads(line)
+        fields = orjson.loads(line)
     except orjson.JSONDecodeError as error:
         raise _UnreadableError(_why(line, error)) from None
-    if not isinstance(given, dict):
+    if not isinstance(fields, dict):
         raise _UnreadableError('is not a JSON object such as {"gpu": "T4", "driver": "535", "cuda": "12.4"}')
-    return given
+    return fields
 
 
 def _why(line: bytes, error: orjson.JSONDecodeError) -> str:
     try:
         line.decode()
-    except UnicodeDecodeError as found:
-        return f"is not UTF-8 text (byte {found.start + 1})"
+    except UnicodeDecodeError as undecodable:
+        return f"is not UTF-8 text (byte {undecodable.start + 1})"
     return f"is not JSON: {error.msg} (column {error.colno})"
 
 
-def _name(given: Any, otherwise: str) -> str:
-    if given is None or given == "":
+def _name(value: Any, otherwise: str) -> str:
+    if value is None or value == "":
         return otherwise
-    if isinstance(given, bool) or not isinstance(given, str | int | float):
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise _UnreadableError("id: is neither text nor a number")
-    return str(given)
+    return str(value)
 
 
-def _solved(given: dict[str, Any], *, with_remedy: bool) -> tuple[str, bytes]:
+def _solved(request: dict[str, Any], *, with_remedy: bool) -> tuple[str, bytes]:
     """Verdict and encoded answer without its id."""
     try:
-        fields = orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
+        fields = orjson.dumps(request, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:
         raise _UnreadableError("is nested too deeply") from None
-    # Slices are copies: what orjson returns keeps a buffer of some kilobytes, and would be kept with it.
+    # Slices are copies: the bytes that orjson returns hold a buffer of some kilobytes, which the key would keep alive.
     key = fields[1:] if with_remedy else fields[:-1]
-    found = _answers.get(key)
-    if found is None:
-        case = case_from(given)
+    encoded = _answers.get(key)
+    if encoded is None:
+        case = case_from(request)
         answer = aged(check(case, with_remedy=with_remedy), case, today())
-        found = answer.verdict.value, orjson.dumps(body_data(answer))[1:]
-        _answers.keep(key, found)
-    return found
+        encoded = answer.verdict.value, orjson.dumps(body_data(answer))[1:]
+        _answers.keep(key, encoded)
+    return encoded
 
 
 class _Answers:

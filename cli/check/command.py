@@ -43,7 +43,7 @@ def check(
     *,
     no_remedy: bool,
     is_json: bool,
-    **given: str | None,
+    **options: str | None,
 ) -> None:
     """Will this image, or this framework build, run on that GPU with that driver?
 
@@ -57,7 +57,7 @@ def check(
       gpu-commons check --gpu T4 --driver 535 --framework torch --framework-version 2.6.0+cu124
       echo '{"gpu": "V100", "driver": "595.71.05", "cuda": "12.4"}' | gpu-commons check --batch -
     """
-    fields = {name: value for name, value in given.items() if value is not None}
+    fields = {name: value for name, value in options.items() if value is not None}
     if batch is not None:
         if fields:
             raise click.UsageError(f"--batch reads its cases from the file: leave out {_options(fields)}")
@@ -93,8 +93,8 @@ def _options(fields: dict[str, Any]) -> str:
 
 
 for _field in reversed(tuple(case_fields())):  # options are shown in the order of a case, before --batch
-    _is_told = not _field.choices or _field.metavar == "|".join(_field.choices)
-    _one_of = "" if _is_told else f" One of {', '.join(_field.choices)}."
+    _help_names_choices = not _field.choices or _field.metavar == "|".join(_field.choices)
+    _one_of = "" if _help_names_choices else f" One of {', '.join(_field.choices)}."
     check.params.insert(
         0, click.Option([_field.option, _field.name], metavar=_field.metavar, help=f"{_field.text}{_one_of}")
     )

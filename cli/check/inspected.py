@@ -25,43 +25,43 @@ if TYPE_CHECKING:
 
 _RULE: Final = "R-FRAMEWORK"  # which of several CUDAs counts
 _WITHOUT_GPU_USE: Final = "ubuntu:22.04"
-_SAY_NOTHING: Final = frozenset({*POOL_FIELDS, "id", "cuda_compat", "image_glibc"})  # of what shall run
+_NOT_OF_WORKLOAD: Final = frozenset({*POOL_FIELDS, "id", "cuda_compat", "image_glibc"})  # fields
 
 
-def answer_for(reference: str, given: Mapping[str, str]) -> Answer:
+def answer_for(reference: str, stated: Mapping[str, str]) -> Answer:
     """Read the image and answer; of several frameworks, for the one that fares worst. Raises InspectError.
 
-    What the user says (`given`) overrides what was found. Raises CaseError if it cannot be read.
+    What the user states overrides what was found. Raises CaseError if it cannot be read.
     """
     from images.inspection.judge import judge  # noqa: PLC0415 - a check without an image needs no pydantic
 
-    platform = _platform(given)
+    platform = _platform(stated)
     with ExitStack() as stack:
         (wanted,) = wanted_images(stack, Choices(platform, deep=True), (reference,))
-        found = wanted.read().contents
-    judged = judge(found)
-    answers = [_answer(reference, program, given, found.digest) for program in judged.programs]
-    answer = worst(answers) if answers else _without_program(reference, judged, given, found)
-    return aged(_with(answer, _left_open(found)), Case(**given), today())
+        contents = wanted.read().contents
+    judged = judge(contents)
+    answers = [_answer(reference, program, stated, contents.digest) for program in judged.programs]
+    answer = worst(answers) if answers else _without_program(reference, judged, stated, contents)
+    return aged(_with(answer, _left_open(contents)), Case(**stated), today())
 
 
-def _platform(given: Mapping[str, str]) -> str:
+def _platform(stated: Mapping[str, str]) -> str:
     """The platform whose image the host runs. Mistakes in the fields are reported before anything is read."""
-    case = Case(**given)
+    case = Case(**stated)
     check(case, with_remedy=False)
     return f"linux/{read_host(case).may_be[0].cpu_architecture or 'amd64'}"
 
 
-def _answer(reference: str, program: Program, given: Mapping[str, str], digest: str) -> Answer:
-    case = Case(**{**program.fields, **given, "id": f"{reference}, {program.name}"})
+def _answer(reference: str, program: Program, stated: Mapping[str, str], digest: str) -> Answer:
+    case = Case(**{**program.fields, **stated, "id": f"{reference}, {program.name}"})
     answer = check(case)
     seen = {}
-    if not {"sm_list", "ptx"} & given.keys():
+    if not {"sm_list", "ptx"} & stated.keys():
         seen[AS_LISTED] = Fact("the targets that its files have", digest, "")
-    if "compressed" not in given:
+    if "compressed" not in stated:
         seen[AS_COMPRESSED] = Fact("the compression of its files", digest, "")
     findings = tuple(replace(each, fact=seen.get(each.fact, each.fact)) for each in answer.findings)
-    if "cuda" in given:  # which of the image's own statements counts does not matter then
+    if "cuda" in stated:  # which of the image's own statements counts does not matter then
         return replace(answer, findings=findings)
     notes = tuple(
         Finding(_RULE, Severity.NOTE, note.says, Fact(f"read in {note.source}", digest, "")) for note in program.notes
@@ -69,26 +69,26 @@ def _answer(reference: str, program: Program, given: Mapping[str, str], digest: 
     return replace(answer, findings=(*findings, *notes))
 
 
-def _without_program(reference: str, judged: Judgement, given: Mapping[str, str], found: ImageContents) -> Answer:
-    """Nothing in it uses a GPU; what the user says, and requirements that a container toolkit reads, still count."""
-    requested = {**judged.around, **given}
+def _without_program(reference: str, judged: Judgement, stated: Mapping[str, str], contents: ImageContents) -> Answer:
+    """Nothing in it uses a GPU; the user's fields, and requirements that a container toolkit reads, still count."""
+    requested = {**judged.around, **stated}
     # As an image whose name says the same: whether the driver drives the GPU does not depend on the image.
-    answer = check(Case(**{**given, "image": _WITHOUT_GPU_USE, "id": reference}))
+    answer = check(Case(**{**stated, "image": _WITHOUT_GPU_USE, "id": reference}))
     answer = replace(answer, findings=tuple(each for each in answer.findings if each.rule != _RULE))
-    if any(value for name, value in requested.items() if name not in _SAY_NOTHING):
+    if any(value for name, value in requested.items() if name not in _NOT_OF_WORKLOAD):
         answer = check(Case(**{**requested, "id": reference}))
-    if not given.keys() <= _SAY_NOTHING:
+    if not stated.keys() <= _NOT_OF_WORKLOAD:
         return answer
-    read = Fact(f"{found.deep.files if found.deep else 0:,} files of its layers", found.digest, "")
+    read = Fact(f"{contents.deep.files if contents.deep else 0:,} files of its layers", contents.digest, "")
     if judged.for_cpu:
         return _with(answer, [Finding(_RULE, Severity.WARN, for_cpu(", ".join(judged.for_cpu)), read)])
     return _with(answer, [Finding(_RULE, Severity.NOTE, NO_GPU_USE, read)])
 
 
-def _left_open(found: ImageContents) -> list[Finding]:
+def _left_open(contents: ImageContents) -> list[Finding]:
     """One finding for each part of the image that could not be read: it may contain anything."""
-    sentences = found.deep.left_out if found.deep else ()
-    fact = Fact("what could not be read of the image", found.digest, "")
+    sentences = contents.deep.left_out if contents.deep else ()
+    fact = Fact("what could not be read of the image", contents.digest, "")
     return [Finding(_RULE, Severity.UNKNOWN, f"{each}: what in it uses a GPU is not known", fact) for each in sentences]
 
 
@@ -97,7 +97,7 @@ _AT_LEAST: Final = {Severity.WARN: Verdict.WITH_WARNING, Severity.UNKNOWN: Verdi
 
 def _with(answer: Answer, more: Iterable[Finding]) -> Answer:
     """The answer with more findings, and no better than they allow."""
-    found = tuple(more)
-    verdicts = [answer.verdict, *(_AT_LEAST[each.severity] for each in found if each.severity in _AT_LEAST)]
+    added = tuple(more)
+    verdicts = [answer.verdict, *(_AT_LEAST[each.severity] for each in added if each.severity in _AT_LEAST)]
     verdict = max(verdicts, key=lambda each: each.rank)
-    return replace(answer, verdict=verdict, findings=worst_first((*answer.findings, *found)))
+    return replace(answer, verdict=verdict, findings=worst_first((*answer.findings, *added)))

@@ -41,15 +41,15 @@ def explain(rule: str | None, *, is_json: bool) -> None:
     if rule is None:
         click.echo(_list_data() if is_json else "\n".join(_list_lines(painter())))
         return
-    found = _find(rule)
-    if isinstance(found, Rule):
+    entry = _find(rule)
+    if isinstance(entry, Rule):
         if is_json:
-            examples = {kind: _example_data(getattr(found, field)) for kind, field in _EXAMPLES}
-            click.echo(json_text({**_rule_data(found), "examples": examples}))
+            examples = {kind: _example_data(getattr(entry, field)) for kind, field in _EXAMPLES}
+            click.echo(json_text({**_rule_data(entry), "examples": examples}))
         else:
-            click.echo("\n".join(_lines(found, painter(), width())))
+            click.echo("\n".join(_lines(entry, painter(), width())))
     else:
-        click.echo(json_text(_entry_data(found)) if is_json else "\n".join(_entry_lines(found, painter(), width())))
+        click.echo(json_text(_entry_data(entry)) if is_json else "\n".join(_entry_lines(entry, painter(), width())))
 
 
 def _list_data() -> str:
@@ -72,8 +72,8 @@ def _list_lines(paint: Paint) -> Iterator[str]:
 
 def _find(text: str) -> Rule | Entry:
     wanted = text.strip().upper()
-    if found := BY_ID.get(wanted) or BY_ID.get(f"R-{wanted}"):
-        return found
+    if known := BY_ID.get(wanted) or BY_ID.get(f"R-{wanted}"):
+        return known
     others = {each.id.upper(): each for each in entries()}
     by_number = {each.number: each for each in others.values() if each.number}
     for key in (wanted, f"P-{wanted}", f"D-{wanted}"):
@@ -89,9 +89,9 @@ def _find(text: str) -> Rule | Entry:
     raise InputError(f'"{text.strip()}" is not a known id; {likely}gpu-commons explain lists them all')
 
 
-def _bare(written: str) -> str:
+def _bare(name: str) -> str:
     """MINOR of R-MINOR."""
-    return written[2:] if written.startswith(_FAMILY_LETTERS) else written
+    return name[2:] if name.startswith(_FAMILY_LETTERS) else name
 
 
 def _rule_data(rule: Rule) -> dict[str, Any]:

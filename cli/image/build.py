@@ -113,7 +113,7 @@ def build(name: str, *, is_json: bool, **options: Any) -> None:
 
 
 def built_by(family: Sequence[ImageSpec], images: Path, options: Options) -> Built:
-    """Build `family[0]`; `images` has the folders of all. Raises InputError for what was given, FailedError."""
+    """Build `family[0]`; `images` has the folders of all. Raises FailedError, and InputError for wrong options."""
     settings = _settings(options.stack)
     order = _order(family, images, options, settings)
     plan = plan_image([order.spec, *family[1:]], substitutes=order.substitutes)
@@ -141,7 +141,7 @@ def _biggest_first(weights: Sequence[Weight]) -> tuple[Weight, ...]:
 
 
 def _noting(weights: list[Weight], on_line: Progress) -> Progress:
-    """The same, and what lines say of steps that no image keeps; a step from the cache says nothing."""
+    """The same, and the lines about steps that no image keeps; a step from the cache prints none."""
 
     def note(line: str) -> None:
         if weight := weighed(line):
@@ -172,7 +172,7 @@ def _order(family: Sequence[ImageSpec], images: Path, options: Options, settings
         substitutes=substitutes,
         ca_bundle=ca_bundle,
         base=str(_reference("--base", options.base)) if options.base else None,
-        # Of one Dockerfile come all targets: in one repository each has a tag of its own.
+        # All targets come from one Dockerfile: in one repository, each has its own tag.
         destination=_destination(
             options, "-".join([content_tag(family, images, texts), *filter(None, [options.target])])
         ),
@@ -190,8 +190,8 @@ def _packing(options: Options) -> Packing:
 
 
 def _destination(options: Options, tag: str) -> Destination:
-    given = [option for option in (options.push, options.oci_layout, options.docker_archive) if option is not None]
-    if len(given) > 1:
+    targets = [option for option in (options.push, options.oci_layout, options.docker_archive) if option is not None]
+    if len(targets) > 1:
         raise InputError(
             "--push, --oci-layout and --docker-archive: give only one of them; a second build comes from the cache"
         )

@@ -110,7 +110,7 @@ def _layers(contents: ImageContents | None, size: Size | None) -> list[tuple[Lay
 
 
 def _step(made_by: str) -> str:
-    """An instruction without the prefix that all of ours share: the shell, its arguments, settings of the script."""
+    """An instruction without the prefix that our own share: the shell, its arguments, settings of the script."""
     line = re.sub(r"^RUN (\|\d+ (\S+=\S* )*)?/bin/sh -c ", "RUN ", " ".join(made_by.split()))
     return re.sub(r"^RUN (set -eu |export \S+ )+", "RUN ", line).removesuffix(" # buildkit")
 

@@ -29,14 +29,14 @@ def running(program: str) -> Ask:
     """A function that runs this program. A site's .hadolint.yaml and hadolint's comments have their usual effect."""
 
     def run(text: str, recipe: Recipe) -> Heard:
-        given = padded(text, recipe)
+        stdin = padded(text, recipe)
         argv = [program, "--no-fail", "--no-color", "--format", "json", "-"]
         try:
-            done = subprocess.run(argv, input=given.text.encode(), capture_output=True, timeout=_LONGEST_S, check=False)
+            done = subprocess.run(argv, input=stdin.text.encode(), capture_output=True, timeout=_LONGEST_S, check=False)
         except OSError as error:
             return Heard(problem=f"hadolint cannot be started ({error.strerror}): only our own rules were checked")
         except subprocess.TimeoutExpired:
             return Heard(problem=f"hadolint did not finish within {_LONGEST_S:.0f} s: only our own rules were checked")
-        return heard(done.stdout, done.stderr, done.returncode, given)
+        return heard(done.stdout, done.stderr, done.returncode, stdin)
 
     return run

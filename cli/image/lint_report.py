@@ -38,9 +38,9 @@ def remarks(report: Report) -> Iterator[str]:
 
 def summary(reports: Sequence[Report]) -> str:
     """`7 findings in 2 files, 1 waived`."""
-    found = sum(len(report.all) for report in reports)
+    number = sum(len(report.all) for report in reports)
     waived = sum(len(report.waived) for report in reports)
-    text = f"{counted(found, 'finding')} in {counted(len(reports), 'file')}"
+    text = f"{counted(number, 'finding')} in {counted(len(reports), 'file')}"
     return f"{text}, {waived} waived" if waived else text
 
 

@@ -100,8 +100,8 @@ def new(  # noqa: PLR0913, PLR0917 - one argument for each option
 
 
 def _folder(name: str) -> Path:
-    given = Path(name)
-    folder = IMAGES / name if given.name == name else given.absolute()
+    path = Path(name)
+    folder = IMAGES / name if path.name == name else path.absolute()
     if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", folder.name):
         reason = "use lower-case letters, digits and dashes, a letter first, 63 characters at most"
         raise InputError(f"NAME: {show(folder.name)} is not a name for an image; {reason}")
@@ -186,8 +186,8 @@ def _lock(spec: ImageSpec, folder: Path) -> str:
 
 def _uv() -> Path | None:
     """The one on PATH, or else the one that `make` installed."""
-    if found := shutil.which("uv"):
-        return Path(found)
+    if program := shutil.which("uv"):
+        return Path(program)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpu-commons"
     return next(iter(sorted(cache.glob("uv-*/bin/uv"), reverse=True)), None)
 

@@ -11,11 +11,11 @@ from images.spec.model import ImageSpec
 
 def folder_of(name: str) -> Path:
     """An image by its name in this project, or by the path of its folder."""
-    given = Path(name)
-    return IMAGES / name if given.name == name and not (given / SPEC_FILE).is_file() else given.resolve()
+    path = Path(name)
+    return IMAGES / name if path.name == name and not (path / SPEC_FILE).is_file() else path.resolve()
 
 
 def family_of(name: str, target: str | None = None) -> tuple[ImageSpec, ...]:
-    """The image and what it is based on. Raises SpecError."""
+    """The image and its bases. Raises SpecError."""
     folder = folder_of(name)
     return load_family(folder.name, images=folder.parent, target=target)

@@ -95,9 +95,9 @@ def _stacks_of(image: str, stack: str | None) -> tuple[dict[str, Stack], str]:
         remark = "" if builds else f"The stack {name} does not build {image}; these are its pools."
         return {name: settings}, remark
     every = {stack_name(str(path)): read_stack(str(path)) for path in stack_files()}
-    found = {
+    stacks = {
         name: settings
         for name, settings in every.items()
         if settings.fleet.pools and any(each.full_name == image for each in settings.images)
     }
-    return found, "" if found else "No stack with pools builds it: name one with --stack."
+    return stacks, "" if stacks else "No stack with pools builds it: name one with --stack."

@@ -25,8 +25,8 @@ _NUMBERS: Final = {2: "both pools", 3: "all three pools"}
 _LABEL: Final = 10
 _ENGINE: Final = 12
 _SOURCES: Final = {CudaSource.BASE: "the base", CudaSource.CONDA: "conda-forge", CudaSource.WHEELS: "wheels"}
-# What says why a CUDA line runs, where it does: by itself, by its minor version, by a compat package; else the code.
-_TELLING: Final = ("R-BACK", "R-MINOR", "R-FWD", "R-APPT", "R-PTX", "R-ARCH")
+# The rules that explain why a CUDA line runs: by itself, by its minor version, by a compat package; else the code.
+_DECISIVE: Final = ("R-BACK", "R-MINOR", "R-FWD", "R-APPT", "R-PTX", "R-ARCH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Fit:
 
     @property
     def shared(self) -> Answer:
-        """What other models may share; the model's own answer where a rule goes by its name."""
+        """The answer that other models may share; the model's own answer where a rule depends on its name."""
         own, any_ = ([each.rule for each in deciding(found)] for found in (self.answer, self.of_any))
         return self.of_any if own == any_ and self.answer.verdict is self.of_any.verdict else self.answer
 
@@ -113,8 +113,8 @@ def _contents(plan: Plan, width: int | None) -> Iterator[str]:
     spec = plan.spec
     yield from folded(f"{spec.full_name} {spec.version}: {spec.title}", "", "  ", width)
     rows = [("base", plan.root), ("layout", plan.layout.value)]
-    if found := brings(spec.base.reference or ""):
-        rows.append(("brings", found))
+    if content := brings(spec.base.reference or ""):
+        rows.append(("brings", content))
     if spec.base.image:
         rows.append(("parent", f"{spec.base.image}, an image of this project"))
     rows += [("package", package.pypi) for package in plan.packages]
@@ -182,9 +182,9 @@ def _groups(fits: Iterable[Fit]) -> list[list[Fit]]:
     """Fits that read the same except for the name of the GPU."""
     groups: dict[object, list[Fit]] = {}
     for fit in fits:
-        said = tuple((each.rule, each.message) for each in deciding(fit.shared))
+        messages = tuple((each.rule, each.message) for each in deciding(fit.shared))
         remedy = fit.shared.remedy.text if fit.shared.remedy else ""
-        groups.setdefault((fit.shared.verdict, fit.ceiling, said, remedy), []).append(fit)
+        groups.setdefault((fit.shared.verdict, fit.ceiling, messages, remedy), []).append(fit)
     return list(groups.values())
 
 
@@ -192,7 +192,7 @@ def deciding(answer: Answer) -> tuple[Finding, ...]:
     """What decided the verdict: everything that does not hold, or else the finding that lets the CUDA line run."""
     if bad := tuple(each for each in answer.findings if each.severity is not Severity.NOTE):
         return bad
-    ranked = sorted((each for each in answer.findings if each.rule in _TELLING), key=lambda f: _TELLING.index(f.rule))
+    ranked = sorted((each for each in answer.findings if each.rule in _DECISIVE), key=lambda f: _DECISIVE.index(f.rule))
     return tuple(ranked[:1])
 
 
@@ -244,20 +244,20 @@ def _use_data(use: Use, fits: Sequence[Fit]) -> dict[str, Any]:
 
 
 def _size(page: Page, width: int | None) -> Iterator[str]:
-    found = page.expected
-    if found.counted:
-        size = f"{amount(found.size.compressed)} compressed, {amount(found.size.unpacked)} unpacked"
-        parts = " and ".join(f"{counted(each.wheels, 'wheel')} of {each.image}" for each in found.counted)
-        total = amount(sum(each.wheel_bytes for each in found.counted))
+    expected = page.expected
+    if expected.counted:
+        size = f"{amount(expected.size.compressed)} compressed, {amount(expected.size.unpacked)} unpacked"
+        parts = " and ".join(f"{counted(each.wheels, 'wheel')} of {each.image}" for each in expected.counted)
+        total = amount(sum(each.wheel_bytes for each in expected.counted))
         yield from folded(f"Size: at least {size}", "", "  ", width)
         yield from _row("counted", f"{parts}, {total} as files", 2, width)
     else:
         yield "Size: unknown until it is built"
-    for remark in found.remarks:
+    for remark in expected.remarks:
         yield from _row("", remark, 2, width)
-    for number, part in enumerate(found.not_counted):
+    for number, part in enumerate(expected.not_counted):
         yield from _row("" if number else "without", str(part), 2, width, hang=2)
-    for places in _alike(page.places) if found.counted else ():
+    for places in _alike(page.places) if expected.counted else ():
         yield from folded(_pools([place.name for place in places], page.places), "  ", "    ", width)
         yield from _row("start", _start(page.expected, places[0].machine), 4, width)
         yield from _row("disk", _disk(page.expected, places[0].machine), 4, width)
@@ -271,15 +271,15 @@ def _alike(places: Iterable[Place]) -> list[list[Place]]:
     return list(groups.values())
 
 
-def _start(found: Expected, machine: Machine) -> str:
-    start = cold_start(found.size, machine.rates)
+def _start(expected: Expected, machine: Machine) -> str:
+    start = cold_start(expected.size, machine.rates)
     planned = "; the rates are planning figures" if machine.are_rates_planned else ""
     return f"the first start on a node takes at least {start.total_s:.0f} s ({start.reason}{planned})"
 
 
-def _disk(found: Expected, machine: Machine) -> str:
+def _disk(expected: Expected, machine: Machine) -> str:
     assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
-    use = amount(disk_use([found.size]).total)
+    use = amount(disk_use([expected.size]).total)
     return (
         f"at least {use} compressed plus unpacked; of {machine.disk_gib:g} GiB{assumed} the kubelet leaves "
         f"{amount(room(machine.disk_gib))} for images"
@@ -287,29 +287,29 @@ def _disk(found: Expected, machine: Machine) -> str:
 
 
 def _size_data(page: Page) -> dict[str, Any]:
-    found = page.expected
-    size = found.size if found.counted else None
+    expected = page.expected
+    size = expected.size if expected.counted else None
     return {
         "is_lower_bound": True,
-        "origin": found.size.origin.value,
+        "origin": expected.size.origin.value,
         "compressed": size.compressed if size else None,
         "unpacked": size.unpacked if size else None,
-        "compression": found.size.compression,
-        "counted": [asdict(each) for each in found.counted],
-        "not_counted": [str(part) for part in found.not_counted],
-        "remarks": list(found.remarks),
-        "pools": [_machine_data(place, found) for place in page.places] if size else [],
+        "compression": expected.size.compression,
+        "counted": [asdict(each) for each in expected.counted],
+        "not_counted": [str(part) for part in expected.not_counted],
+        "remarks": list(expected.remarks),
+        "pools": [_machine_data(place, expected) for place in page.places] if size else [],
     }
 
 
-def _machine_data(place: Place, found: Expected) -> dict[str, Any]:
-    machine, start = place.machine, cold_start(found.size, place.machine.rates)
+def _machine_data(place: Place, expected: Expected) -> dict[str, Any]:
+    machine, start = place.machine, cold_start(expected.size, place.machine.rates)
     return {
         "name": place.name,
         "start_s": {"pull": start.pull_s, "unpack": start.unpack_s, "start": start.start_s, "total": start.total_s},
         "rates": {"pull_mb_per_s": machine.rates.pull_mb_per_s, "disk_mb_per_s": machine.rates.disk_mb_per_s},
         "are_rates_planned": machine.are_rates_planned,
-        "disk_bytes": disk_use([found.size]).total,
+        "disk_bytes": disk_use([expected.size]).total,
         "room_bytes": room(machine.disk_gib),
         "is_disk_assumed": machine.is_disk_assumed,
     }

@@ -41,13 +41,13 @@ def sizes(name: str, *, is_json: bool) -> None:
     wanted = wanted_wheels(spec, (folder / spec.python.lock).read_text() if spec.python else "")
     if not wanted:
         raise InputError(f"{spec.name} has no wheels, so there is nothing to look up")
-    found = _sizes(wanted)
-    path, total = folder / SIZES_FILE, sum(size.bytes for size in found)
-    path.write_text(sizes_text(found))
+    measured = _sizes(wanted)
+    path, total = folder / SIZES_FILE, sum(size.bytes for size in measured)
+    path.write_text(sizes_text(measured))
     if is_json:
-        click.echo(json_text({"image": spec.name, "file": str(path), "wheels": len(found), "bytes": total}))
+        click.echo(json_text({"image": spec.name, "file": str(path), "wheels": len(measured), "bytes": total}))
     else:
-        click.echo(f"wrote {path}: {counted(len(found), 'wheel')}, {amount(total)}")
+        click.echo(f"wrote {path}: {counted(len(measured), 'wheel')}, {amount(total)}")
 
 
 def _sizes(wanted: Sequence[Wanted]) -> list[WheelSize]:

@@ -1,4 +1,4 @@
-"""What was answered, by flags or on a terminal: one value or one pool as text, and what is wrong with it."""
+"""Answers from flags or a terminal: one value or one pool as text, and its mistakes."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ EXAMPLE: Final = "name=t4,gpu=Tesla T4,gpus=4,nodes=n01-n08 n10,driver=535.183.0
 def parse_pool(text: str, number: int) -> Pool:
     """A pool from one `--pool`, the first of which has the number 0. Raises InputError."""
     where = f"--pool {number + 1}"
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     for part in re.split(r",(?=\s*\w+\s*=)", text):
         key, equals, value = (each.strip() for each in part.partition("="))
         if not equals or not value:
             raise InputError(f"{where}: {show(part.strip())} is not KEY=VALUE; write it as in {EXAMPLE}")
         if key not in KEYS:
             raise InputError(f"{where}: {show(key)} is not a known key; {nearest(key, KEYS, what='key')}")
-        if KEYS[key] in given:
+        if KEYS[key] in values:
             raise InputError(f"{where}: {key} is given twice; give it once")
-        given[KEYS[key]] = value
-    needed = ["name", "nodes", *(("gpus", "driver") if "gpu" in given else ())]
-    if missing := [key for key in needed if KEYS[key] not in given]:
+        values[KEYS[key]] = value
+    needed = ["name", "nodes", *(("gpus", "driver") if "gpu" in values else ())]
+    if missing := [key for key in needed if KEYS[key] not in values]:
         raise InputError(f"{where}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing: {EXAMPLE}")
-    if extra := sorted(given.keys() & {"gpus_per_node", "driver", "container_toolkit"}) if "gpu" not in given else []:
+    if extra := sorted(values.keys() & {"gpus_per_node", "driver", "container_toolkit"}) if "gpu" not in values else []:
         raise InputError(f"{where}: {extra[0]} is given for a pool without gpu; add gpu=MODEL, or leave it out")
-    for key, value in given.items():
+    for key, value in values.items():
         if problem := problem_of(key, value):
             raise InputError(f"{where}: {next(short for short, long in KEYS.items() if long == key)}: {problem}")
-    return Pool(given)
+    return Pool(values)
 
 
 def node_entries(text: str) -> list[str]:

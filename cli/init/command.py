@@ -13,7 +13,7 @@ import click
 from cli.init.answered import EXAMPLE, KEYS, parse_pool, problem_of
 from cli.init.derived import completed
 from cli.init.first_stack import LOGINS, REGISTRY, Answers, assumptions, stack_text
-from cli.init.questions import ask, asked
+from cli.init.questions import ask, ask_missing
 from cli.terminal import InputError, as_json, json_text, painter, width
 
 if TYPE_CHECKING:
@@ -94,15 +94,15 @@ def init(  # noqa: PLR0913, PLR0917 - one argument for each option
         login_url=login_url,
     )
     if asks:
-        answers = asked(answers)
+        answers = ask_missing(answers)
     answers = completed(answers)
     schema = f"../{_SCHEMA}" if _SCHEMA.is_file() else None
     text = stack_text(answers, schema=schema)
-    found = _check(text, path)
+    checked = _check(text, path)
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    _print(path, answers, found, is_json=is_json)
-    ctx.exit(1 if found.refused else 0)
+    _print(path, answers, checked, is_json=is_json)
+    ctx.exit(1 if checked.refused else 0)
 
 
 def _is_terminal() -> bool:
@@ -113,8 +113,8 @@ def _is_terminal() -> bool:
 
 
 def _check_flags(*flags: tuple[str, str, str | None]) -> None:
-    for flag, kind, given in flags:
-        if given is not None and (problem := problem_of(kind, given)):
+    for flag, kind, value in flags:
+        if value is not None and (problem := problem_of(kind, value)):
             raise InputError(f"{flag}: {problem}")
 
 
@@ -132,21 +132,21 @@ def _check(text: str, path: Path) -> Checked:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / path.name
         file.write_text(text, encoding="utf-8")
-        found = check_stack(file)
-    if isinstance(found, Checked):
-        return found
-    problems: tuple[Problem, ...] = found
+        result = check_stack(file)
+    if isinstance(result, Checked):
+        return result
+    problems: tuple[Problem, ...] = result
     raise InputError(problems_text([replace(each, file="what was answered", line=None) for each in problems]))
 
 
-def _print(path: Path, answers: Answers, found: Checked, *, is_json: bool) -> None:
+def _print(path: Path, answers: Answers, checked: Checked, *, is_json: bool) -> None:
     from cli.stack.report import stack_data, stack_text  # noqa: PLC0415 - see above
 
     left = assumptions(answers)
     if is_json:
-        click.echo(json_text({"file": str(path), "assumptions": left, "check": stack_data(path, found)}))
+        click.echo(json_text({"file": str(path), "assumptions": left, "check": stack_data(path, checked)}))
         return
-    click.echo(stack_text(path, found, width=width(), paint=painter()), nl=False)
+    click.echo(stack_text(path, checked, width=width(), paint=painter()), nl=False)
     click.echo(f"\nwrote {path}")
     if left:
         click.echo(f"assumptions to check: {'; '.join(left)}")

@@ -11,8 +11,8 @@ from cli.init.answered import problem_of
 from cli.init.first_stack import LOGINS, Answers, Pool
 
 
-def asked(answers: Answers) -> Answers:
-    """The answers of the flags, and to what they left open."""
+def ask_missing(answers: Answers) -> Answers:
+    """The answers of the flags, completed by questions about what they left open."""
     pools = list(answers.pools)
     click.echo(
         "Press Enter for what you do not know: a planning figure is written and listed as an assumption.", err=True
@@ -42,16 +42,16 @@ def asked(answers: Answers) -> Answers:
 
 
 def _pool_from_answers() -> Pool:
-    given = {"name": ask("Name of a pool of identical nodes", _checker("name"))}
-    given["nodes"] = ask("  Its nodes, such as n01-n08 n10", _checker("nodes"))
-    given["gpu"] = ask("  GPU model (Enter: no GPUs)", _checker("gpu"), default="")
-    if given["gpu"]:
-        given["gpus_per_node"] = ask("  GPUs of one node", _checker("gpus_per_node"))
-        given["driver"] = ask("  Driver, as nvidia-smi prints it", _checker("driver"))
-        given["container_toolkit"] = ask("  NVIDIA container toolkit", _checker("container_toolkit"), default="")
+    answers = {"name": ask("Name of a pool of identical nodes", _checker("name"))}
+    answers["nodes"] = ask("  Its nodes, such as n01-n08 n10", _checker("nodes"))
+    answers["gpu"] = ask("  GPU model (Enter: no GPUs)", _checker("gpu"), default="")
+    if answers["gpu"]:
+        answers["gpus_per_node"] = ask("  GPUs of one node", _checker("gpus_per_node"))
+        answers["driver"] = ask("  Driver, as nvidia-smi prints it", _checker("driver"))
+        answers["container_toolkit"] = ask("  NVIDIA container toolkit", _checker("container_toolkit"), default="")
     for key, text in (("cpu", "CPU cores"), ("memory_gib", "Memory in GiB"), ("root_disk_gib", "Disk in GiB")):
-        given[key] = ask(f"  {text} of one node", _checker(key), default="")
-    return Pool({key: value for key, value in given.items() if value})
+        answers[key] = ask(f"  {text} of one node", _checker(key), default="")
+    return Pool({key: value for key, value in answers.items() if value})
 
 
 def ask(text: str, check: Callable[[str], str], *, default: str | None = None) -> str:

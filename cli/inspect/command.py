@@ -86,7 +86,7 @@ def inspect(  # noqa: PLR0913, PLR0917 - options
         images = list(wanted_images(stack, choices, references, layouts, archives, sifs))
         for number, (name, result) in enumerate(_results(stack, images, deep=deep)):
             try:
-                found = result()
+                inspected = result()
             except InspectError as error:
                 has_failed = True
                 status.clear()
@@ -95,13 +95,13 @@ def inspect(  # noqa: PLR0913, PLR0917 - options
                 click.echo(f"error: {error}", err=True)
                 continue
             status.clear()
-            judged = judge(found.contents)
+            judged = judge(inspected.contents)
             has_findings = has_findings or bool(judged.remarks)
             if is_json:
-                data = inspect_data(found, judged)
+                data = inspect_data(inspected, judged)
                 click.echo(_one_line(data))
             else:
-                text = inspect_text(found, judged, now=datetime.now(UTC), paint=painter())
+                text = inspect_text(inspected, judged, now=datetime.now(UTC), paint=painter())
                 click.echo(("\n" if number else "") + text, nl=False)
     ctx.exit(2 if has_failed else 1 if has_findings else 0)
 

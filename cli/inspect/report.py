@@ -19,22 +19,22 @@ _CODE_SHOWN: Final = 12
 _WIDE: Final = 100
 
 
-def inspect_data(found: Inspected, judged: Judgement) -> dict[str, Any]:
+def inspect_data(inspected: Inspected, judged: Judgement) -> dict[str, Any]:
     """One image. Sizes in bytes; `deep` is null unless layers were read."""
     from images.inspection.facts import CONTENTS  # noqa: PLC0415 - pydantic is loaded by whoever has facts
 
-    facts = CONTENTS.dump_python(found.contents, mode="json")
+    facts = CONTENTS.dump_python(inspected.contents, mode="json")
     facts.pop("version")
     deep = facts.pop("deep")
     return {
-        "reference": found.name,
+        "reference": inspected.name,
         **facts,
-        "compressed_bytes": found.contents.compressed_bytes,
-        "platforms": [{"platform": name, "digest": digest} for name, digest in _platforms(found)],
+        "compressed_bytes": inspected.contents.compressed_bytes,
+        "platforms": [{"platform": name, "digest": digest} for name, digest in _platforms(inspected)],
         "deep": deep,
         "cuda_said": [{"cuda": each.value, "says": each.what, "at": each.where} for each in judged.cuda],
         **judged_data(judged),
-        "from_cache": found.is_cached,
+        "from_cache": inspected.is_cached,
     }
 
 
@@ -60,9 +60,9 @@ def error_data(name: str, reason: str, fix: str) -> dict[str, Any]:
     return {"reference": name, "error": {"reason": reason, "fix": fix}}
 
 
-def inspect_text(found: Inspected, judged: Judgement, *, now: datetime, paint: Paint = plain) -> str:
+def inspect_text(inspected: Inspected, judged: Judgement, *, now: datetime, paint: Paint = plain) -> str:
     """One image for people."""
-    return "\n".join(_lines(found, judged, now, paint)) + "\n"
+    return "\n".join(_lines(inspected, judged, now, paint)) + "\n"
 
 
 def age(created: datetime | None, now: datetime) -> str:
@@ -76,12 +76,12 @@ def age(created: datetime | None, now: datetime) -> str:
     return f"{day}, {counted(days, 'day')} ago"
 
 
-def _lines(found: Inspected, judged: Judgement, now: datetime, paint: Paint) -> Iterator[str]:
-    image, settings = found.contents, found.contents.settings
-    yield paint(found.name, "strong")
+def _lines(inspected: Inspected, judged: Judgement, now: datetime, paint: Paint) -> Iterator[str]:
+    image, settings = inspected.contents, inspected.contents.settings
+    yield paint(inspected.name, "strong")
     yield _row("digest", image.digest)
     yield _row("platform", image.platform)
-    for name, digest in _platforms(found):
+    for name, digest in _platforms(inspected):
         if digest != image.digest:
             yield _row("", f"also {name} {digest}")
     yield _row("created", age(image.created, now))
@@ -165,8 +165,8 @@ def judged_lines(judged: Judgement, paint: Paint) -> Iterator[str]:
         yield f"          {remark.fix}"
 
 
-def _platforms(found: Inspected) -> tuple[tuple[str, str], ...]:
-    return found.published.images if found.published else ((found.contents.platform, found.contents.digest),)
+def _platforms(image: Inspected) -> tuple[tuple[str, str], ...]:
+    return image.published.images if image.published else ((image.contents.platform, image.contents.digest),)
 
 
 def _row(name: str, text: str) -> str:

@@ -20,7 +20,7 @@ from compat import CaseError, Image, Pool
 from compat import matrix as solve
 from compat.age import age_note
 
-_PIPED = 120  # columns where no terminal says how many
+_PIPED = 120  # columns without a terminal
 
 
 @click.command(epilog="Exit codes: 0 everything runs everywhere, 1 something does not run or is unknown, 2 usage.")
@@ -103,15 +103,15 @@ def _of_stack(stack: str) -> Grid:
 
 def _of_lists(images: BinaryIO, pools: BinaryIO) -> tuple[Sequence[Image], Sequence[Pool]]:
     problems: list[str] = []
-    found: list[list[Image] | list[Pool]] = []
+    lists: list[list[Image] | list[Pool]] = []
     for read, file, option in ((read_images, images, "--images"), (read_pools, pools, "--pools")):
         try:
-            found.append(read(file))
+            lists.append(read(file))
         except ListError as error:
             problems += [f"{option} {problem}" for problem in error.problems]
     if problems:
         raise InputError("\n       ".join(problems))
-    return found[0], found[1]  # type: ignore[return-value]  # in the order that they were read
+    return lists[0], lists[1]  # type: ignore[return-value]  # in the order that they were read
 
 
 def _grid(title: str, images: Sequence[Image], pools: Sequence[Pool], uses: Uses = NO_USES) -> Grid:

@@ -100,8 +100,8 @@ class Grid:
     @property
     def counts(self) -> tuple[tuple[Sign, int], ...]:
         """How many cells have each sign, best first; signs without cells are left out."""
-        found = Counter(self.sign(row, column) for row in self.rows for column in self.columns)
-        return tuple((sign, found[sign]) for sign in ALL_SIGNS if found[sign])
+        numbers = Counter(self.sign(row, column) for row in self.rows for column in self.columns)
+        return tuple((sign, numbers[sign]) for sign in ALL_SIGNS if numbers[sign])
 
     @property
     def is_fine(self) -> bool:
@@ -112,11 +112,11 @@ class Grid:
     def summary(self) -> str:
         """The whole in one sentence."""
         total = len(self.rows) * len(self.columns)
-        found = {sign: number for sign, number in self.counts}  # noqa: C416 - by sign
+        numbers = {sign: number for sign, number in self.counts}  # noqa: C416 - by sign
         size = f"{counted(len(self.rows), 'image')} on {counted(len(self.columns), 'pool')}"
         if not total:
             return f"{size}: nothing to compare."
-        bad, open_ = found.get(SIGNS[Verdict.INCOMPATIBLE], 0), found.get(SIGNS[Verdict.UNKNOWN], 0)
+        bad, open_ = numbers.get(SIGNS[Verdict.INCOMPATIBLE], 0), numbers.get(SIGNS[Verdict.UNKNOWN], 0)
         if not (bad or open_):
             return f"{size}: every image runs on every pool."
         parts = [f"{bad:,} {'does' if bad == 1 else 'do'} not run"] if bad else []

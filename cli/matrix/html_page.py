@@ -98,7 +98,7 @@ def _table(grid: Grid) -> Iterator[str]:
         for column in grid.columns:
             reason = by_pool[column.name]
             target = f"why-{reason.place}" if row.uses else f"image-{number}"
-            users = _users(grid.used_by(row, column.name), is_asked=bool(grid.uses and row.uses))
+            users = _users(grid.used_by(row, column.name), shows_unused=bool(grid.uses and row.uses))
             yield f'<td class="{reason.sign.tone}"><a href="#{target}">{_cell(reason.sign)}{users}</a></td>'
         yield "</tr>\n"
     yield "</tbody>\n</table>\n</div>\n"
@@ -113,10 +113,10 @@ def _cell(sign: Sign) -> str:
     return f'<span class="symbol" aria-hidden="true">{sign.symbol}</span> <span class="word">{sign.word}</span>'
 
 
-def _users(uses: Sequence[Usage], *, is_asked: bool) -> str:
+def _users(uses: Sequence[Usage], *, shows_unused: bool) -> str:
     """Who uses this cell, in a line or two; `not used` if a GPU would be wasted."""
     if not uses:
-        return ' <span class="users">not used</span>' if is_asked else ""
+        return ' <span class="users">not used</span>' if shows_unused else ""
     lines = filter(None, (users_of(uses), seats_of(uses)))
     return "".join(f' <span class="users">{escape(line)}</span>' for line in lines)
 

@@ -13,7 +13,7 @@ from compat.case import POOL_FIELDS
 
 _PROBE_POOL: Final = {"gpu": "Tesla T4"}  # completes an image, so that its own fields can be read alone
 _PROBE_IMAGE: Final = {"cuda": "12.4"}
-_MOST: Final = 20  # problems that are told
+_MOST: Final = 20  # problems that are listed
 
 
 class ListError(ValueError):
@@ -29,9 +29,9 @@ def read_images(file: BinaryIO) -> list[Image]:
     """Images in the order of their first lines; lines with one name are one image. Raises ListError."""
     cases: dict[str, list[Case]] = {}
     for name, given in _lines(file, pool=False):
-        found = cases.setdefault(name, [])
+        group = cases.setdefault(name, [])
         if given:  # a name alone: an image that uses no GPU
-            found.append(case_from(given))
+            group.append(case_from(given))
     return [Image(name, tuple(each)) for name, each in cases.items()]
 
 

@@ -22,11 +22,11 @@ def uses_of(stack: Stack) -> dict[tuple[str, str], tuple[Usage, ...]]:
     from settings.fleet import usages  # noqa: PLC0415 - see above
 
     columns = {pool.name: tuple(each.name for each in pool.variants() if each.gpus) for pool in stack.fleet.pools}
-    found: dict[tuple[str, str], dict[Usage, None]] = {}
+    by_place: dict[tuple[str, str], dict[Usage, None]] = {}
     for use in usages(stack):
         for column in (column for pool in use.pools for column in columns.get(pool, (pool,))):
-            found.setdefault((use.image, column), {})[use] = None
-    return {place: tuple(uses) for place, uses in found.items()}
+            by_place.setdefault((use.image, column), {})[use] = None
+    return {place: tuple(uses) for place, uses in by_place.items()}
 
 
 def _named(use: Usage) -> str:

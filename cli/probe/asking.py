@@ -1,4 +1,4 @@
-"""Has a probe run: on this machine, by ssh, or as a short job of Slurm."""
+"""Runs a probe: on this machine, by ssh, or as a short job of Slurm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SSH_WITHIN_S: Final = 120
 
 
 class OnLoginNode(UserError):  # noqa: N818 - says what is the matter
-    """Nobody is to look for a GPU here."""
+    """A login node, where a probe looks for no GPU."""
 
 
 def here(program: str = "") -> Probed:
@@ -38,16 +38,16 @@ def here(program: str = "") -> Probed:
 
 
 def by_ssh(access: SshAccess) -> Probed:
-    """A host that is reached by ssh. Raises OnLoginNode and SlurmError."""
+    """A host by ssh. Raises OnLoginNode and SlurmError."""
     done = run_by(access, ["sh"], {}, given=script(_text()), within_s=_SSH_WITHIN_S)
     if done.code == probe.LOGIN_NODE:
         raise OnLoginNode(
             f"{access.address}: {probe.ON_LOGIN_NODE}. Probe from a job, there or with a stack that names this node: "
             "gpu-commons probe --via-slurm PARTITION"
         )
-    if (found := read(done.out)) is None:
+    if (facts := read(done.out)) is None:
         raise SlurmError(f"{access.address} was not probed: {done.words}")
-    return found
+    return facts
 
 
 def by_slurm(  # noqa: PLR0913 - where, what, and how long
@@ -59,7 +59,7 @@ def by_slurm(  # noqa: PLR0913 - where, what, and how long
     within_s: int,
     file_within_s: float = _FILE_WITHIN_S,
 ) -> Probed:
-    """A node of a partition, by a job that is waited for, and cancelled if it takes longer. Raises SlurmError."""
+    """A node of a partition, by a job; a job that takes too long is cancelled. Raises SlurmError."""
     try:
         done = run_by(access, job.sbatch, environment, given=script(_text(), program), within_s=within_s)
     except (Unreachable, KeyboardInterrupt) as error:
@@ -82,9 +82,9 @@ def _output(  # noqa: PLR0913, PLR0917 - as above
 ) -> Probed:
     while True:
         file = run_by(access, ["cat", "--", job.output], environment)
-        if found := read(file.out):
-            return found
-        # A job that failed has said why, as soon as anything of it is seen.
+        if facts := read(file.out):
+            return facts
+        # The output of a failed job holds the reason as soon as any of it is visible.
         if (done.code and file.out.strip()) or time.monotonic() > until:
             break
         time.sleep(_EACH_S)

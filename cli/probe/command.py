@@ -1,4 +1,4 @@
-"""`gpu-commons probe`: what a GPU host is, as a pool of a stack file, and whether that is what its pool says."""
+"""`gpu-commons probe`: a GPU host as a pool of a stack file, and whether it has what its pool states."""
 
 from __future__ import annotations
 
@@ -98,29 +98,29 @@ def probe(  # noqa: PLR0913 - one for each option
         raise click.UsageError(f"{'--pool' if pool else '--site'} needs --stack")
     if stack and not (pool or partition or node):
         raise click.UsageError("--stack needs --pool, the pool to compare with")
-    # Here as for an update: an overlay says where a lab's Slurm is.
+    # As in an update: a site overlay names a lab's Slurm.
     named = os.environ.get("GPU_COMMONS_SITE")
     settings = read_stack(stack, site=site or (Path(named) if named else None)) if stack else None
     chosen = _pool(settings, pool, partition) if settings and pool else None
     try:
         if node and image:
-            found = _of_cluster(settings, chosen, node, image, namespace, within_s)
+            probed = _of_cluster(settings, chosen, node, image, namespace, within_s)
         else:
-            found = _found(settings, chosen, partition, ssh, within_s)
+            probed = _of_host(settings, chosen, partition, ssh, within_s)
     except OnLoginNode as error:
         click.echo(f"error: {error}", err=True)
         ctx.exit(LOGIN_NODE)
     if stack is None or chosen is None:
-        text = json_text({"pool": found.pool, "host": found.host}) if is_json else as_yaml(found.pool, found.host)
+        text = json_text({"pool": probed.pool, "host": probed.host}) if is_json else as_yaml(probed.pool, probed.host)
         click.echo(text, nl=is_json)
         return
     slurm = settings.site.slurm if settings else None
     version = slurm.program_version if slurm else None
-    _compare(ctx, stack_name(stack), chosen, found, program_version=version, is_json=is_json)
+    _compare(ctx, stack_name(stack), chosen, probed, program_version=version, is_json=is_json)
 
 
 def _check(ssh: str | None, partition: str | None, node: str | None, image: str | None, namespace: str | None) -> None:
-    """What options say of each other. Raises UsageError."""
+    """Check that the options fit together. Raises UsageError."""
     if ssh and partition:
         raise click.UsageError("--ssh and --via-slurm cannot be combined: --via-slurm uses the login node of --stack")
     if node and (ssh or partition):
@@ -135,7 +135,7 @@ def _of_cluster(  # noqa: PLR0913, PLR0917 - which cluster, which node, and how
     settings: Stack | None, chosen: Pool | None, node: str, image: str, namespace: str | None, within_s: int
 ) -> Probed:
     from cli.kubectl import Cluster  # noqa: PLC0415 - see above
-    from cli.probe.kubernetes import Asked, by_kubernetes  # noqa: PLC0415
+    from cli.probe.kubernetes import ProbeRequest, by_kubernetes  # noqa: PLC0415
     from images.references import ImageReference  # noqa: PLC0415
 
     site = settings.site if settings else None
@@ -153,13 +153,13 @@ def _of_cluster(  # noqa: PLR0913, PLR0917 - which cluster, which node, and how
     cluster = Cluster(site.kubeconfig if site else None, site.kube_context if site else None)
     line = StatusLine()
     try:
-        asked = Asked(cluster, node, image, secrets.token_hex(4), namespace, names.get(node, ()))
-        return by_kubernetes(asked, within_s=within_s, show=line.show)
+        request = ProbeRequest(cluster, node, image, secrets.token_hex(4), namespace, names.get(node, ()))
+        return by_kubernetes(request, within_s=within_s, show=line.show)
     finally:
         line.clear()
 
 
-def _found(
+def _of_host(
     settings: Stack | None, chosen: Pool | None, partition: str | None, ssh: str | None, within_s: int
 ) -> Probed:
     from cli.probe.asking import by_slurm, by_ssh, here  # noqa: PLC0415 - see above
@@ -216,13 +216,13 @@ def _ssh(address: str) -> SshAccess:
 
 
 def _compare(  # noqa: PLR0913 - a stack's name and its parts
-    ctx: click.Context, stack: str, pool: Pool, found: Probed, *, program_version: str | None, is_json: bool
+    ctx: click.Context, stack: str, pool: Pool, probed: Probed, *, program_version: str | None, is_json: bool
 ) -> None:
     from cli.probe.differences import compare, compared_data, compared_text, is_fine  # noqa: PLC0415 - see above
 
-    rows = compare(found, pool, program_version)
+    rows = compare(probed, pool, program_version)
     if is_json:
-        click.echo(json_text(compared_data(stack, pool.name, found, rows)))
+        click.echo(json_text(compared_data(stack, pool.name, probed, rows)))
     else:
-        click.echo(compared_text(pool.name, found, rows, painter()), nl=False)
+        click.echo(compared_text(pool.name, probed, rows, painter()), nl=False)
     ctx.exit(0 if is_fine(rows) else FINDINGS)

@@ -1,4 +1,4 @@
-"""What a probed host has, beside what the stack file says of its pool. Pure."""
+"""A probed host, compared with its pool in the stack file. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from settings.host_pools import HostPool
 from settings.partition_pools import PartitionPool
 from settings.pool import Pool
 
-_ROUNDED: Final = 1.1  # firmware, kernel and file system take their part of what a machine is sold with
+_ROUNDED: Final = 1.1  # firmware, kernel and file system take part of a machine's nominal size
 
 
 class State(StrEnum):
@@ -27,15 +27,15 @@ class State(StrEnum):
 
     SAME = "same"
     DIFFERS = "differs"
-    UNKNOWN = "unknown"  # the host did not say
-    UNDECLARED = "not declared"  # the pool does not say
+    UNKNOWN = "unknown"  # the host did not report it
+    UNDECLARED = "not declared"  # the pool does not state it
     UNSEEN = "unseen"  # this kind of probe cannot see it
-    NOTE = "note"  # no key of a pool
+    NOTE = "note"  # not about a key of a pool
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One key, with a line for people; empty for what is the same."""
+    """One key, with a line for people; the line is empty where both are the same."""
 
     key: str
     state: State
@@ -44,9 +44,9 @@ class Compared:
     text: str = ""
 
 
-def is_fine(found: Sequence[Compared]) -> bool:
-    """Nothing differs, and nothing that the pool says is left unproved."""
-    return not any(each.state in {State.DIFFERS, State.UNKNOWN} for each in found)
+def is_fine(rows: Sequence[Compared]) -> bool:
+    """Nothing differs, and every value that the pool states is proved."""
+    return not any(each.state in {State.DIFFERS, State.UNKNOWN} for each in rows)
 
 
 def compare(probed: Probed, pool: Pool, program_version: str | None = None) -> list[Compared]:
@@ -56,32 +56,32 @@ def compare(probed: Probed, pool: Pool, program_version: str | None = None) -> l
     """
     host = probed.host
     gpus = _gpus_of(pool, probed.name)
-    found = [*_driver_and_gpus(probed, gpus)]
+    rows = [*_driver_and_gpus(probed, gpus)]
     if isinstance(pool, PartitionPool):
-        found.append(_equal("glibc", pool.glibc, host["glibc"]))
-        found.append(_equal("program_version", program_version, _version(host["apptainer"]), who="site"))
+        rows.append(_equal("glibc", pool.glibc, host["glibc"]))
+        rows.append(_equal("program_version", program_version, _version(host["apptainer"]), who="site"))
     elif gpus:
-        found.append(_toolkit(gpus.container_toolkit, host))
+        rows.append(_toolkit(gpus.container_toolkit, host))
     if isinstance(pool, HostPool):
-        found += _engine(probed, pool, has_gpus=gpus is not None)
-    found += _enough("cpu", pool.cpu, host["cpu"], 1)
-    found += _enough("memory_gib", pool.memory_gib, host["memory_gib"], _ROUNDED)
+        rows += _engine(probed, pool, has_gpus=gpus is not None)
+    rows += _enough("cpu", pool.cpu, host["cpu"], 1)
+    rows += _enough("memory_gib", pool.memory_gib, host["memory_gib"], _ROUNDED)
     if not isinstance(pool, PartitionPool):  # there images are in a store that all nodes share
-        found += _enough("root_disk_gib", pool.root_disk_gib, _part(host["data_root"], "total_gib"), _ROUNDED)
-    return [*found, *_of_no_pool(host, pool)]
+        rows += _enough("root_disk_gib", pool.root_disk_gib, _part(host["data_root"], "total_gib"), _ROUNDED)
+    return [*rows, *_of_no_pool(host, pool)]
 
 
 def _toolkit(declared: str | None, host: Facts) -> Compared:
-    found = _version(host["container_toolkit"])
-    if host.get("container") == "kubernetes" and is_unknown(found) and declared is not None:
+    version = _version(host["container_toolkit"])
+    if host.get("container") == "kubernetes" and is_unknown(version) and declared is not None:
         why = "a pod cannot see it, but gpu-commons probe on the node itself can"
         text = f"container_toolkit: the pool says {declared}; {why}"
-        return Compared("container_toolkit", State.UNSEEN, declared, found, text)
-    return _equal("container_toolkit", declared, found)
+        return Compared("container_toolkit", State.UNSEEN, declared, version, text)
+    return _equal("container_toolkit", declared, version)
 
 
 def _gpus_of(pool: Pool, name: str) -> NodeGpus | None:
-    """Of the nodes that are like this one; of those that have what the pool says, where no node is called so."""
+    """The nodes like this one; where no node has its name, those that have what the pool states."""
     variants = pool.variants()
     own = [each for each in variants if name in {node.partition(".")[0] for node in each.node_names}]
     return (own or list(variants))[0].gpus
@@ -133,12 +133,12 @@ def _engine(probed: Probed, pool: HostPool, *, has_gpus: bool) -> Iterator[Compa
         engine["engine"], engine["api"], "", "", 0, 0, "", "", "", tuple(engine["runtimes"]),
         () if is_unknown(cdi) else tuple(cdi),
     )  # fmt: skip
-    said = [*refusals(facts, pool.gpu_access if has_gpus else None, 0, 0)]
+    problems = [*refusals(facts, pool.gpu_access if has_gpus else None, 0, 0)]
     if has_gpus and pool.gpu_access == "cdi" and not facts.cdi_devices:
-        said.append("it has no CDI devices: run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml")
-    for each in said:
+        problems.append("it has no CDI devices: run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml")
+    for each in problems:
         yield Compared("docker", State.DIFFERS, pool.gpu_access, facts.engine, f"docker: {each}")
-    if not said:
+    if not problems:
         yield Compared("docker", State.SAME, pool.gpu_access, facts.engine)
 
 
@@ -171,7 +171,7 @@ def _equal(key: str, declared: Any, found: Any, *, who: str = "pool") -> Compare
 
 
 def _enough(key: str, declared: float, found: Any, rounded: float) -> Iterator[Compared]:
-    """A host may have more than its pool says."""
+    """A host may have more than its pool states."""
     if is_unknown(found) or declared > found * rounded:
         yield _equal(key, declared, found)
     else:

@@ -1,4 +1,4 @@
-"""Has a probe run on a node of a cluster, as a Job that is waited for and deleted."""
+"""Runs a probe on a node of a cluster: waits for a Job and deletes it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kube.runtime import RUNTIME_CLASS
 from mistakes import UserError
 
 _EACH_S: Final = 1.0
-_LONGER_S: Final = 60  # than we wait: then nobody is left to delete it
+_LONGER_S: Final = 60  # than we wait: after that, nobody is left to delete the job
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Which node of which cluster, and by which image. `wanted`: a node or a pool; `names`: of the pool's nodes."""
+class ProbeRequest:
+    """A node of a cluster, and the image that probes it. `wanted`: a node or a pool; `names`: the pool's nodes."""
 
     cluster: Cluster
     wanted: str
@@ -33,47 +33,47 @@ class Asked:
     names: tuple[str, ...] = ()
 
 
-def by_kubernetes(asked: Asked, *, within_s: int, show: Callable[[str], None]) -> Probed:
-    """One node. `show` gets a line on what is waited for. Raises ProbeFailed and ClusterUnreachable."""
-    cluster = asked.cluster
-    node = chosen(listed(cluster, "/api/v1/nodes"), asked.wanted, asked.names)
+def by_kubernetes(request: ProbeRequest, *, within_s: int, show: Callable[[str], None]) -> Probed:
+    """Probe one node. `show` gets a line on what the job waits for. Raises ProbeFailed and ClusterUnreachable."""
+    cluster = request.cluster
+    node = chosen(listed(cluster, "/api/v1/nodes"), request.wanted, request.names)
     node_name = str(node["metadata"]["name"])
-    # Where the runtime of GPUs is the nodes' default there need be no class.
+    # Where the GPU runtime is the nodes' default, no class is needed.
     classes = {each["metadata"]["name"] for each in listed(cluster, "/apis/node.k8s.io/v1/runtimeclasses")}
-    name = f"gpu-commons-probe-{asked.token}"
+    name = f"gpu-commons-probe-{request.token}"
     job = probe_job(
         name,
         node=node_name,
-        image=asked.image,
+        image=request.image,
         program=Path(probe.__file__).read_text(encoding="utf-8"),
         deadline_s=within_s + _LONGER_S,
         runtime_class=RUNTIME_CLASS if RUNTIME_CLASS in classes else None,
     )
-    where = ("--namespace", asked.namespace) if asked.namespace else ()
-    made = json.loads(run(cluster, "create", *where, "--filename=-", "--output=json", given=json.dumps(job)))
+    where = ("--namespace", request.namespace) if request.namespace else ()
+    made = json.loads(run(cluster, "create", *where, "--filename=-", "--output=json", stdin=json.dumps(job)))
     namespace = str(made["metadata"]["namespace"])
     try:
-        pod = _ended_pod(asked, namespace, name, node_name, time.monotonic() + within_s, show)
-        said = run(cluster, "logs", "--namespace", namespace, pod, "--container", CONTAINER)
+        pod = _ended_pod(request, namespace, name, node_name, time.monotonic() + within_s, show)
+        output = run(cluster, "logs", "--namespace", namespace, pod, "--container", CONTAINER)
     except BaseException as error:
         if not _is_deleted(cluster, namespace, name) and isinstance(error, UserError):
             raise ProbeFailed(f"{error}; its job is left: kubectl --namespace {namespace} delete job {name}") from None
         raise
     _is_deleted(cluster, namespace, name)
-    if (found := read(said)) is None:
-        words = "; ".join(said.strip().splitlines()[-4:]) or "nothing"
-        raise ProbeFailed(f"node {node_name} was not probed: image {asked.image} printed no facts: {words}")
-    return with_node(found, node)
+    if (facts := read(output)) is None:
+        words = "; ".join(output.strip().splitlines()[-4:]) or "nothing"
+        raise ProbeFailed(f"node {node_name} was not probed: image {request.image} printed no facts: {words}")
+    return with_node(facts, node)
 
 
 def _ended_pod(  # noqa: PLR0913, PLR0917 - whose pod, and how long
-    asked: Asked, namespace: str, name: str, node: str, until: float, show: Callable[[str], None]
+    request: ProbeRequest, namespace: str, name: str, node: str, until: float, show: Callable[[str], None]
 ) -> str:
     """Name of its pod, once its container has ended."""
     while True:
         path, by_name = f"/api/v1/namespaces/{namespace}", f"app.kubernetes.io/instance={name}"
-        pod: dict[str, Any] | None = next(iter(listed(asked.cluster, f"{path}/pods", labelSelector=by_name)), None)
-        now = seen(asked.image, pod, () if pod else _warnings(asked.cluster, path, name))
+        pod: dict[str, Any] | None = next(iter(listed(request.cluster, f"{path}/pods", labelSelector=by_name)), None)
+        now = seen(request.image, pod, () if pod else _warnings(request.cluster, path, name))
         if now.failed:
             raise ProbeFailed(f"node {node} was not probed: {now.failed}")
         if now.is_done and pod:

@@ -1,4 +1,4 @@
-"""A node of a cluster: which one is probed, what it says itself, and how far its probe has come. Pure."""
+"""A node of a cluster: which one is probed, what it reports itself, and how far its probe has come. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mistakes.problems import listing, nearest
 
 Object = Mapping[str, Any]
 _COUNT: Final = f"{labels.NVIDIA_PREFIX}gpu.count"  # GPU feature discovery's: a GPU that is shared counts once
-# Of a container that will not start by waiting: https://pkg.go.dev/k8s.io/kubernetes/pkg/kubelet/images
+# Reasons of a container that waiting will not start: https://pkg.go.dev/k8s.io/kubernetes/pkg/kubelet/images
 _STUCK: Final = frozenset({
     "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError",
     "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
@@ -24,7 +24,7 @@ _STUCK: Final = frozenset({
 
 
 class ProbeFailed(UserError):  # noqa: N818 - says what is the matter
-    """No facts; its words say why, and what to change."""
+    """The probe gave no facts; the message says why, and what to change."""
 
 
 def chosen(nodes: Sequence[Object], wanted: str, names: Iterable[str] = ()) -> Object:
@@ -35,18 +35,18 @@ def chosen(nodes: Sequence[Object], wanted: str, names: Iterable[str] = ()) -> O
     by_name = {str(each["metadata"]["name"]): each for each in nodes}
     of_pool = {*names, *(name for name, each in by_name.items() if _label(each, labels.POOL) == wanted)}
     pool = [by_name[name] for name in sorted(of_pool & by_name.keys())]
-    found = by_name.get(wanted) or next((each for each in pool if not _against(each, is_chosen_by_name=False)), None)
-    if found is None and pool:
-        said = "; ".join(f"{each['metadata']['name']} {_against(each, is_chosen_by_name=False)}" for each in pool[:4])
-        raise ProbeFailed(f"no node of pool {wanted} can be probed: {said}")
-    if found is None:
+    node = by_name.get(wanted) or next((each for each in pool if not _against(each, is_chosen_by_name=False)), None)
+    if node is None and pool:
+        text = "; ".join(f"{each['metadata']['name']} {_against(each, is_chosen_by_name=False)}" for each in pool[:4])
+        raise ProbeFailed(f"no node of pool {wanted} can be probed: {text}")
+    if node is None:
         known = {*by_name, *filter(None, (_label(each, labels.POOL) for each in nodes))}
         raise ProbeFailed(f'there is no node or pool "{wanted}" in this cluster; {nearest(wanted, known, what="name")}')
-    if against := _against(found, is_chosen_by_name=True):
+    if against := _against(node, is_chosen_by_name=True):
         have = sorted(name for name, each in by_name.items() if _gpus(each, "allocatable"))
         more = f"; nodes that have: {listing(have)}" if have and against.startswith("has no") else ""
         raise ProbeFailed(f"node {wanted} {against}{more}")
-    return found
+    return node
 
 
 def _against(node: Object, *, is_chosen_by_name: bool) -> str:
@@ -62,7 +62,7 @@ def _against(node: Object, *, is_chosen_by_name: bool) -> str:
 
 
 def with_node(probed: Probed, node: Object) -> Probed:
-    """What a pod cannot see of its node and the cluster knows."""
+    """Facts about a node that the cluster knows and a pod on it cannot see."""
     status = node.get("status") or {}
     info = status.get("nodeInfo") or {}
     name = str(node["metadata"]["name"])
@@ -90,7 +90,7 @@ def with_node(probed: Probed, node: Object) -> Probed:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How far a probe has come. `failed`: it gives no facts, and why; `waits`: what is waited for."""
+    """How far a probe has come. `failed`: why it gives no facts; `waits`: what it waits for."""
 
     is_done: bool = False
     failed: str = ""
@@ -98,10 +98,10 @@ class Seen:
 
 
 def seen(image: str, pod: Object | None, warnings: Sequence[Object] = ()) -> Seen:
-    """Its pod, if there is one; `warnings` are events of a Job that has none."""
+    """The state of a probe by its pod, if there is one; `warnings` are events of a Job without a pod."""
     if pod is None:
-        said = [str(each.get("message", "")) for each in warnings if each.get("reason") == "FailedCreate"]
-        return Seen(failed=f"the cluster refuses its pod: {said[-1]}") if said else Seen()
+        messages = [str(each.get("message", "")) for each in warnings if each.get("reason") == "FailedCreate"]
+        return Seen(failed=f"the cluster refuses its pod: {messages[-1]}") if messages else Seen()
     status = pod.get("status") or {}
     own = [each for each in status.get("containerStatuses") or () if each.get("name") == CONTAINER]
     state = own[0].get("state") or {} if own else {}
@@ -145,5 +145,5 @@ def _gpus(node: Object, kind: str) -> int:
 
 
 def _label(node: Object, key: str) -> str | None:
-    found = (node["metadata"].get("labels") or {}).get(key)
-    return str(found) if found is not None else None
+    value = (node["metadata"].get("labels") or {}).get(key)
+    return str(value) if value is not None else None

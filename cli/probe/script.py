@@ -1,4 +1,4 @@
-"""The probe as a script for another machine, the words of sbatch for it, and its facts in what comes back. Pure."""
+"""The probe as a script for another machine, the sbatch command for it, and the facts in its output. Pure."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Probed:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that probes one node. `gres`: type of its GPU in Slurm; `token`: what no other job is called by."""
+    """A job that probes one node. `gres`: type of its GPU in Slurm; `token`: makes its name unique."""
 
     partition: str
     token: str
@@ -80,7 +80,7 @@ class Job:
             f"--gres=gpu:{f'{self.gres}:' if self.gres else ''}1",
             f"--time={_TIME_MIN}",
             f"--output={self.output}",
-            "--export=NONE",  # else modules of whoever asks would hide or add libraries
+            "--export=NONE",  # else the caller's modules would hide or add libraries
             "--no-requeue",
             *([f"--account={self.account}"] if self.account else []),
         ]
@@ -91,11 +91,11 @@ def script(text: str, program: str = "") -> str:
     return SCRIPT.format(text=text.rstrip("\n"), program=shlex.quote(program), end=_END, none=_NONE)
 
 
-def read(said: str) -> Probed | None:
-    """The facts in what a probe said; None where there are none. Logins and prologs of jobs may say more."""
-    for found in re.finditer(r"(?m)^\{$", said):
+def read(output: str) -> Probed | None:
+    """The facts in a probe's output; None where there are none. Logins and prologs of jobs may print more."""
+    for brace in re.finditer(r"(?m)^\{$", output):
         try:
-            value: Any = json.JSONDecoder().raw_decode(said, found.start())[0]
+            value: Any = json.JSONDecoder().raw_decode(output, brace.start())[0]
         except ValueError:
             continue
         if isinstance(value, dict) and {"pool", "host"} <= value.keys():

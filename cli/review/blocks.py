@@ -14,7 +14,7 @@ class Code:
     text: str
 
 
-BREAK: Final = "\n"  # a part of its own: the next one begins a line, where there may be lines
+BREAK: Final = "\n"  # a separate part: the next one begins a line, where there may be lines
 
 Inline = tuple[str | Code, ...]
 

@@ -14,7 +14,7 @@ from compat.images import read_image
 from compat.versions import VersionError
 from fleet.pools import read_node
 
-# Cases of an image by its name, where its spec is at hand and says what these facts say; else None.
+# Cases of an image by its name, where its spec is at hand and agrees with these facts; else None.
 SpecCases = Callable[[str, Mapping[str, Any]], tuple[Case, ...] | None]
 Answers = Mapping[tuple[str, str], Answer]  # by the label of the image and the name of the pool
 
@@ -30,11 +30,11 @@ class Cell:
     reason: str
     remedy: str
     uses: tuple[str, ...]  # profiles and jobs that may start it there
-    back: str = ""  # what the image has as deployed, with which it runs there; empty where that is no way out
+    back: str = ""  # deployed versions with which the image runs there; empty where going back does not help
 
     @property
     def is_broken(self) -> bool:
-        """Somebody would start it there, and it does not run."""
+        """A profile or job starts it there, and it does not run."""
         return self.after is Verdict.INCOMPATIBLE and bool(self.uses)
 
 
@@ -44,7 +44,7 @@ class Cells:
 
     changed: tuple[Cell, ...] = ()
     early: tuple[Cell, ...] = ()  # that run on a pool once it is as declared, and do not on its nodes as they are
-    not_told: tuple[str, ...] = ()
+    not_compared: tuple[str, ...] = ()
     pairs: int = 0  # of image and pool, after the change; without `fresh` where there were others before it
     running: int = 0  # of them
     fresh: tuple[tuple[str, str], ...] = ()  # image and pool that were no pair before, and simply run
@@ -61,23 +61,23 @@ def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
     rows = reader.rows(new.images.values())
     after = compat.matrix(rows, reader.columns(new.parts.values())).answers
     before = compat.matrix(reader.rows(old.images.values()), reader.columns(old.parts.values())).answers
-    # Nodes that are a part of their pool from now on were something before as well.
+    # Nodes that become a separate part of their pool have an answer from before, too.
     known = {(image, name): before.get((image, part.name)) for name, part in was.items() if part for image, _ in before}
     before = {**before, **{pair: answer for pair, answer in known.items() if answer is not None}}
     as_they_are = [replace(part, name=each.name) for each in moved if (part := was[each.name])]
     early = compat.matrix(rows, reader.columns(as_they_are)).answers
-    # A change of the image is undone before anything else is looked for: what it had ran on these very pools.
+    # The first remedy is to undo the change of the image: its old versions ran on these very pools.
     ran = compat.matrix(reader.rows(old.images.values()), reader.columns(new.pools.values())).answers
-    found = [_with_way_back(cell, ran, old, new) for cell in _changed(before, after, new)]
+    cells = [_with_way_back(cell, ran, old, new) for cell in _changed(before, after, new)]
     order = [Verdict.INCOMPATIBLE, Verdict.UNKNOWN, Verdict.WITH_WARNING, Verdict.COMPATIBLE]
-    found.sort(key=lambda cell: (not cell.is_broken, order.index(cell.after), cell.image, cell.pool))
+    cells.sort(key=lambda cell: (not cell.is_broken, order.index(cell.after), cell.image, cell.pool))
     problems = tuple(dict.fromkeys(map(without_secrets, reader.problems)))
     fresh = {pair for pair in after if before and pair not in before and after[pair].verdict is Verdict.COMPATIBLE}
     standing = [answer for pair, answer in after.items() if pair not in fresh]
     return Cells(
-        changed=tuple(found),
+        changed=tuple(cells),
         early=tuple(_early(early, after, new)),
-        not_told=problems,
+        not_compared=problems,
         pairs=len(standing),
         running=sum(answer.verdict.runs for answer in standing),
         fresh=tuple(sorted(fresh)),
@@ -86,7 +86,7 @@ def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
 
 
 def was_part(part: Pool, old: Commons) -> Pool | None:
-    """What these nodes of a pool were before: what has their name and one of them, else what has the first of them."""
+    """These nodes before the change: the part with their name and one of them, else the one with the first of them."""
     named = old.parts.get(part.name)
     if named is not None and (set(named.nodes) & set(part.nodes) or not (named.nodes and part.nodes)):
         return named
@@ -135,7 +135,7 @@ def _as_it_was(old: Image, new: Image) -> str:
 
 
 def _early(now: Answers, after: Answers, new: Commons) -> Iterator[Cell]:
-    """What somebody may start before the nodes are as the change declares them: it changes their labels alone."""
+    """Cells that people may use before the nodes are as the change declares them: it changes their labels alone."""
     for pair, answer in sorted(now.items(), key=lambda cell: cell[0]):
         if answer.verdict.runs or pair not in after or not after[pair].verdict.runs:
             continue
@@ -145,16 +145,16 @@ def _early(now: Answers, after: Answers, new: Commons) -> Iterator[Cell]:
 
 
 def _uses(label: str, pool: str, commons: Commons) -> tuple[str, ...]:
-    found = (image for image in commons.images.values() if image.label == label)
-    return tuple(use for image in found for use in commons.uses(image, commons.parts[pool]))
+    images = (image for image in commons.images.values() if image.label == label)
+    return tuple(use for image in images for use in commons.uses(image, commons.parts[pool]))
 
 
 def _reason(answer: Answer) -> str:
-    """The finding that decided; nothing where it simply runs."""
+    """The message of the finding that decided; empty where it simply runs."""
     if answer.verdict is Verdict.COMPATIBLE:
         return ""
-    told = [finding for finding in answer.findings if finding.severity is not Severity.NOTE]
-    return told[0].message if told else ""
+    findings = [finding for finding in answer.findings if finding.severity is not Severity.NOTE]
+    return findings[0].message if findings else ""
 
 
 class _Reader:
@@ -168,7 +168,7 @@ class _Reader:
         return [row for image in images if (row := self._row(image)) is not None]
 
     def columns(self, pools: Iterable[Pool]) -> list[compat.Pool]:
-        """Of nodes without GPUs there is nothing to say."""
+        """Columns of the nodes with GPUs; the others have no cell."""
         return [each for pool in pools if pool.gpus_per_node != 0 and (each := self._column(pool)) is not None]
 
     def _row(self, image: Image) -> compat.Image | None:

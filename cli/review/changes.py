@@ -51,14 +51,14 @@ def changes_of(stream: Stream, old: Commons, new: Commons, today: dt.date) -> tu
     """
     changed = [step.name for step in stream.changed if step.type == IMAGE]
     rebuilt = frozenset(side.images[name].name for side in (old, new) for name in changed if name in side.images)
-    found = [change for step in stream.changed if (change := _told_of(step, old, new, rebuilt))]
-    found = merged([*found, *promises(stream, today)])
+    changes = [change for step in stream.changed if (change := _change_of(step, old, new, rebuilt))]
+    changes = merged([*changes, *promises(stream, today)])
     order = list(dict.fromkeys(["course", *_KINDS.values()]))
     place_of = {kind: number for number, kind in enumerate(order)}
-    return tuple(sorted(found, key=lambda each: (place_of.get(each.kind, len(order)), each.kind, each.name)))
+    return tuple(sorted(changes, key=lambda each: (place_of.get(each.kind, len(order)), each.kind, each.name)))
 
 
-# What a resource of ours is; a record is shown by what it records.
+# Kinds of our own resources; a record is shown by what it records.
 _KINDS: Final = {
     POOL: "pool",
     HOST: "pool",
@@ -76,27 +76,27 @@ _KINDS: Final = {
 }
 
 
-def _told_of(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) -> Change | None:
+def _change_of(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) -> Change | None:
     kind = _KINDS.get(step.type)
-    found: Iterable[Detail]
+    rows: Iterable[Detail]
     if step.type == RECORD:
         return None
     if kind == "pool":
-        found = _pool(step)
+        rows = _pool(step)
     elif kind == "image":
-        found = _image(step, old.images.get(step.name), new.images.get(step.name))
+        rows = _image(step, old.images.get(step.name), new.images.get(step.name))
     elif kind == "hub":
-        found = tuple(_with_images(_without_courses(step), rebuilt))
-        if not found and step.op == "update" and (step.old or {}) != (step.new or {}):
-            return None  # its courses are told each for itself
+        rows = tuple(_with_images(_without_courses(step), rebuilt))
+        if not rows and step.op == "update" and (step.old or {}) != (step.new or {}):
+            return None  # each of its courses is a change itself
     elif kind is not None:
-        found = _with_images(step, rebuilt)
+        rows = _with_images(step, rebuilt)
     elif step.type.startswith(OURS) or (OURS not in step.parents and step.type.rpartition(":")[2] in _QUOTAS):
-        kind, found = _words(step.type.rpartition(":")[2]), of_inputs(step)
+        kind, rows = _words(step.type.rpartition(":")[2]), of_inputs(step)
     else:
         return None
     name = pool_name(step.name, step.new or step.old or {}) if kind == "pool" else step.name
-    return Change(kind, name, step.op, tuple(found))
+    return Change(kind, name, step.op, tuple(rows))
 
 
 def _words(token: str) -> str:
@@ -110,10 +110,10 @@ def _pool(step: Step) -> Iterator[Detail]:
         known = new or old
         nodes = _instances(known) if is_group(known) else counted(len(nodes_of(known)), "node")
         gpus = f"{word(known.get('gpus_per_node'))} {word(known.get('gpu'))}"
-        told = f"{nodes} with {gpus} each, driver {word(known.get('driver_version'))}"
+        summary = f"{nodes} with {gpus} each, driver {word(known.get('driver_version'))}"
         if "gpu" not in known:
-            told = f"{nodes} without GPUs"
-        yield Detail("", "" if new else told, told if new else "")
+            summary = f"{nodes} without GPUs"
+        yield Detail("", "" if new else summary, summary if new else "")
         return
     labels = {
         "gpu": "GPU",
@@ -136,7 +136,7 @@ def _pool(step: Step) -> Iterator[Detail]:
         yield Detail("GPUs", f"{had:,}", f"{has:,}", loc=("gpus",))
     yield from members("taints", taints_of(old), taints_of(new))
     rest = {*old, *new} - {*labels, *(by_node for _, by_node, _ in _BY_NODE), "node_names", "pool", "taints"}
-    rest -= {"driver"}  # what a group asks for; the driver that it gets is above
+    rest -= {"driver"}  # the one that a group requests; the driver that it gets is above
     yield from details({key: old[key] for key in rest & {*old}}, {key: new[key] for key in rest & {*new}})
 
 
@@ -146,7 +146,7 @@ def _instances(group: Mapping[str, Any]) -> str:
     return f"{whole(group.get('min')) or 0} to {counted(whole(group.get('max')) or 0, 'instance')} of {types}"
 
 
-# What nodes may have of their own: what the pool has, by node, and how people call it.
+# Inputs that nodes may override: the pool's, the one by node, and its name for people.
 _BY_NODE: Final = (
     ("driver_version", "node_drivers", "driver"),
     ("container_toolkit_version", "node_container_toolkits", "container toolkit"),
@@ -154,7 +154,7 @@ _BY_NODE: Final = (
 
 
 def _of_nodes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail]:
-    """Nodes with a driver or container toolkit of their own, before or after: those that get another one."""
+    """Nodes that get another driver or container toolkit and override the pool's, before or after."""
     for key, by_node, label in _BY_NODE:
         had, has = mapping(old.get(by_node)), mapping(new.get(by_node))
         groups: dict[tuple[str, str], list[str]] = {}
@@ -177,8 +177,8 @@ def _gpus(inputs: Mapping[str, Any]) -> int | None:
 def _image(step: Step, old: Image | None, new: Image | None) -> Iterator[Detail]:
     if old is None or new is None:
         if known := new or old:
-            told = _whole_image(known)
-            yield Detail("", "" if new else told, told if new else "")
+            summary = _whole_image(known)
+            yield Detail("", "" if new else summary, summary if new else "")
         return
     before, after = old.facts, new.facts
     for key, label in (("version", "version"), ("base", "base")):
@@ -188,9 +188,9 @@ def _image(step: Step, old: Image | None, new: Image | None) -> Iterator[Detail]
         yield Detail("CUDA line", lines, now)
     yield from _contents(before, after)
     yield from _size(old, new)
-    told_above = {"facts", "base"}  # the input `base` is the parent's reference
+    shown_above = {"facts", "base"}  # the input `base` is the parent's reference
     sides = (side or {} for side in (step.old, step.new))
-    was, is_ = ({key: value for key, value in side.items() if key not in told_above} for side in sides)
+    was, is_ = ({key: value for key, value in side.items() if key not in shown_above} for side in sides)
     yield from details(was, is_)
 
 
@@ -212,7 +212,7 @@ def _contents(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[D
     for name in old:
         if name in new:
             yield from _packages(f"kernel {name}: ", old[name], new[name])
-    # What a site leaves out are the spec's pins all the same.
+    # Packages that a site leaves out are still pins of the spec.
     yield from _packages("not on this site, ", texts(before.get("missing")), texts(after.get("missing")))
 
 
@@ -221,7 +221,7 @@ def _kernels(facts: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _size(old: Image, new: Image) -> Iterator[Detail]:
-    """Compressed bytes. Lower bounds give no difference: what they leave out is another thing each time."""
+    """Compressed bytes. Lower bounds give no difference: each leaves out other parts."""
     if (old.size, old.expected) == (new.size, new.expected):
         return
     before, after = _megabytes(old.size, old.expected), _megabytes(new.size, new.expected)
@@ -239,7 +239,7 @@ def _megabytes(size: float | None, expected: float | None) -> str:
 
 
 def _packages(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
-    """A package whose version changed is one of its own; what comes and goes is listed. `label` stands before."""
+    """Each package whose version changed is one detail; those that come and go are listed. `label` stands before."""
     before, after = {_package(pin): pin for pin in old}, {_package(pin): pin for pin in new}
     moved = [name for name in before if name in after and before[name] != after[name]]
     for name in moved[:_MOST_NAMES]:
@@ -292,7 +292,7 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
         stay = {known_text(each.get("name")) for each in others}
         for profile in profiles:
             if known_text(profile.get("name")) not in stay:
-                profile.pop("contents", None)  # of one that comes or goes its image says as much
+                profile.pop("contents", None)  # the image of one that comes or goes says as much
         if profiles:
             inputs["profiles"] = profiles
     if names := list(dict.fromkeys(taken)):
@@ -318,12 +318,12 @@ def _pools_alike(old: dict[str, Any], new: dict[str, Any]) -> None:
 
 
 def _taken(old: dict[str, Any], new: dict[str, Any], key: str, rebuilt: frozenset[str]) -> Iterator[str]:
-    """The image's name, where it is built anew. Its reference is taken out of both, where names say enough."""
+    """The image's name, where it is rebuilt. Its reference is removed from both sides, where names are enough."""
     before, after = (known_text(side.get(f"{key}_name")) for side in (old, new))
     if old.get(key) == new.get(key) or not before or not after or (before == after and after not in rebuilt):
         return
     for side in (old, new):
         side.pop(key, None)
-        side.pop("contents", None)  # what is in an image follows from it
+        side.pop("contents", None)  # they follow from the image
     if before == after:
         yield after

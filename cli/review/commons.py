@@ -12,7 +12,7 @@ from fleet.pools import Room, alike, may_land
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Nodes alike. What is not known, or not text, is empty."""
+    """Nodes alike. Values that are unknown, or not text, are empty."""
 
     name: str
     gpu: str
@@ -36,11 +36,11 @@ class Pool:
         return self.own.get(node, (self.driver, self.toolkit))
 
     def parts(self) -> tuple[Pool, ...]:
-        """Nodes alike: those that have what the pool says, then others, called after their nodes."""
-        found = alike(self.name, (self.driver, self.toolkit), [*self.nodes, *self.own], self.of_node)
+        """Nodes alike: those as the pool states, then the others, named after their nodes."""
+        groups = alike(self.name, (self.driver, self.toolkit), [*self.nodes, *self.own], self.of_node)
         return tuple(
             replace(self, name=name, nodes=nodes, driver=driver, toolkit=toolkit, own={}, whole=self.name)
-            for name, nodes, (driver, toolkit) in found
+            for name, nodes, (driver, toolkit) in groups
         )
 
 
@@ -56,7 +56,7 @@ class Image:
     label: str
     repository: str
     facts: Mapping[str, Any] = field(hash=False)
-    base: str = ""  # what its spec stands on, also where the site replaces it
+    base: str = ""  # the base of its spec, also where the site replaces it
     size: float | None = None  # compressed, as it was pushed
     expected: float | None = None  # compressed, a lower bound from the spec
 
@@ -72,7 +72,7 @@ class Profile:
     pools: tuple[str, ...]
     gpus: int
     repository: str  # of its image; empty where the reference is not known yet
-    said: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)  # everything
+    inputs: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)  # everything
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Commons:
         )
 
     def started_by(self, asks: Profile | Job) -> tuple[Image, ...]:
-        """The images that it may start: of those with one name the one in its registry, as far as that is known."""
+        """The images that it may start: of several with one name, the one in its registry, as far as that is known."""
         named = self._images_by_name.get(asks.image, ())
         if len(named) < 2:
             return named
@@ -130,10 +130,10 @@ class Commons:
 
     @cached_property
     def _images_by_name(self) -> Mapping[str, tuple[Image, ...]]:
-        found: dict[str, tuple[Image, ...]] = {}
+        by_name: dict[str, tuple[Image, ...]] = {}
         for image in self.images.values():
-            found[image.name] = (*found.get(image.name, ()), image)
-        return found
+            by_name[image.name] = (*by_name.get(image.name, ()), image)
+        return by_name
 
     def standing_on(self, image: Image) -> tuple[Image, ...]:
         """The image and those of the stack that are built on it."""

@@ -1,4 +1,4 @@
-"""What somebody will notice of a change."""
+"""What people will notice of a change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """What somebody will notice. `known` follows from the stack; `assumed` from how sites usually work."""
+    """What people will notice. `known` follows from the stack; `assumed` from how sites usually work."""
 
     known: str
     assumed: str = ""

@@ -28,7 +28,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One resource. Dollars a month at the least and at the most that it may have nodes; None: a price is missing."""
+    """One resource. Dollars a month for its least and its most nodes; None: a price is missing."""
 
     name: str
     before: str
@@ -39,7 +39,7 @@ class Cost:
 
 
 def costs_of(stream: Stream, prices: Prices) -> tuple[Cost, ...]:
-    """Resources whose cost changes, as far as their size says."""
+    """Resources whose cost changes, as far as their size shows it."""
     return tuple(cost for step in stream.changed if (cost := _cost(step, prices)))
 
 
@@ -50,7 +50,7 @@ def _cost(step: Step, prices: Prices) -> Cost | None:
     if old == new:
         return None
     used = tuple(price for nodes in (old, new) if nodes and (price := prices(nodes[0])))
-    return Cost(step.name, _told(old), _told(new), _delta(old, new, prices, 1), _delta(old, new, prices, 2), used)
+    return Cost(step.name, _text(old), _text(new), _delta(old, new, prices, 1), _delta(old, new, prices, 2), used)
 
 
 _Nodes = tuple[str, int, int]  # instance type, least and most nodes
@@ -67,7 +67,7 @@ def _nodes(kind: str, inputs: Mapping[str, Any] | None) -> _Nodes | None:
     return ", ".join(types), least, most
 
 
-def _told(nodes: _Nodes | None) -> str:
+def _text(nodes: _Nodes | None) -> str:
     if nodes is None:
         return ""
     kind, least, most = nodes
@@ -80,6 +80,6 @@ def _delta(old: _Nodes | None, new: _Nodes | None, prices: Prices, index: int) -
 
 
 def _monthly(nodes: _Nodes, prices: Prices, index: int) -> float | None:
-    """A group of several instance types costs what AWS picks: not known."""
+    """The cost of a group of several instance types depends on what AWS picks: unknown."""
     price = prices(nodes[0])
     return None if price is None else price.usd_per_hour * HOURS_PER_MONTH * (nodes[1] if index == 1 else nodes[2])

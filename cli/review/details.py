@@ -1,4 +1,4 @@
-"""Properties of one thing that changes, before and after, in the words of people."""
+"""Properties of one thing that changes, before and after, in plain words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Detail:
     before: str
     after: str
     is_list: bool = False  # `before` leaves it and `after` joins it
-    loc: Loc = field(default=(), compare=False)  # of the input; empty for what no single input says
+    loc: Loc = field(default=(), compare=False)  # of the input; empty where no single input has it
 
     @property
     def key(self) -> str:
@@ -64,7 +64,7 @@ def members(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Deta
 def _items(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
     """The same of a list that may be the arguments of a command: what follows `--password` stays hidden."""
     gone, come = (
-        [told for each, told in zip(these, words_without_secrets(these), strict=True) if each not in set(those)]
+        [clean for each, clean in zip(these, words_without_secrets(these), strict=True) if each not in set(those)]
         for these, those in ((old, new), (new, old))
     )
     if gone or come:
@@ -72,17 +72,17 @@ def _items(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detai
 
 
 def of_inputs(step: Step) -> Iterator[Detail]:
-    """Inputs that differ; of what comes or goes whole, none: there is nothing to compare."""
+    """Inputs that differ; none for what comes or goes whole: there is nothing to compare."""
     if step.old is not None and step.new is not None:
         yield from details(step.old, step.new)
 
 
 def details(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc = ()) -> Iterator[Detail]:
     """Differences, the first few. `at`: where both lie."""
-    found = list(_together(old, new, at))
-    yield from found[:_MOST_DETAILS]
-    if len(found) > _MOST_DETAILS:
-        yield Detail("", "", f"{len(found) - _MOST_DETAILS} more in the whole diff")
+    rows = list(_together(old, new, at))
+    yield from rows[:_MOST_DETAILS]
+    if len(rows) > _MOST_DETAILS:
+        yield Detail("", "", f"{len(rows) - _MOST_DETAILS} more in the whole diff")
 
 
 def _together(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc) -> Iterator[Detail]:
@@ -93,13 +93,13 @@ def _together(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc) -> Iterat
         item = loc[:2]
         if len(loc) > 2 and (item in before) is not (item in after):
             value = right if left is NOTHING else left
-            if value is False:  # what an item has not says little of it
+            if value is False:  # what an item lacks says little about it
                 continue
-            whole.setdefault(item, []).append(f"{words.label(loc[2:])}: {told(value, loc)}")
+            whole.setdefault(item, []).append(f"{words.label(loc[2:])}: {value_text(value, loc)}")
         else:
             yield from _one((*at, *loc), left, right)
-    for item, said in whole.items():
-        line = ", ".join(word for word in said if "sha256:" not in word and not word.startswith("name: "))
+    for item, parts in whole.items():
+        line = ", ".join(word for word in parts if "sha256:" not in word and not word.startswith("name: "))
         loc = (*at, *item)
         yield Detail(words.label(loc), line if item in before else "", line if item in after else "", loc=loc)
 
@@ -109,21 +109,21 @@ def _one(loc: Loc, left: object, right: object) -> Iterator[Detail]:
     if are_lists and (joined := list(_items(words.label(loc), texts(left), texts(right)))):
         yield from (replace(each, loc=loc) for each in joined)
         return
-    yield Detail(words.label(loc), told(left, loc), told(right, loc), loc=loc)
+    yield Detail(words.label(loc), value_text(left, loc), value_text(right, loc), loc=loc)
 
 
-def told(value: object, loc: Loc) -> str:
+def value_text(value: object, loc: Loc) -> str:
     """A value as a reader of the table sees it."""
     if value is NOTHING:
         return words.absent(loc)
-    if not is_hidden(loc) and (said := words.value(value, loc)) is not None:
-        return said
+    if not is_hidden(loc) and (wording := words.value(value, loc)) is not None:
+        return wording
     return elided(_DIGEST.sub(r"\1…", shown(value, loc, longest=_MOST_CHARACTERS)).strip('"'), _LONGEST)
 
 
 def word(value: object) -> str:
     """The same of a value that stands alone."""
-    return "" if value is None else told(value, ())
+    return "" if value is None else value_text(value, ())
 
 
 def joined(value: object) -> str:

@@ -28,7 +28,7 @@ from cli.review.values import (
 _SIGNS_OF_OPS: Final = {"create": "+", "update": "~", "replace": "±", "delete": "-", "import": "="}
 _LONGEST: Final = 200  # characters of one line of the diff
 _WRAP: Final = 110  # columns of the names of resources
-_COMPARED: Final = 300  # lines of a text, of those that differ
+_COMPARED: Final = 300  # differing lines of a text
 _MOST_LINES: Final = 40  # of one resource in the diff
 
 Difference = tuple[Loc, object, object]
@@ -37,26 +37,26 @@ Difference = tuple[Loc, object, object]
 def diff_groups(steps: Sequence[Step]) -> Iterator[tuple[str, ...]]:
     """Lines of the diff, components of ours first; resources of one type that change alike share theirs.
 
-    Lines are made when they are asked for: of a big change most are never shown.
+    Lines are made on demand: most lines of a big change are never shown.
     """
     groups: dict[tuple[str, str, bytes], tuple[list[str], list[Difference], Step]] = {}
     for step in sorted(steps, key=lambda step: not step.type.startswith(OURS)):
         if step.type == STACK and step.op in {"create", "delete"}:
             continue
-        # Of what comes or goes its name says all: a reviewer reads the values of new things in the code.
+        # The name of what comes or goes is enough: a reviewer reads the values of new things in the code.
         is_compared = step.op not in {"create", "delete"} and step.old is not None and step.new is not None
-        found = list(differences(step.old, step.new)) if is_compared else []
-        key = (step.op, step.type, repr(found).encode() if found else repr(step.keys).encode())
-        groups.setdefault(key, ([], found, step))[0].append(step.name)
-    for names, found, step in groups.values():
+        changed = list(differences(step.old, step.new)) if is_compared else []
+        key = (step.op, step.type, repr(changed).encode() if changed else repr(step.keys).encode())
+        groups.setdefault(key, ([], changed, step))[0].append(step.name)
+    for names, changed, step in groups.values():
         sign = _SIGNS_OF_OPS.get(step.op, "~")
         head = textwrap.wrap(f"{step.type} {', '.join(names)}", _WRAP, subsequent_indent="    ")
-        yield (*(f"{sign} {part}" for part in head), *_lines(step, found))
+        yield (*(f"{sign} {part}" for part in head), *_lines(step, changed))
 
 
-def _lines(step: Step, found: Sequence[Difference]) -> Iterator[str]:
+def _lines(step: Step, changed: Sequence[Difference]) -> Iterator[str]:
     hides = step.type.startswith("kubernetes:core/v1:Secret")
-    made = (line for loc, old, new in found for line in _difference(loc, old, new, hides=hides))
+    made = (line for loc, old, new in changed for line in _difference(loc, old, new, hides=hides))
     lines = list(islice(made, _MOST_LINES + 1))
     if not lines and step.op not in {"create", "delete"}:
         lines = [f"  {elided(key, _LONGEST)}: differs {HIDDEN}" for key in step.keys[:_MOST_LINES]]
@@ -76,9 +76,9 @@ def _difference(loc: Loc, old: object, new: object, *, hides: bool) -> Iterator[
         return
     if isinstance(old, list | tuple) and isinstance(new, list | tuple):
         for sign, these, those in (("-", old, new), ("+", new, old)):
-            for each, told in zip(these, _items(these), strict=True):
+            for each, item in zip(these, _items(these), strict=True):
                 if each not in those:
-                    yield f"{sign}   {where}: {shown(told, loc, longest=_LONGEST)}"
+                    yield f"{sign}   {where}: {shown(item, loc, longest=_LONGEST)}"
         return
     if old is not NOTHING:
         yield f"-   {where}: {shown(old, loc, longest=_LONGEST)}"
@@ -87,7 +87,7 @@ def _difference(loc: Loc, old: object, new: object, *, hides: bool) -> Iterator[
 
 
 def _items(values: Sequence[object]) -> Sequence[object]:
-    """Items of a list; of texts, which may be arguments, those without secrets: `-p` tells of the next one."""
+    """Items of a list. Texts may be arguments and lose their secrets: `-p` marks the next one as a secret."""
     words = [each for each in values if isinstance(each, str)]
     return words_without_secrets(words) if len(words) == len(values) else values
 
@@ -97,7 +97,7 @@ def _has_lines(value: object) -> bool:
 
 
 def _texts(old: str, new: str, loc: Loc) -> Iterator[str]:
-    """Lines that differ between two texts. Equal beginnings and ends are no work."""
+    """Lines that differ between two texts. Equal beginnings and ends cost nothing."""
     if is_hidden(loc):
         yield f"  {HIDDEN}"
         return

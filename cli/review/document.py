@@ -29,7 +29,7 @@ _NAME: Final = re.compile(r"[^\w./-]", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ChangeImpact:
     """A change with everybody whom it affects."""
 
     change: Change
@@ -38,7 +38,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The comment before it is text."""
+    """The comment before it becomes text."""
 
     stack: str
     verdict: Verdict
@@ -49,7 +49,7 @@ class Review:
     counts: tuple[tuple[str, int], ...] = ()
     compared_with: str = "the deployed state"
     remarks: tuple[str, ...] = ()
-    changes: tuple[Told, ...] = ()
+    changes: tuple[ChangeImpact, ...] = ()
     consequences: tuple[Consequence, ...] = ()
     cells: Cells = field(default_factory=Cells)
     findings: tuple[Finding, ...] = ()
@@ -67,7 +67,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What is known beside the streams."""
+    """Knowledge from outside the streams."""
 
     spec_cases: SpecCases
     prices: Prices
@@ -109,9 +109,9 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
     cells = cells_of(old, new, sources.spec_cases) if is_complete else Cells()
     noticed = tuple(dict.fromkeys(consequences(stream, changes, old, new, cells.early))) if is_complete else ()
     verdict = verdict_of(stream, findings, broken(cells.changed))
-    told = tuple(Told(change, affected_by(change, old, new)) for change in changes)
-    impact = Impact([(each.change, each.affected) for each in told], noticed, findings, broken(cells.changed))
-    # Policies do not look at what is removed, nor at what is only read.
+    change_impacts = tuple(ChangeImpact(change, affected_by(change, old, new)) for change in changes)
+    impact = Impact([(each.change, each.affected) for each in change_impacts], noticed, findings, broken(cells.changed))
+    # Policies check neither resources that are removed nor those that are only read.
     judged = [step for step in stream.steps.values() if step.type != STACK and step.op not in _NOT_JUDGED]
     return Review(
         stack=stream.stack or stack,
@@ -123,7 +123,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
         counts=_counts(stream),
         compared_with=compared_with,
         remarks=tuple(remarks),
-        changes=told,
+        changes=change_impacts,
         consequences=noticed,
         cells=cells,
         findings=findings,
@@ -137,8 +137,8 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
 
 def unreadable(reason: str, stack: str) -> Review:
     """The comment in the place of one that cannot be: it must not leave an older, green one standing."""
-    said = f"The preview's events cannot be read: {reason}."
-    return Review(stack or "preview", Verdict(Outcome.UNREADABLE, "no verdict", (said,)))
+    message = f"The preview's events cannot be read: {reason}."
+    return Review(stack or "preview", Verdict(Outcome.UNREADABLE, "no verdict", (message,)))
 
 
 def _is_first(stream: Stream) -> bool:
@@ -168,13 +168,13 @@ def _counts(stream: Stream) -> tuple[tuple[str, int], ...]:
     order = ("create", "update", "replace", "delete", "import", "same")
     if stream.counts:
         return tuple((op, stream.counts[op]) for op in order if stream.counts.get(op))
-    found = [step.op for step in stream.steps.values()]
-    return tuple((op, found.count(op)) for op in order if op in found)
+    ops = [step.op for step in stream.steps.values()]
+    return tuple((op, ops.count(op)) for op in order if op in ops)
 
 
 def _warnings(stream: Stream) -> Iterator[Diagnostic]:
-    found = {(each.urn, each.message): each for each in stream.diagnostics if each.severity == "warning"}
-    return (replace(each, message=without_secrets(each.message)) for _, each in sorted(found.items()))
+    warnings = {(each.urn, each.message): each for each in stream.diagnostics if each.severity == "warning"}
+    return (replace(each, message=without_secrets(each.message)) for _, each in sorted(warnings.items()))
 
 
 def review_data(review: Review) -> dict[str, Any]:
@@ -191,13 +191,13 @@ def review_data(review: Review) -> dict[str, Any]:
         "resources": dict(review.counts),
         "compared_with": review.compared_with,
         "remarks": list(review.remarks),
-        "changes": [_change_data(told) for told in review.changes],
+        "changes": [_change_data(each) for each in review.changes],
         "consequences": [asdict(each) for each in review.consequences],
         "cells": [
             {**asdict(cell), "before": cell.before.value if cell.before else None, "after": cell.after.value}
             for cell in review.cells.changed
         ],
-        "cells_not_told": list(review.cells.not_told),
+        "cells_not_told": list(review.cells.not_compared),
         "findings": [
             {key: value for key, value in asdict(each).items() if key != "is_ours"}
             | {"level": each.level.value, "since": each.since.value or None}
@@ -212,13 +212,13 @@ def review_data(review: Review) -> dict[str, Any]:
     }
 
 
-def _change_data(told: Told) -> Mapping[str, Any]:
-    details = [{key: value for key, value in asdict(each).items() if key != "loc"} for each in told.change.details]
+def _change_data(impact: ChangeImpact) -> Mapping[str, Any]:
+    details = [{key: value for key, value in asdict(each).items() if key != "loc"} for each in impact.change.details]
     return {
-        **asdict(told.change),
+        **asdict(impact.change),
         "details": details,
         "affected": {
-            **asdict(told.affected),
-            "profiles": [{"hub": each.hub, "name": each.name} for each in told.affected.profiles],
+            **asdict(impact.affected),
+            "profiles": [{"hub": each.hub, "name": each.name} for each in impact.affected.profiles],
         },
     }

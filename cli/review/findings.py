@@ -1,4 +1,4 @@
-"""What the policies reported: refused, undecided or advice; compared with the base branch: new, resolved, standing."""
+"""Reports of the policies: refused, undecided or advice; compared with the base branch: new, resolved, standing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Since(StrEnum):
     NEW = "new"
     STANDING = "standing"
     RESOLVED = "resolved"
-    NOT_TOLD = ""
+    NOT_COMPARED = ""
 
 
 Key = tuple[str, str, str, str, tuple[str, ...]]
@@ -46,7 +46,7 @@ class Finding:
     about: str
     text: str
     urn: str
-    since: Since = Since.NOT_TOLD
+    since: Since = Since.NOT_COMPARED
     is_routine: bool = False  # open until the build of an image is done, as after every build
     is_ours: bool = field(default=True, compare=False)
 
@@ -63,20 +63,20 @@ class Finding:
 def findings_of(stream: Stream) -> tuple[Finding, ...]:
     """Every finding once, worst first, by rule; those about the whole stack come after what may be their cause."""
     read = [(each, _read(each)) for each in stream.messages]
-    reported = [(said, _ours(said, each)) for each, said in read if isinstance(said, report.Message)]
-    found = [each for said, each in reported if said.rule != _WAIVER]
-    for each, said in read:
-        if isinstance(said, report.Places):
-            found += _everywhere(said, reported, each)
-        elif said is None:
-            found.append(_foreign(each))
+    reported = [(parsed, _ours(parsed, each)) for each, parsed in read if isinstance(parsed, report.Message)]
+    findings = [each for parsed, each in reported if parsed.rule != _WAIVER]
+    for each, parsed in read:
+        if isinstance(parsed, report.Places):
+            findings += _everywhere(parsed, reported, each)
+        elif parsed is None:
+            findings.append(_foreign(each))
     order = list(Level)
 
     def place(each: Finding) -> tuple[int, bool, str, str, str]:
         about_all = f"::{STACK}::" in each.urn
         return order.index(each.level), about_all, each.rule, each.about, each.text
 
-    return tuple(sorted(dict.fromkeys(found), key=place))
+    return tuple(sorted(dict.fromkeys(findings), key=place))
 
 
 def _read(message: PolicyMessage) -> report.Message | report.Places | None:
@@ -91,15 +91,15 @@ _LEVELS: Final = {
 }
 
 
-def _ours(said: report.Message, message: PolicyMessage) -> Finding:
-    return Finding(_LEVELS[said.level], said.rule, said.subject, without_secrets(said.body), message.urn)
+def _ours(parsed: report.Message, message: PolicyMessage) -> Finding:
+    return Finding(_LEVELS[parsed.level], parsed.rule, parsed.subject, without_secrets(parsed.body), message.urn)
 
 
 def _everywhere(
     places: report.Places, reported: Sequence[tuple[report.Message, Finding]], message: PolicyMessage
 ) -> Iterator[Finding]:
-    """What was reported in full of the first place, of each of them."""
-    first = next((each for said, each in reported if places.repeats(said)), None)
+    """The finding for each of the places; the pack reports it in full for the first one only."""
+    first = next((each for parsed, each in reported if places.repeats(parsed)), None)
     if first is None:  # the stream lost it
         level = Level.UNDECIDED if places.is_unproved else Level.ADVICE
         first = Finding(level, places.rule, "", without_secrets(places.first_line), message.urn)
@@ -110,17 +110,17 @@ def _everywhere(
 
 def _foreign(message: PolicyMessage) -> Finding:
     """What another pack reports, or the SDK of a policy that gave up."""
-    said = message.message.strip()
+    text = message.message.strip()
     if message.pack == PACK and not message.gave_up:
-        said = said.partition("\n")[2].strip() or said  # the policy's own description stands above it
+        text = text.partition("\n")[2].strip() or text  # the policy's own description stands above it
     advisory = Level.UNDECIDED if message.gave_up else Level.ADVICE
     level = Level.REFUSED if message.level == "mandatory" else advisory
     rule, name = f"{message.pack} {message.policy}".strip(), message.urn.rpartition("::")[2]
-    return Finding(level, rule, name, without_secrets(said), message.urn, is_ours=False)
+    return Finding(level, rule, name, without_secrets(text), message.urn, is_ours=False)
 
 
 def is_refusal(finding: Finding) -> bool:
-    """The update would be stopped by it."""
+    """It would stop the update."""
     return finding.level is Level.REFUSED and finding.since is not Since.RESOLVED
 
 
@@ -130,10 +130,10 @@ def compared(now: Sequence[Finding], base: Sequence[Finding]) -> tuple[Finding, 
     A finding that only differs in its words (another size, another date) stands.
     """
     there = Counter(finding.key for finding in base)
-    return (*_told(now, there), *_left(base, Counter(each.key for each in now)))
+    return (*_with_since(now, there), *_left(base, Counter(each.key for each in now)))
 
 
-def _told(now: Iterable[Finding], there: Counter[Key]) -> Iterator[Finding]:
+def _with_since(now: Iterable[Finding], there: Counter[Key]) -> Iterator[Finding]:
     for finding in now:
         is_there = there[finding.key] > 0
         there[finding.key] -= 1

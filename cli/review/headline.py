@@ -25,17 +25,17 @@ _OF_GPUS: Final = {"gpu", "gpus", "gpus_per_node", "gpu_memory_gb", "guaranteed_
 
 
 class Sign(StrEnum):
-    """What a reader has to do, in the order of what weighs."""
+    """What a reader has to do, by weight."""
 
     NOTHING_TO_DO = "nothing to do"
-    ATTENTION = "attention"  # somebody has to do something, or a promise is not covered
+    ATTENTION = "attention"  # people have to act, or a promise is not covered
     STOPPED = "stopped"  # refused, or the preview failed
     NO_PROOF = "no proof"
 
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """All that a headline is made of."""
+    """Everything that goes into a headline."""
 
     changes: Sequence[tuple[Change, Affected]] = ()
     consequences: Sequence[Consequence] = ()
@@ -54,21 +54,21 @@ def sign_of(outcome: Outcome, impact: Impact) -> Sign:
 
 
 def headline_of(verdict: Verdict, impact: Impact) -> str:
-    """What it means, in one sentence; the verdict's own words where nothing was compared."""
+    """The impact in one sentence; the verdict's own words where nothing was compared."""
     if verdict.outcome is Outcome.REFUSED:
         heavy = [each.short for each in impact.consequences if each.short and each.is_heavy]
         seats = max((who.seats for _, who in impact.changes), default=0)
         return _joined([_refused(impact), *heavy[:1]]) if heavy else f"{_refused(impact)}{_seats(seats)}"
     if verdict.outcome not in {Outcome.FINE, Outcome.UNDECIDED, Outcome.UNCHANGED}:
         return verdict.headline
-    told = list(_clauses(impact, _MOST_CLAUSES))
-    if not told:
-        told = ["nothing changes" if verdict.outcome is Outcome.UNCHANGED else "nothing that people will notice"]
+    clauses = list(_clauses(impact, _MOST_CLAUSES))
+    if not clauses:
+        clauses = ["nothing changes" if verdict.outcome is Outcome.UNCHANGED else "nothing that people will notice"]
     if _uncovered(impact):
-        told.append("courses may want more GPUs than there are")
+        clauses.append("courses may want more GPUs than there are")
     if open_ := _open(impact):
-        told.append(f"{counted(open_, 'finding')} could not be decided")
-    return _joined(told)
+        clauses.append(f"{counted(open_, 'finding')} could not be decided")
+    return _joined(clauses)
 
 
 def _joined(clauses: Sequence[str]) -> str:
@@ -119,34 +119,34 @@ def _all_new(changes: Sequence[tuple[Change, Affected]]) -> str:
     kinds: dict[str, list[str]] = {}
     for change, _ in changes:
         kinds.setdefault(change.kind, []).append(change.name)
-    told = [f"{kind} {names[0]}" if len(names) == 1 else counted(len(names), kind) for kind, names in kinds.items()]
+    parts = [f"{kind} {names[0]}" if len(names) == 1 else counted(len(names), kind) for kind, names in kinds.items()]
     seats = sum(who.seats for change, who in changes if change.kind == "course")
-    return f"new: {', '.join(told)}" + _seats(seats)
+    return f"new: {', '.join(parts)}" + _seats(seats)
 
 
-# Kinds of changes that are decisions of people, told before what merely follows.
+# Kinds of changes that people decide; they come before what merely follows.
 _DECIDED: Final = ("course", "site", "policies", "hub")
 
 
 def _decisions(changes: Sequence[tuple[Change, Affected]]) -> Iterator[str]:
-    """Changes of what is promised or limited, one clause for each kind."""
+    """Changes of promises and limits, one clause for each kind."""
     for kind in _DECIDED:
-        found = [(change, who) for change, who in changes if change.kind == kind and _first(change) is not None]
-        if len(found) == 1:
-            yield _told(*found[0])
-        elif found:
-            seats = sum(who.seats for _, who in found) if kind == "course" else 0
-            yield f"{counted(len(found), kind)} change{_seats(seats)}"
+        decided = [(change, who) for change, who in changes if change.kind == kind and _first(change) is not None]
+        if len(decided) == 1:
+            yield _clause(*decided[0])
+        elif decided:
+            seats = sum(who.seats for _, who in decided) if kind == "course" else 0
+            yield f"{counted(len(decided), kind)} change{_seats(seats)}"
 
 
 def _others(changes: Sequence[tuple[Change, Affected]]) -> Iterator[str]:
     if len(changes) > _MOST_CLAUSES:
         yield f"{counted(len(changes), 'thing')} change"
         return
-    yield from (_told(change, who) for change, who in changes)
+    yield from (_clause(change, who) for change, who in changes)
 
 
-def _told(change: Change, who: Affected) -> str:
+def _clause(change: Change, who: Affected) -> str:
     """`Deep learning: guaranteed GPUs 48 → 24 (120 seats)`."""
     name = who.courses[0] if change.kind == "course" and who.courses else f"{change.kind} {change.name}"
     seats = _seats(who.seats)
@@ -159,7 +159,7 @@ def _told(change: Change, who: Affected) -> str:
     rest = f" and {more} more" if more > 0 else ""
     if detail.before and detail.after and not detail.is_list:
         if detail.key == "seats":
-            seats = ""  # it is told already
+            seats = ""  # the clause has them already
         was, now = (elided(word, _LONGEST) for word in (detail.before, detail.after))
         return f"{name}: {detail.label} {was} → {now}{rest}{seats}"
     gone, come = (f"{mark} {word}" if word else "" for mark, word in (("−", detail.before), ("+", detail.after)))  # noqa: RUF001
@@ -167,7 +167,7 @@ def _told(change: Change, who: Affected) -> str:
 
 
 def _first(change: Change) -> Detail | None:
-    """What weighs most in it: a promise before days and names. Of what comes or goes, that it does."""
+    """The detail that weighs most: a promise before days and names, or that the thing comes or goes."""
     if change.op in {"create", "delete"}:
         return change.details[0] if change.details else Detail("", "", "")
     named = [each for each in change.details if each.label]

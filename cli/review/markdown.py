@@ -78,23 +78,23 @@ def _within(lines: Sequence[str], left: int, block: blocks.Block | None = None) 
 
 
 def _inline(parts: blocks.Inline, *, in_table: bool = False) -> str:
-    room, told = _CELL, []
+    room, pieces = _CELL, []
     for part in parts:
         if part == blocks.BREAK:
-            told.append("<br>" if in_table else " ")
+            pieces.append("<br>" if in_table else " ")
             continue
         text = part.text if isinstance(part, blocks.Code) else part
         cut = _short(text, room)
         room -= len(cut)
         if isinstance(part, blocks.Code):
-            told.append(code(cut, in_table=in_table))
+            pieces.append(code(cut, in_table=in_table))
         else:
             # Spaces at its ends stand between it and its neighbours.
-            told.append(f"{' ' * text.startswith(' ')}{escaped(cut)}{' ' * (len(cut) > 1 and cut.endswith(' '))}")
+            pieces.append(f"{' ' * text.startswith(' ')}{escaped(cut)}{' ' * (len(cut) > 1 and cut.endswith(' '))}")
         if room <= 0:
-            told.append("…")
+            pieces.append("…")
             break
-    return "".join(told).strip()
+    return "".join(pieces).strip()
 
 
 def _short(text: str, longest: int = 200) -> str:

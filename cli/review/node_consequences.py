@@ -42,7 +42,7 @@ def waits_for_nodes(early: Sequence[Cell], old: Commons, new: Commons) -> Iterat
 
 
 def _declared(old: Pool, new: Pool) -> Iterator[str]:
-    """What nodes have to get."""
+    """What people have to install on nodes."""
     for word, before, after in (
         ("", old.gpu, new.gpu),
         ("driver ", old.driver, new.driver),
@@ -53,7 +53,7 @@ def _declared(old: Pool, new: Pool) -> Iterator[str]:
 
 
 def drains(pool_changes: Sequence[Change], old: Commons, new: Commons, early: Sequence[Cell]) -> Iterator[Consequence]:
-    """Nodes on which somebody has to install another driver or container toolkit."""
+    """Nodes that need another driver or container toolkit."""
     changes = [each for each in pool_changes if [*_installed(each)]]
     if not changes:
         return
@@ -91,8 +91,8 @@ def _seats(pools: Sequence[Pool], commons: Commons) -> str:
 def drifted(stream: Stream, changes: Sequence[Change]) -> Iterator[Consequence]:
     """Nodes that do not report the declared driver, of pools whose driver this change leaves alone."""
     changed = {change.name for change in changes if any(each.loc in _DRIVER and each.after for each in change.details)}
-    for pool, found in sorted(mapping(stream.new_outputs.get("drifted_nodes")).items()):
-        if (nodes := texts(found)) and pool not in changed:
+    for pool, names in sorted(mapping(stream.new_outputs.get("drifted_nodes")).items()):
+        if (nodes := texts(names)) and pool not in changed:
             yield Consequence(
                 f"{names_of(nodes)} of pool {pool} still {'reports' if len(nodes) == 1 else 'report'} another driver "
                 "than the declared one: somebody has yet to install it.",
@@ -108,7 +108,7 @@ def _installed(change: Change) -> Iterator[str]:
 
 
 def _moved(change: Change, old: Commons, new: Commons) -> Pool:
-    """The nodes of the pool that somebody has to touch; all of it, where nobody knows what it was."""
+    """The nodes of the pool that need work; all of them, where their former state is unknown."""
     pool, before = pool_of(change.name, old, new), old.pools.get(change.name)
     if before is None:
         return pool
@@ -121,9 +121,9 @@ def _moved(change: Change, old: Commons, new: Commons) -> Pool:
 
 
 def _sessions(pool: Pool, commons: Commons) -> int:
-    """As many as have room by GPUs: each profile asks for one at least."""
-    asked = [profile.gpus for profile in commons.profiles_on(pool.name) if profile.gpus]
-    return (pool.gpus_per_node or 0) // min(asked) * len(pool.nodes) if asked else 0
+    """The most sessions that the GPUs have room for: each profile requests at least one."""
+    requested = [profile.gpus for profile in commons.profiles_on(pool.name) if profile.gpus]
+    return (pool.gpus_per_node or 0) // min(requested) * len(pool.nodes) if requested else 0
 
 
 def taints(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:

@@ -14,7 +14,7 @@ from cli.review.consequence import Consequence
 from cli.review.costs import HOURS_PER_MONTH
 from cli.review.details import Detail
 from cli.review.diff import diff_groups
-from cli.review.document import Review, Told
+from cli.review.document import ChangeImpact, Review
 from cli.review.findings import Finding, Level, Since, is_refusal
 from cli.review.headline import Sign
 from cli.review.runs import RUN_RULE, run_blocks
@@ -63,7 +63,7 @@ def blocks_of(review: Review, today: dt.date) -> Iterator[Block]:
     yield Paragraph((_summary(review),))
     for remark in review.remarks:
         yield Paragraph((remark,))
-    # What stops a change comes before what it is; advice comes after it.
+    # Refusals come before the change itself; advice comes after it.
     first, second = _findings(review), chain(_changes(review), run_blocks(review))
     yield from chain(first, second) if any(map(is_refusal, review.findings)) else chain(second, first)
     yield from _waivers(review, today)
@@ -71,7 +71,7 @@ def blocks_of(review: Review, today: dt.date) -> Iterator[Block]:
     if review.warnings:
         yield Heading("Warnings")
         named = ((each.urn.rpartition("::")[2], each.message) for each in review.warnings)
-        yield Bullets(tuple(Bullet((f"{name}: {said}" if name else said,)) for name, said in named))
+        yield Bullets(tuple(Bullet((f"{name}: {message}" if name else message,)) for name, message in named))
     if review.steps:
         yield Diff(f"Whole diff: {counted(len(review.steps), 'resource')}", diff_groups(review.steps))
 
@@ -96,7 +96,7 @@ def _summary(review: Review) -> str:
 def _changes(review: Review) -> Iterator[Block]:
     if review.changes:
         yield Heading("What changes")
-        yield Table(("what", "change", "who is affected"), tuple(_change_row(told) for told in review.changes))
+        yield Table(("what", "change", "who is affected"), tuple(_change_row(each) for each in review.changes))
     elif any(step.type != STACK for step in review.steps):
         yield Paragraph(("No pool, image, quota, hub or job changes; what does is in the whole diff.",))
     if noticed := [each for each in review.consequences if not each.before_update]:
@@ -108,15 +108,15 @@ def _noticed(each: Consequence) -> Bullet:
     return Bullet((each.known,), ((f"Assumed: {each.assumed}",),) if each.assumed else ())
 
 
-def _change_row(told: Told) -> tuple[Inline, ...]:
-    change = told.change
+def _change_row(impact: ChangeImpact) -> tuple[Inline, ...]:
+    change = impact.change
     ops = {"create": " (new)", "delete": " (removed)", "replace": " (replaced)"}
     what: Inline = (f"{change.kind} ", Code(change.name), ops.get(change.op, ""))
     details: list[str | Code] = []
     for detail in change.details:
         details += [BREAK] if details else []
         details += _detail(detail)
-    return what, tuple(details) or ("",), _affected(told.affected)
+    return what, tuple(details) or ("",), _affected(impact.affected)
 
 
 def _detail(detail: Detail) -> Inline:
@@ -144,8 +144,8 @@ def _affected(affected: Affected) -> Inline:
         parts.append(f"{'course' if len(affected.courses) == 1 else 'courses'} {names_of(affected.courses)}{seats}")
     if affected.jobs:
         parts.append(f"{'job' if len(affected.jobs) == 1 else 'jobs'} {names_of(affected.jobs)}")
-    told = [word for part in parts for word in (part, BREAK)][:-1]
-    return tuple(told) or ("nobody in this stack",)
+    lines = [word for part in parts for word in (part, BREAK)][:-1]
+    return tuple(lines) or ("nobody in this stack",)
 
 
 # --- findings
@@ -162,14 +162,14 @@ def _findings(review: Review) -> Iterator[Block]:
     now = [finding for finding in now if finding not in routine]
     if now or len(review.findings) > len(routine):
         yield Heading("Findings")
-        yield from _told_findings(review, now)
+        yield from _compared_findings(review, now)
     if routine:
         number = statements(routine)
         title_ = f"{counted(number, 'check')} {'waits' if number == 1 else 'wait'} for a build; the update decides"
         yield Fold(f"{title_} before it touches what depends on it", (Bullets(tuple(_finding_items(routine))),))
 
 
-def _told_findings(review: Review, now: Sequence[Finding]) -> Iterator[Block]:
+def _compared_findings(review: Review, now: Sequence[Finding]) -> Iterator[Block]:
     ways = {image_subject(cell.image): cell.back for cell in review.cells.changed if cell.back}
     if not review.knows_base:
         yield Bullets(tuple(_finding_items(now, ways=ways)))
@@ -178,8 +178,8 @@ def _told_findings(review: Review, now: Sequence[Finding]) -> Iterator[Block]:
     standing = [finding for finding in now if finding.since is Since.STANDING]
     resolved = [finding for finding in review.findings if finding.since is Since.RESOLVED]
     numbers = [statements(each) for each in (fresh, resolved, standing)]
-    told = (f"{numbers[0]:,} new", f"{numbers[1]:,} resolved", f"{numbers[2]:,} as on the base branch")
-    yield Paragraph((f"{', '.join(told)}.",))
+    counts = (f"{numbers[0]:,} new", f"{numbers[1]:,} resolved", f"{numbers[2]:,} as on the base branch")
+    yield Paragraph((f"{', '.join(counts)}.",))
     if fresh:
         yield Bullets(tuple(_finding_items(fresh, "New", ways)))
     if resolved:
@@ -195,9 +195,9 @@ def _finding_items(
     groups: dict[tuple[Level, str, str], list[str]] = {}
     for finding in findings:
         groups.setdefault((finding.level, finding.rule, finding.text), []).append(finding.about)
-    for (level, rule, said), about in groups.items():
+    for (level, rule, text), about in groups.items():
         word = f"{since}, {_LEVELS[level]}" if since else _LEVELS[level].capitalize()
-        first, *more = said.splitlines() or [""]
+        first, *more = text.splitlines() or [""]
         nearest = [f"nearest: {ways[each]}" for each in about if rule == RUN_RULE and each in ways]
         below = tuple((line.strip(),) for line in (*nearest, *more) if line.strip())
         yield Bullet((f"{word}: ", Code(rule), f" {names_of(list(dict.fromkeys(about)))}: {first}"), below)

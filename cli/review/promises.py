@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from cli.review.details import Change, Detail, details, told, word
+from cli.review.details import Change, Detail, details, value_text, word
 from cli.review.recorded import GROUPS, HUBS, POOL, RECORD, is_over, pool_name
 from cli.review.stream import Stream
 from cli.review.values import items, known_text, mapping, names_of, texts, whole
@@ -34,22 +34,22 @@ def promises(stream: Stream, today: dt.date) -> Iterator[Change]:
 
 
 def is_first_record(stream: Stream) -> bool:
-    """What was decided before is nowhere: the state was made before anything recorded it."""
+    """Earlier decisions are unknown: the state is older than the record."""
     old, new = _record(stream)
     return old is None and new is not None
 
 
 def _record(stream: Stream) -> tuple[Inputs | None, Inputs | None]:
     """Before and after. A stack has one record, whatever its name."""
-    found = [step for step in stream.steps.values() if step.type == RECORD]
-    sides = ([side for side in each if side is not None] for each in zip(*((s.old, s.new) for s in found), strict=True))
-    old, new = (next(iter(side), None) for side in sides) if found else (None, None)
+    steps = [step for step in stream.steps.values() if step.type == RECORD]
+    sides = ([side for side in each if side is not None] for each in zip(*((s.old, s.new) for s in steps), strict=True))
+    old, new = (next(iter(side), None) for side in sides) if steps else (None, None)
     return old, new
 
 
-def _changed(kind: str, name: str, found: tuple[Detail, ...]) -> Iterator[Change]:
-    if found:
-        yield Change(kind, name, "update", found)
+def _changed(kind: str, name: str, rows: tuple[Detail, ...]) -> Iterator[Change]:
+    if rows:
+        yield Change(kind, name, "update", rows)
 
 
 # --- courses
@@ -58,9 +58,9 @@ _Course = tuple[str, Inputs]  # its hub, and what the hub records of it
 
 
 def _courses(stream: Stream, today: dt.date) -> Iterator[Change]:
-    old, new = ({(hub, name): said for hub, name, said in _said(stream, side)} for side in ("old", "new"))
-    gone = {name: (hub, said) for (hub, name), said in old.items() if (hub, name) not in new}
-    come = {name: (hub, said) for (hub, name), said in new.items() if (hub, name) not in old}
+    old, new = ({(hub, name): course for hub, name, course in _courses_of(stream, side)} for side in ("old", "new"))
+    gone = {name: (hub, course) for (hub, name), course in old.items() if (hub, name) not in new}
+    come = {name: (hub, course) for (hub, name), course in new.items() if (hub, name) not in old}
     for name in sorted({*gone, *come}):
         yield from _course(name, gone.get(name), come.get(name), today)
     unrecorded = is_first_record(stream)
@@ -72,7 +72,7 @@ def _courses(stream: Stream, today: dt.date) -> Iterator[Change]:
             yield from _course(name, (hub, before), (hub, after), today)
 
 
-def _said(stream: Stream, side: str) -> Iterator[tuple[str, str, Inputs]]:
+def _courses_of(stream: Stream, side: str) -> Iterator[tuple[str, str, Inputs]]:
     for step in stream.steps.values():
         if step.type in HUBS:
             for course in items(mapping(getattr(step, side)).get("courses")):
@@ -82,28 +82,29 @@ def _said(stream: Stream, side: str) -> Iterator[tuple[str, str, Inputs]]:
 
 def _course(name: str, old: _Course | None, new: _Course | None, today: dt.date) -> Iterator[Change]:
     if old is None or new is None:
-        hub, said = new or old or ("", {})
-        line = _whole_course(hub, said)
-        found: tuple[Detail, ...] = (_whole(line, is_new=new is not None),)
+        hub, course = new or old or ("", {})
+        line = _whole_course(hub, course)
+        rows: tuple[Detail, ...] = (_whole(line, is_new=new is not None),)
     else:
         moved: tuple[Detail, ...] = (Detail("hub", old[0], new[0]),) if old[0] != new[0] else ()
-        found = (*moved, *details(old[1], new[1]))
+        rows = (*moved, *details(old[1], new[1]))
     sides = [side[1] for side in (old, new) if side is not None]
     if all(is_over(side, today) for side in sides):
-        found = (*found, Detail("", "", f"over since {word(sides[-1].get('last_day'))}"))
-    yield Change("course", name, "create" if old is None else "delete" if new is None else "update", found)
+        rows = (*rows, Detail("", "", f"over since {word(sides[-1].get('last_day'))}"))
+    yield Change("course", name, "create" if old is None else "delete" if new is None else "update", rows)
 
 
-def _whole_course(hub: str, said: Inputs) -> str:
-    seats, share, promised = whole(said.get("seats")) or 0, said.get("peak_share"), whole(said.get("guaranteed_gpus"))
+def _whole_course(hub: str, course: Inputs) -> str:
+    seats, share = whole(course.get("seats")) or 0, course.get("peak_share")
+    promised = whole(course.get("guaranteed_gpus"))
     parts = [f"{counted(seats, 'seat')} on hub {hub}"]
-    if profiles := texts(said.get("profiles")):
+    if profiles := texts(course.get("profiles")):
         parts.append(f"{'profile' if len(profiles) == 1 else 'profiles'} {names_of(profiles)}")
     if promised is not None:
         parts.append(f"{counted(promised, 'guaranteed GPU')}")
     if share is not None:
-        parts.append(f"{told(share, ('peak_share',))} of the seats at the busiest time")
-    days = [word(said.get(key)) for key in ("first_day", "last_day")]
+        parts.append(f"{value_text(share, ('peak_share',))} of the seats at the busiest time")
+    days = [word(course.get(key)) for key in ("first_day", "last_day")]
     if all(days):
         parts.append(" to ".join(days))
     return ", ".join(parts)
@@ -113,7 +114,7 @@ def _whole_course(hub: str, said: Inputs) -> str:
 
 
 def _pools(stream: Stream, old: Inputs, new: Inputs) -> Iterator[Change]:
-    """What no GpuNodePool records of a pool. Of a fleet that somebody else manages that is all of it."""
+    """What no GpuNodePool records of a pool: all of it, where somebody else manages the fleet."""
     before, after = (
         {name: each for each in items(side.get("pools")) if (name := known_text(each.get("name")))}
         for side in (old, new)
@@ -123,17 +124,17 @@ def _pools(stream: Stream, old: Inputs, new: Inputs) -> Iterator[Change]:
         if name in before and name in after:
             yield from _changed("pool", name, tuple(details(before[name], after[name])))
         elif name not in with_nodes:
-            said = after.get(name) or before[name]
-            has = f"{word(said.get('gpus_per_node'))} {word(said.get('gpu'))} each, driver {word(said.get('driver'))}"
-            count = whole(said.get("nodes"))  # of a partition of Slurm
-            nodes = counted(count, "node") if count is not None else names_of(texts(said.get("nodes")))
+            pool = after.get(name) or before[name]
+            has = f"{word(pool.get('gpus_per_node'))} {word(pool.get('gpu'))} each, driver {word(pool.get('driver'))}"
+            count = whole(pool.get("nodes"))  # of a partition of Slurm
+            nodes = counted(count, "node") if count is not None else names_of(texts(pool.get("nodes")))
             line = f"{nodes} with {has}"
             op = "create" if name in after else "delete"
             yield Change("pool", name, op, (_whole(line, is_new=name in after),))
 
 
 def _whole(line: str, *, is_new: bool) -> Detail:
-    """Of what comes or goes."""
+    """The detail of what comes or goes whole."""
     return Detail("", "" if is_new else line, line if is_new else "")
 
 
@@ -142,7 +143,7 @@ def _of_type(stream: Stream, *kinds: str) -> Iterator[Any]:
 
 
 def _limits(old: Inputs, new: Inputs) -> Iterator[Change]:
-    """Limits of images' own. One that comes or goes is one entry."""
+    """Limits for single images. One that comes or goes is one entry."""
     for name in dict.fromkeys([*old, *new]):
         before, after = (mapping(mapping(side.get(name)).get("limit")) for side in (old, new))
         if before and after:
@@ -153,17 +154,17 @@ def _limits(old: Inputs, new: Inputs) -> Iterator[Change]:
 
 def _limit(name: str, before: Inputs, after: Inputs) -> Change:
     line = ", ".join(
-        told(said, (key,)) if key != "until" else f"until {word(said)}" for key, said in (before or after).items()
+        value_text(item, (key,)) if key != "until" else f"until {word(item)}" for key, item in (before or after).items()
     )
     return Change("image", name, "update", (Detail("limit of its own", line if before else "", line if after else ""),))
 
 
 def merged(changes: list[Change]) -> list[Change]:
-    """What two resources record of one thing is one change; what makes it come or go says how."""
-    found: dict[tuple[str, str], Change] = {}
+    """One change for what two resources record of one thing; the one that makes it come or go decides which."""
+    by_thing: dict[tuple[str, str], Change] = {}
     for change in changes:
-        there = found.get((change.kind, change.name))
+        there = by_thing.get((change.kind, change.name))
         if there is not None:
             change = replace(there, details=tuple(dict.fromkeys((*there.details, *change.details))))  # noqa: PLW2901 - the two as one
-        found[change.kind, change.name] = change
-    return list(found.values())
+        by_thing[change.kind, change.name] = change
+    return list(by_thing.values())

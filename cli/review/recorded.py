@@ -13,7 +13,7 @@ from cli.review.stream import Step, Stream
 from cli.review.values import items, known_text, mapping, texts, whole
 from fleet.node_names import NodeNameError, expand
 
-Found = dict[str, list[tuple[str, Mapping[str, Any]]]]  # name and inputs of resources, by type
+ByType = dict[str, list[tuple[str, Mapping[str, Any]]]]  # name and inputs of resources, by type
 OURS: Final = "gpu-commons:index:"
 POOL: Final = f"{OURS}GpuNodePool"
 IMAGE: Final = f"{OURS}GpuImage"
@@ -34,19 +34,19 @@ GROUPS: Final = (EKS_GROUP, FLATCAR_GROUP)  # pools whose nodes are instances th
 
 
 def before(stream: Stream, config: Mapping[str, str], today: dt.date) -> Commons:
-    """As it was deployed. `config` is the configuration of that time, as far as somebody knows it."""
+    """The commons as deployed. `config` is the configuration of that time, as far as it is known."""
     states = ((step, step.old) for step in stream.steps.values())
     return _commons(states, {} if _has_pools(stream) else config, stream.old_outputs, today)
 
 
 def after(stream: Stream, today: dt.date) -> Commons:
-    """As the change wants it."""
+    """The commons after the change."""
     states = ((step, step.new) for step in stream.steps.values())
     return _commons(states, {} if _has_pools(stream) else stream.config, stream.new_outputs, today)
 
 
 def _has_pools(stream: Stream) -> bool:
-    """Else another stack manages the fleet, and the configuration alone says what it is."""
+    """Else another stack manages the fleet, and only the configuration describes it."""
     return any(step.type in {POOL, HOST, *GROUPS} for step in stream.steps.values())
 
 
@@ -64,30 +64,30 @@ def _commons(
     outputs: Mapping[str, Any],
     today: dt.date,
 ) -> Commons:
-    found: Found = {}
+    by_type: ByType = {}
     for step, inputs in states:
         if inputs is not None and step.type.startswith(OURS):
-            found.setdefault(step.type, []).append((step.name, inputs))
-    pools = {pool.name: pool for name, inputs in _of(found, POOL, HOST, *GROUPS) if (pool := _pool(name, inputs))}
+            by_type.setdefault(step.type, []).append((step.name, inputs))
+    pools = {pool.name: pool for name, inputs in _of(by_type, POOL, HOST, *GROUPS) if (pool := _pool(name, inputs))}
     sizes = mapping(outputs.get("image_sizes"))
-    hubs = [*_of(found, *HUBS)]
+    hubs = [*_of(by_type, *HUBS)]
     return Commons(
-        pools=pools or _partitions(found) or {pool.name: pool for pool in _pools_of_settings(config)},
-        images={name: _image(name, inputs, sizes) for name, inputs in found.get(IMAGE, ())},
+        pools=pools or _partitions(by_type) or {pool.name: pool for pool in _pools_of_settings(config)},
+        images={name: _image(name, inputs, sizes) for name, inputs in by_type.get(IMAGE, ())},
         hubs={name: _own_images(inputs) for name, inputs in hubs},
         profiles=tuple(profile for name, inputs in hubs for profile in _profiles(name, inputs)),
         courses=tuple(course for name, inputs in hubs for course in _courses(name, inputs, today)),
-        jobs=tuple(_job(name, inputs) for name, inputs in _of(found, JOB, CONTAINER, SLURM_JOB)),
+        jobs=tuple(_job(name, inputs) for name, inputs in _of(by_type, JOB, CONTAINER, SLURM_JOB)),
         pulled=frozenset(
             (known_text(inputs.get("pool")), image)
-            for _, inputs in found.get(PULLER, ())
+            for _, inputs in by_type.get(PULLER, ())
             for image in mapping(inputs.get("images"))
         ),
     )
 
 
-def _of(found: Found, *types: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    return (each for name in types for each in found.get(name, ()))
+def _of(by_type: ByType, *types: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return (each for name in types for each in by_type.get(name, ()))
 
 
 def nodes_of(pool: Mapping[str, Any]) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ def is_group(pool: Mapping[str, Any]) -> bool:
 
 
 def pool_name(resource: str, inputs: Mapping[str, Any]) -> str:
-    """What profiles and jobs call a pool; its resource may have another name."""
+    """The name of a pool in profiles and jobs; its resource may have another one."""
     return known_text(inputs.get("pool")) or resource
 
 
@@ -127,17 +127,17 @@ def _pool(name: str, inputs: Mapping[str, Any]) -> Pool:
 
 def taints_of(pool: Mapping[str, Any]) -> tuple[str, ...]:
     """As kubectl writes them: `example.edu/exam=yes:NoSchedule`."""
-    found = (
+    taints = (
         {key: known_text(taint.get(key)) for key in ("key", "value", "effect")} for taint in items(pool.get("taints"))
     )
     return tuple(
         f"{taint['key']}={taint['value']}:{taint['effect']}" if taint["value"] else f"{taint['key']}:{taint['effect']}"
-        for taint in found
+        for taint in taints
     )
 
 
 def _own(*facts: tuple[Mapping[str, Any], str]) -> dict[str, tuple[str, str]]:
-    """What nodes have of their own, of driver and container toolkit: each by node, and the pool's."""
+    """Drivers and container toolkits that override the pool's: each by node, and the pool's."""
     (drivers, driver), (toolkits, toolkit) = facts
     return {
         node: (known_text(drivers.get(node, driver)), known_text(toolkits.get(node, toolkit)))
@@ -150,9 +150,9 @@ def _gpus_per_node(pool: Mapping[str, Any]) -> int | None:
     return whole(pool.get("gpus_per_node")) if "gpu" in pool else 0
 
 
-def _partitions(found: Found) -> dict[str, Pool]:
-    """Pools of a site with Slurm: no resource is about their nodes, and the stack's record has all of them."""
-    pools = (pool for _, record in found.get(RECORD, ()) for pool in items(mapping(record.get("fleet")).get("pools")))
+def _partitions(by_type: ByType) -> dict[str, Pool]:
+    """Pools of a site with Slurm: no resource describes their nodes, and the stack's record has all of them."""
+    pools = (pool for _, record in by_type.get(RECORD, ()) for pool in items(mapping(record.get("fleet")).get("pools")))
     return {each.name: each for pool in pools if "partition" in pool and (each := _partition(pool))}
 
 
@@ -219,7 +219,7 @@ def _image(name: str, inputs: Mapping[str, Any], sizes: Mapping[str, Any]) -> Im
 
 
 def full_name(image: str, target: str) -> str:
-    """What profiles, jobs and the registry call an image: a target of a spec has its own name."""
+    """The name of an image in profiles, jobs and the registry: a target of a spec has its own name."""
     return "-".join(filter(None, (image, target)))
 
 
@@ -234,7 +234,7 @@ def _own_images(hub: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
-    """Each profile, and once more for each of its kernels in containers: whoever chooses it starts these as well."""
+    """Each profile, and once more for each of its kernels in containers: who chooses it starts these as well."""
     core = known_text(inputs.get("core_pool")) or known_text(inputs.get("pool"))
     for index, profile in enumerate(items(inputs.get("profiles"))):
         name = known_text(profile.get("name")) or str(index)
@@ -247,7 +247,7 @@ def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
                 pools=_pools(profile, core),
                 gpus=whole(started.get("gpus")) or 0,
                 repository=_repository(started),
-                said=profile,
+                inputs=profile,
             )
 
 

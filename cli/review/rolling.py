@@ -50,7 +50,7 @@ def rolls(stream: Stream) -> Iterator[Consequence]:
 
 
 def _starts_others(step: Step) -> bool:
-    """A resource of a group that says what an instance starts from."""
+    """A resource of a group that defines what an instance starts from."""
     if step.op not in {"update", "replace"} or not any(kind in step.parents.split("$") for kind in GROUPS):
         return False
     old, new = step.old or {}, step.new or {}

@@ -30,12 +30,12 @@ def run_blocks(review: Review) -> Iterator[Block]:
         yield Heading("Where images run")
         yield Table(("image", "pools", "change", "why"), tuple(_cell_rows(cells.changed)))
         # A policy that refuses the image already says what to change.
-        said = {finding.about for finding in review.findings if finding.rule == RUN_RULE}
-        left = [cell for cell in reversed(cells.changed) if cell.is_broken and image_subject(cell.image) not in said]
+        covered = {finding.about for finding in review.findings if finding.rule == RUN_RULE}
+        left = [cell for cell in reversed(cells.changed) if cell.is_broken and image_subject(cell.image) not in covered]
         ways = {cell.image: _way(cell) for cell in left}
-        if told := tuple(Bullet((Code(name), f": {way}")) for name, way in ways.items() if way):
+        if bullets := tuple(Bullet((Code(name), f": {way}")) for name, way in ways.items() if way):
             yield Paragraph(("What would make it run:",))
-            yield Bullets(told)
+            yield Bullets(bullets)
     elif cells.pairs:
         yield Heading("Where images run")
         run = f"{cells.running:,} of {counted(cells.pairs, 'pair')} of image and pool run"
@@ -44,12 +44,12 @@ def run_blocks(review: Review) -> Iterator[Block]:
         yield Heading("Where images run")
     if cells.fresh:
         yield Paragraph((f"New: {'; '.join(_fresh(cells.fresh))}.",))
-    if cells.not_told:
-        yield Paragraph((f"Not compared: {'; '.join(cells.not_told)}.",))
+    if cells.not_compared:
+        yield Paragraph((f"Not compared: {'; '.join(cells.not_compared)}.",))
 
 
 def _way(cell: Cell) -> str:
-    """What is nearest first: as it was."""
+    """The remedies, the nearest first: going back."""
     back, other = f"{cell.back[:1].upper()}{cell.back[1:]}", cell.remedy
     if not back or not other:
         return f"{back}." if back else other
@@ -84,7 +84,7 @@ def _fresh(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _codes(names: Sequence[str]) -> Inline:
-    told: list[str | Code] = []
+    parts: list[str | Code] = []
     for name in names[:_MOST_NAMES]:
-        told += [", ", Code(name)] if told else [Code(name)]
-    return (*told, f" and {len(names) - _MOST_NAMES} more") if len(names) > _MOST_NAMES else tuple(told)
+        parts += [", ", Code(name)] if parts else [Code(name)]
+    return (*parts, f" and {len(names) - _MOST_NAMES} more") if len(names) > _MOST_NAMES else tuple(parts)

@@ -61,7 +61,7 @@ def _consequence() -> Schema:
         "is_heavy": "Sessions end, or people lose what they had.",
     }
     words = {"known": _TEXT, "assumed": _TEXT, "short": {**_TEXT, "description": "For the headline; may be empty."}}
-    return _object({**words, **{key: {"type": "boolean", "description": said} for key, said in claims.items()}})
+    return _object({**words, **{key: {"type": "boolean", "description": meaning} for key, meaning in claims.items()}})
 
 
 def _change() -> Schema:

@@ -25,19 +25,19 @@ _PARTS_OF_A_REPLACEMENT: Final = frozenset({"create-replacement", "delete-replac
 
 
 class StreamError(Exception):
-    """The events cannot be read, or do not belong here. The text is one sentence: what is wrong and what to do."""
+    """The events cannot be read, or do not belong here. The text is one sentence: the problem and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens to one resource. `old` and `new` are its inputs; None before it is there and after it has gone."""
+    """What happens to one resource. `old` and `new` are its inputs; None before it exists and after it is gone."""
 
     urn: str
     type: str
     op: str
     old: Mapping[str, Any] | None
     new: Mapping[str, Any] | None
-    keys: tuple[str, ...] = ()  # inputs that differ, as the provider says
+    keys: tuple[str, ...] = ()  # inputs that differ, as the provider reports
 
     @property
     def name(self) -> str:
@@ -91,7 +91,7 @@ class Stream:
     counts: Mapping[str, int] = field(default_factory=dict)  # resources by what happens to them
     result: str = ""  # succeeded, failed; empty: the stream has no end
     is_corrupt: bool = False  # the engine's own doubt
-    damaged: int = 0  # lines that begin like an event and cannot be read
+    damaged: int = 0  # unreadable lines that begin like an event
 
     @property
     def is_whole(self) -> bool:
@@ -196,7 +196,7 @@ def _take_step(stream: Stream, body: Mapping[str, Any]) -> None:
     differs = (*(metadata.get("diffs") or ()), *mapping(metadata.get("detailedDiff")))
     keys = tuple(dict.fromkeys(key for key in differs if isinstance(key, str)))
     step = Step(urn, kind, op, _inputs(old), _inputs(new), keys)
-    if op == "replace" and seen is not None and seen.op == "replace":  # its halves, where nothing tells the whole
+    if op == "replace" and seen is not None and seen.op == "replace":  # its halves, where nothing names the whole
         step = Step(urn, kind, op, step.old or seen.old, step.new or seen.new, keys or seen.keys)
     stream.steps[urn] = step
 
@@ -239,8 +239,8 @@ def _take_look(stream: Stream, body: Mapping[str, Any]) -> None:
 
 def _take_diagnostic(stream: Stream, body: Mapping[str, Any]) -> None:
     severity = text(body.get("severity")).partition("#")[0]
-    if severity in {"error", "warning", "info"} and (said := text(body.get("message")).strip()):
-        stream.diagnostics.append(Diagnostic(severity, text(body.get("urn")), elided(said, LONGEST_TEXT)))
+    if severity in {"error", "warning", "info"} and (message := text(body.get("message")).strip()):
+        stream.diagnostics.append(Diagnostic(severity, text(body.get("urn")), elided(message, LONGEST_TEXT)))
 
 
 def _take_summary(stream: Stream, body: Mapping[str, Any]) -> None:

@@ -50,8 +50,8 @@ def _table(block: blocks.Table, width: int | None) -> Iterator[str]:
     for row in block.rows:
         yield from folded(_plain(row[0]), "  ", "    ", width)
         for head, cell in zip(block.head[1:], row[1:], strict=True):
-            if told := _plain(cell):
-                yield from folded(f"{head}: {told}", "    ", "      ", width)
+            if content := _plain(cell):
+                yield from folded(f"{head}: {content}", "    ", "      ", width)
 
 
 def _bullets(block: blocks.Bullets, width: int | None) -> Iterator[str]:
@@ -71,8 +71,8 @@ def _diff(block: blocks.Diff) -> Iterator[str]:
 
 
 def _plain(parts: blocks.Inline) -> str:
-    told = (part.text if isinstance(part, blocks.Code) else "; " if part == blocks.BREAK else part for part in parts)
-    return _clean("".join(told)).strip()
+    texts = (part.text if isinstance(part, blocks.Code) else "; " if part == blocks.BREAK else part for part in parts)
+    return _clean("".join(texts)).strip()
 
 
 def _clean(text: str) -> str:

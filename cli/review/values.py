@@ -15,7 +15,7 @@ Loc = problems.Loc
 
 HIDDEN: Final = texts_of_all.HIDDEN
 LATER: Final = "(known after the update)"
-_SECRET: Final = "[secret]"  # noqa: S105 - what the engine puts in the place of one
+_SECRET: Final = "[secret]"  # noqa: S105 - the engine's placeholder for one
 _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"  # of special values: secrets, assets, references
 # What stands for a value that is not known yet, by kind; the numbers are part of Pulumi's protocol.
 _UNKNOWNS: Final = frozenset(
@@ -29,7 +29,7 @@ _UNKNOWNS: Final = frozenset(
         "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
     }
 )
-# Longer than any key, so that one is whole at the ends that are shown; more would take seconds to look through.
+# Longer than any key, so that a key at an end that is shown is whole; scanning more would take seconds.
 LONGEST_TEXT: Final = 100_000
 _LONGEST_KNOWN: Final = 10_000
 _LONGEST: Final = 160
@@ -48,7 +48,7 @@ def text(value: object) -> str:
 
 
 def known_text(value: object) -> str:
-    """Text that is told: neither a secret nor unknown. No name of anything is as long as `_LONGEST_KNOWN`."""
+    """Text that may be shown: neither secret nor unknown. No name of anything is as long as `_LONGEST_KNOWN`."""
     return "" if is_unknown(value) or is_secret(value) else elided(text(value), _LONGEST_KNOWN)
 
 
@@ -92,9 +92,9 @@ def is_secret(value: object) -> bool:
     )
 
 
-def without_secrets(said: str) -> str:
+def without_secrets(free_text: str) -> str:
     """Free text with whatever looks like a secret taken out, and without its middle where nobody would read it all."""
-    return texts_of_all.without_secrets(elided(said, LONGEST_TEXT))
+    return texts_of_all.without_secrets(elided(free_text, LONGEST_TEXT))
 
 
 def words_without_secrets(words: Sequence[str]) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def words_without_secrets(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def shown(value: object, loc: Loc = (), *, longest: int = _LONGEST) -> str:
-    """A value in one line, in JSON as a stack file has it; a long one loses its middle, so that its end still tells."""
+    """A value in one line, in JSON as a stack file has it; a long one loses its middle and keeps its end."""
     if is_secret(value) or is_hidden(loc):
         return HIDDEN
     if is_unknown(value):
@@ -126,7 +126,7 @@ def elided(line: str, longest: int) -> str:
 
 
 def _plain(value: Any, loc: Loc) -> Any:
-    """The value with what is hidden or unknown named as such."""
+    """The value, with its hidden and unknown parts marked as such."""
     if is_secret(value) or is_hidden(loc):
         return HIDDEN
     if is_unknown(value):
@@ -141,14 +141,14 @@ def _plain(value: Any, loc: Loc) -> Any:
 
 
 class _Nothing:
-    """In the place of a value that is not there."""
+    """The placeholder for a missing value."""
 
 
 NOTHING: Final = _Nothing()
 
 
 def differences(old: object, new: object, loc: Loc = ()) -> Iterator[tuple[Loc, object, object]]:
-    """Values that differ with the way to them; NOTHING on the side that has none.
+    """Values that differ, with the path to them; NOTHING on the side that has none.
 
     Items of a list are known by their name, where they all have one of their own. What is alike is not looked into.
     """
@@ -163,7 +163,7 @@ def differences(old: object, new: object, loc: Loc = ()) -> Iterator[tuple[Loc, 
 
 
 def _sides(old: object, new: object, loc: Loc, *, is_leaf: bool) -> Iterator[tuple[Loc, object, object]]:
-    """What is there on one side only, value by value; and two values that have nothing inside to compare."""
+    """Values on one side only, one by one; and two values without parts to compare."""
     if is_leaf:
         yield loc, old, new
         return
@@ -172,7 +172,7 @@ def _sides(old: object, new: object, loc: Loc, *, is_leaf: bool) -> Iterator[tup
 
 
 def _inside(value: object) -> dict[str | int, Any] | None:
-    """What a mapping or a list of mappings holds, by key, name or number; None for everything else."""
+    """The items of a mapping or a list of mappings, by key, name or number; None for everything else."""
     if isinstance(value, Mapping):
         return None if is_secret(value) else {str(key): inner for key, inner in value.items()}
     if isinstance(value, list | tuple) and any(isinstance(each, Mapping | list | tuple) for each in value):
@@ -184,7 +184,7 @@ def _inside(value: object) -> dict[str | int, Any] | None:
 
 
 class _OfSecret(str):
-    """A key of what a Kubernetes Secret holds, whatever it is called."""
+    """A key in the content of a Kubernetes Secret, whatever its name."""
 
     __slots__ = ()
 
@@ -203,12 +203,12 @@ def _below(loc: Loc, old: object, new: object, key: str | int) -> Loc:
 
 
 def is_hidden(loc: Loc) -> bool:
-    """Is what lies there hidden whatever it is: by its name, or as the content of a Secret?"""
+    """Is the value there always hidden: by its name, or as the content of a Secret?"""
     return any(isinstance(step, _OfSecret) for step in loc) or is_in_secret(loc)
 
 
 def leaves(value: object, loc: Loc = ()) -> Iterator[tuple[Loc, object]]:
-    """Every value with the way to it, as in `differences`."""
+    """Every value with the path to it, as in `differences`."""
     inside = _inside(value)
     if inside:
         for key, inner in inside.items():

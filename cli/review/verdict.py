@@ -30,7 +30,7 @@ class Outcome(StrEnum):
 
     @property
     def exit_code(self) -> int:
-        # What a preview cannot know, the update decides before it touches what depends on it: no reason to stop here.
+        # The update decides what a preview cannot know, before it touches anything that depends on it: no need to stop.
         if self in {Outcome.UNCHANGED, Outcome.FINE, Outcome.UNDECIDED}:
             return 0
         return 2 if self is Outcome.UNREADABLE else 1
@@ -47,7 +47,7 @@ class Verdict:
 
 
 def verdict_of(stream: Stream, findings: Sequence[Finding], broken: Sequence[Cell]) -> Verdict:
-    """Judge a stream that could be read. What weighs most comes first."""
+    """Judge a stream that could be read. The gravest reason comes first."""
     if not stream.is_whole:
         return Verdict(Outcome.UNREADABLE, "no verdict", (_cut_short(stream),))
     now = [finding for finding in findings if finding.since is not Since.RESOLVED]
@@ -56,30 +56,30 @@ def verdict_of(stream: Stream, findings: Sequence[Finding], broken: Sequence[Cel
     if stream.result != "succeeded" and (not refused or not stream.resources):
         return Verdict(Outcome.FAILED, "the preview failed", _failure(stream), _errors(stream))
     if refused or broken:
-        told = [f"{counted(refused, 'finding')} {_verb(refused, 'refuses', 'refuse')} this change."] if refused else []
+        lines = [f"{counted(refused, 'finding')} {_verb(refused, 'refuses', 'refuse')} this change."] if refused else []
         headline = "refused" if refused else "will not run where it is used"
-        return Verdict(Outcome.REFUSED, headline, (*told, *islice(_broken(broken), _MOST_REASONS), *unproved))
+        return Verdict(Outcome.REFUSED, headline, (*lines, *islice(_broken(broken), _MOST_REASONS), *unproved))
     if unproved:
         return Verdict(Outcome.NOT_PROVED, "NOT PROVED", unproved)
     return _of_what_is_allowed(stream, now)
 
 
 def statements(findings: Iterable[Finding]) -> int:
-    """How many there are to read: what is said of several resources is told once."""
+    """How many there are to read: a statement about several resources counts once."""
     return len({(each.level, each.rule, each.text) for each in findings})
 
 
 def _of_what_is_allowed(stream: Stream, findings: Sequence[Finding]) -> Verdict:
-    # What the base branch leaves open as well is not this change's.
+    # Findings that the base branch leaves open, too, do not count against this change.
     left = [each for each in findings if each.level is Level.UNDECIDED and each.since is not Since.STANDING]
     if left and all(each.is_routine for each in left):
         return Verdict(Outcome.UNDECIDED, "nothing is refused")
     if open_ := statements(each for each in left if not each.is_routine):
-        said = (
+        reason = (
             f"Nothing is refused, but {counted(open_, 'finding')} could not be decided in a preview. "
             "The update decides each before it touches what depends on it."
         )
-        return Verdict(Outcome.UNDECIDED, "not decided yet", (said,))
+        return Verdict(Outcome.UNDECIDED, "not decided yet", (reason,))
     if not any(stream.changed):
         return Verdict(Outcome.UNCHANGED, "nothing changes")
     return Verdict(Outcome.FINE, "nothing is refused")
@@ -100,7 +100,7 @@ def _cut_short(stream: Stream) -> str:
 
 
 def _unproved(stream: Stream) -> tuple[str, ...]:
-    """Why a success would say nothing."""
+    """Why a success would prove nothing."""
     if stream.packs.keys() & {PACK} and stream.looked_at:
         return ()
     if stream.packs:
@@ -118,10 +118,10 @@ def _failure(stream: Stream) -> tuple[str, ...]:
 
 
 def _errors(stream: Stream) -> tuple[str, ...]:
-    """What only follows from another error is left out."""
-    found = (without_secrets(each.message) for each in stream.diagnostics if each.severity == "error")
-    told = tuple(dict.fromkeys(said for said in found if "context canceled" not in said))
-    return told or ("The engine gave no reason; see the log of the preview.",)
+    """Messages of the errors, without those that only follow from another one."""
+    messages = (without_secrets(each.message) for each in stream.diagnostics if each.severity == "error")
+    errors = tuple(dict.fromkeys(message for message in messages if "context canceled" not in message))
+    return errors or ("The engine gave no reason; see the log of the preview.",)
 
 
 def _broken(cells: Sequence[Cell]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Limits that somebody lifted for a time, from the stack's configuration."""
+"""Limits that are lifted for a time, from the stack's configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOON_DAYS: Final = 14
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """What is allowed, why, and until the end of which day; None where it never ends or the day cannot be read."""
+    """What is allowed, why, and its last day; None where it never ends or the day cannot be read."""
 
     subject: str
     allows: str
@@ -43,8 +43,8 @@ def waivers_of(config: Mapping[str, str]) -> tuple[Waiver, ...]:
 
     Rules that only warn here (`policies.levels`) come last: they never end.
     """
-    found = sorted([*_of_images(config), *_of_rules(config)], key=lambda waiver: waiver.until or dt.date.min)
-    return (*found, *_of_levels(config))
+    dated = sorted([*_of_images(config), *_of_rules(config)], key=lambda waiver: waiver.until or dt.date.min)
+    return (*dated, *_of_levels(config))
 
 
 def _of_images(config: Mapping[str, str]) -> Iterator[Waiver]:
@@ -67,10 +67,10 @@ def _of_levels(config: Mapping[str, str]) -> Iterator[Waiver]:
             yield Waiver("everything", f"what {rule} refuses", "the site only warns about it", "", None, has_end=False)
 
 
-def _waiver(subject: str, allows: str, said: Mapping[str, object]) -> Waiver:
-    reason, owner = without_secrets(known_text(said.get("reason"))), known_text(said.get("owner"))
+def _waiver(subject: str, allows: str, terms: Mapping[str, object]) -> Waiver:
+    reason, owner = without_secrets(known_text(terms.get("reason"))), known_text(terms.get("owner"))
     try:
-        until = dt.date.fromisoformat(known_text(said.get("until"))[:10])
+        until = dt.date.fromisoformat(known_text(terms.get("until"))[:10])
     except ValueError:
         until = None
     return Waiver(subject, allows, reason, owner, until)

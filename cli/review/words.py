@@ -6,7 +6,7 @@ from typing import Final
 
 from cli.review.values import Loc, place
 
-# Keys whose own words would not do. Others lose their unit and their underscores.
+# Keys that need other words. The rest lose their unit and their underscores.
 _KEYS: Final = {
     "allow_all": "everybody may log in",
     "allowed_users": "who may log in",
@@ -55,7 +55,7 @@ _KEYS: Final = {
 _ABSENT: Final = {"borrowable_gpus": "any"}
 _ZERO: Final = {"max_age_s": "never"}
 _UNITS: Final = {"_mb_per_s": " MB/s", "_gib": " GiB", "_gb": " GB", "_mb": " MB"}
-# Sections whose keys say enough.
+# Sections whose keys need no context.
 _TRANSPARENT: Final = frozenset({"cull", "image_limits", "policies", "site", "fleet", "facts"})
 _SINGULAR: Final = {
     "kernels": "kernel",
@@ -69,15 +69,15 @@ _SINGULAR: Final = {
 def label(loc: Loc) -> str:
     """`profile ml, memory` of `profiles.ml.memory_gib`."""
     steps = [step for step in loc if step not in _TRANSPARENT] or list(loc)
-    told: list[str] = []
+    parts: list[str] = []
     while steps:
         step, *steps = steps
         if step in _SINGULAR and steps:
             name, *steps = steps
-            told.append(f"{_SINGULAR[str(step)]} {name if isinstance(name, str) else name + 1}")
+            parts.append(f"{_SINGULAR[str(step)]} {name if isinstance(name, str) else name + 1}")
         else:
-            told.append(_key(step) if isinstance(step, str) else place((step,)))
-    return ", ".join(told)
+            parts.append(_key(step) if isinstance(step, str) else place((step,)))
+    return ", ".join(parts)
 
 
 def _key(key: str) -> str:
@@ -89,25 +89,25 @@ def _key(key: str) -> str:
     return key.removesuffix(unit).replace("_", " ")
 
 
-def value(given: object, loc: Loc) -> str | None:
-    """A number with its unit, a claim as yes or no, nothing given as what that means; None: it is as it stands."""
+def value(raw: object, loc: Loc) -> str | None:
+    """A number with its unit, a claim as yes or no, a missing value by its meaning; None: the value stands as it is."""
     key = next((step for step in reversed(loc) if isinstance(step, str)), "")
-    if isinstance(given, bool):
-        return "yes" if given else "no"
-    if not isinstance(given, int | float) or given != given or abs(given) > 2**53:  # noqa: PLR0124 - not a number
+    if isinstance(raw, bool):
+        return "yes" if raw else "no"
+    if not isinstance(raw, int | float) or raw != raw or abs(raw) > 2**53:  # noqa: PLR0124 - not a number
         return None
-    if given == 0 and key in _ZERO:
+    if raw == 0 and key in _ZERO:
         return _ZERO[key]
     if key.endswith("_share"):
-        return f"{round(given * 100, 2):g}%"
+        return f"{round(raw * 100, 2):g}%"
     for end, unit in _UNITS.items():
         if key.endswith(end):
-            return f"{given:,g}{unit}"
-    return duration(given) if key.endswith("_s") else None
+            return f"{raw:,g}{unit}"
+    return duration(raw) if key.endswith("_s") else None
 
 
 def absent(loc: Loc) -> str:
-    """What it means that nothing is given, where that is a decision too."""
+    """The meaning of a missing value, where that is a decision too."""
     return _ABSENT.get(str(loc[-1]), "") if loc else ""
 
 

@@ -37,5 +37,5 @@ def _schema(kind: str) -> dict[str, Any]:
         return comment_schema()
     from cli.schema import shapes  # noqa: PLC0415 - as above, the other way round
 
-    found: dict[str, Any] = getattr(shapes, f"{kind}_schema")()
-    return found
+    document: dict[str, Any] = getattr(shapes, f"{kind}_schema")()
+    return document

@@ -26,7 +26,7 @@ from policies.docker_hubs import DOCKER_HUB_TOKEN
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, ImageRefusals, Seen, judged, message
-from policies.judging import findings as asked
+from policies.judging import findings as results
 from policies.model import Site, Workload, nothing_known
 from policies.report import Message
 from policies.rules.index import ALL_RULES
@@ -87,15 +87,15 @@ def check_stack(file: Path, *, site: Path | None = None, images: Path = IMAGES) 
 
 def _families(stack: Stack, images: Path) -> list[tuple[str, Any]]:
     """Every image with its cases. Raises one SpecError with the mistakes of all specs."""
-    found, problems = [], []
+    families, problems = [], []
     for image in stack.images:
         try:
-            found.append((image.full_name, cases_of(load_family(image.name, images=images, target=image.target))))
+            families.append((image.full_name, cases_of(load_family(image.name, images=images, target=image.target))))
         except SpecError as error:
             problems += [problem for problem in error.problems if problem not in problems]
     if problems:
         raise SpecError(problems)
-    return found
+    return families
 
 
 def offline_resources(stack: Stack) -> Iterator[Resource]:
@@ -108,9 +108,9 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
             yield _SET, name, {"metadata": {"namespace": runtime.NAMESPACE, "name": name}, "spec": spec}
     unknown: Any = {image.full_name: UNKNOWN for image in stack.images}
     for hub in () if wiring.hosts(stack) or wiring.partitions(stack) else stack.hubs:
-        given = {**wiring.hub_args(stack, hub, unknown)}
-        yield HUB_TOKEN, hub.name, given
-        shape = parse_hub(hub.name, given)
+        inputs = {**wiring.hub_args(stack, hub, unknown)}
+        yield HUB_TOKEN, hub.name, inputs
+        shape = parse_hub(hub.name, inputs)
         yield "kubernetes:batch/v1:Job", f"{hub.name}-credentials", hub_pods.credentials_job(shape, script="")
         yield "kubernetes:apps/v1:Deployment", f"{hub.name}-proxy", hub_pods.proxy_deployment(shape)
         if shape.availability:
@@ -132,8 +132,8 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
 
 def _job(stack: Stack, job: Job, unknown: Any) -> Iterator[Resource]:
     """A job of Kubernetes, after the template of its claim where it has one."""
-    asked_for: dict[str, Any] = {**wiring.job_args(stack, job, unknown, job.namespace)}
-    shape_of_job = parse_job(job.name, {key: asked_for[key] for key in asked_for if key != "namespace"})
+    inputs: dict[str, Any] = {**wiring.job_args(stack, job, unknown, job.namespace)}
+    shape_of_job = parse_job(job.name, {key: inputs[key] for key in inputs if key != "namespace"})
     made = job_spec(job.name, shape_of_job)
     metadata = {"namespace": job.namespace, "name": job.name}
     if shape_of_job.is_claiming:
@@ -144,10 +144,10 @@ def _job(stack: Stack, job: Job, unknown: Any) -> Iterator[Resource]:
 
 
 def _slurm_jobs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Resource]:
-    """Where an image will be is known once it is built: any file serves to check the text of a job."""
+    """The place of an image is known once it is built: any file serves to check the text of a job."""
     for job in stack.jobs:
-        given = {**wiring.slurm_job_args(stack, job, unknown, "")}
-        shape = parse_slurm_job(job.name, {key: given[key] for key in given if key not in {"site", "sif"}})
+        inputs = {**wiring.slurm_job_args(stack, job, unknown, "")}
+        shape = parse_slurm_job(job.name, {key: inputs[key] for key in inputs if key not in {"site", "sif"}})
         try:
             text = batch_script(shape, access, f"{access.image_store}/{job.image}.sif", f"{access.image_store}/logs")
         except Unwritable as error:
@@ -162,10 +162,10 @@ def _slurm_hubs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Res
     """The same for the jobs that are users' servers."""
     files = {name: f"{access.image_store}/{name}.sif" for name in wiring.images_on_slurm(stack)}
     for hub in stack.hubs:
-        given = {
+        inputs = {
             key: value for key, value in wiring.slurm_hub_args(stack, hub, unknown, files).items() if key != "site"
         }
-        shape = parse_slurm_hub(hub.name, given, access)
+        shape = parse_slurm_hub(hub.name, inputs, access)
         try:
             known = texts(shape, access, files)
         except Unwritable as error:
@@ -186,24 +186,24 @@ def _slurm_hubs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Res
 
 
 def _on_host(stack: Stack, host: HostPool, unknown: Any) -> Iterator[Resource]:
-    """Its containers and jobs. Which cards are free now is for the engine to say: any serve to check the rest."""
+    """Its containers and jobs. Only the engine knows which cards are free now: any serve to check the rest."""
     for each in wiring.on_host(stack, host):
         granted = Grant(host.cards[: each.gpus]) if each.gpus else None
-        given: dict[str, Any] = {**wiring.container_args(stack, each, unknown, host, granted)}
+        inputs: dict[str, Any] = {**wiring.container_args(stack, each, unknown, host, granted)}
         if granted and not host.shared_gpus:
-            given["card_networks"] = [card.network for card in granted.cards]
-        made = container_args(each.name, parse_container(each.name, given), network="")
+            inputs["card_networks"] = [card.network for card in granted.cards]
+        made = container_args(each.name, parse_container(each.name, inputs), network="")
         yield CONTAINER_TOKEN, each.name, wire_form(made)
     for hub in wiring.hubs_on(stack, host):
         networks = [] if host.shared_gpus else [card.network for card in host.cards]
-        said: dict[str, Any] = {**wiring.docker_hub_args(stack, hub, unknown, host, networks)}
-        yield DOCKER_HUB_TOKEN, hub.name, said
-        for name, args in own_containers(hub.name, parse_docker_hub(hub.name, said)):
+        inputs = {**wiring.docker_hub_args(stack, hub, unknown, host, networks)}
+        yield DOCKER_HUB_TOKEN, hub.name, inputs
+        for name, args in own_containers(hub.name, parse_docker_hub(hub.name, inputs)):
             yield CONTAINER_TOKEN, name, wire_form(args)
 
 
 def _judged(resources: Sequence[Resource], site: Site) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    """The findings, and what is left to a preview or an update; findings of the stack itself are never left."""
+    """The findings, and those that are left to a preview or an update; findings of the stack itself never are."""
     refusals = ImageRefusals()
     workloads: list[Workload] = []
     found: list[Message] = []
@@ -215,7 +215,7 @@ def _judged(resources: Sequence[Resource], site: Site) -> tuple[tuple[Message, .
             is_left = each.level is Level.UNPROVED and token not in {IMAGE_TOKEN, STACK_TOKEN}
             (left if is_left else found).append(each)
     for rule in ALL_RULES:
-        for finding in asked(lambda rule=rule: rule.check_together(workloads, site)) if rule.check_together else ():  # type: ignore[misc]
+        for finding in results(lambda rule=rule: rule.check_together(workloads, site)) if rule.check_together else ():  # type: ignore[misc]
             (left if finding.level is Level.UNPROVED else found).append(
                 message(rule, finding.subject or "stack", finding)
             )

@@ -60,19 +60,19 @@ def check(ctx: click.Context, /, file: str, site: Path | None, probed: tuple[str
 
     path = stack_file(file, option="")
     shown = Path(os.path.relpath(path)) if path.is_relative_to(Path.cwd()) else path
-    found = check_stack(path, site=site)
-    if not isinstance(found, Checked):
+    result = check_stack(path, site=site)
+    if not isinstance(result, Checked):
         if is_json:
-            click.echo(json_text(problems_data(shown, found)))
-        click.echo(f"Error: {problems_text(found)}", err=True)
+            click.echo(json_text(problems_data(shown, result)))
+        click.echo(f"Error: {problems_text(result)}", err=True)
         ctx.exit(USAGE)
-    hosts = probed_pools(found.stack, probed)
+    hosts = probed_pools(result.stack, probed)
     if is_json:
         more = {"probed": probed_data(stack_name(file), hosts)} if probed else {}
-        click.echo(json_text({**stack_data(shown, found), **more}))
+        click.echo(json_text({**stack_data(shown, result), **more}))
     else:
-        click.echo(stack_text(shown, found, width=width(), paint=painter()) + probed_text(hosts, painter()), nl=False)
-    ctx.exit(FINDINGS if found.refused or not all(each.is_fine for each in hosts) else 0)
+        click.echo(stack_text(shown, result, width=width(), paint=painter()) + probed_text(hosts, painter()), nl=False)
+    ctx.exit(FINDINGS if result.refused or not all(each.is_fine for each in hosts) else 0)
 
 
 @stack.command(
@@ -98,7 +98,7 @@ def groups(ctx: click.Context, /, name: str, *, is_json: bool) -> None:
 
     settings = read_stack(name)
     pools = [nodes for pool in settings.fleet.pools for nodes in pools_of(pool)]
-    found = image_groups(pools)
+    result = image_groups(pools)
     shown = stack_name(name)
-    click.echo(json_text(groups_data(shown, found)) if is_json else groups_text(shown, found, pools), nl=is_json)
-    ctx.exit(FINDINGS if found.undecided or found.without else 0)
+    click.echo(json_text(groups_data(shown, result)) if is_json else groups_text(shown, result, pools), nl=is_json)
+    ctx.exit(FINDINGS if result.undecided or result.without else 0)

@@ -13,25 +13,25 @@ from mistakes.problems import listing
 _MOST = 40
 
 
-def groups_text(stack: str, found: Groups, pools: Sequence[Pool]) -> str:
+def groups_text(stack: str, groups: Groups, pools: Sequence[Pool]) -> str:
     """A headline, then each image with its pools and what holds it back."""
     hosts = {pool.name: pool.host.shown for pool in pools}
-    served = sum(len(each.pools) for each in found.groups)
-    lines = [f"{stack}: {counted(len(found.groups), 'image')} for {counted(served, 'pool')}"]
-    for group in found.groups:
+    served = sum(len(each.pools) for each in groups.groups)
+    lines = [f"{stack}: {counted(len(groups.groups), 'image')} for {counted(served, 'pool')}"]
+    for group in groups.groups:
         targets = listing([str(each) for each in group.targets], most=_MOST)
         lines += [
             f"  CUDA {group.cuda}, code for {targets}: {listing(group.pools, most=_MOST)}",
             f"    limited by {_limits(group, hosts)}",
         ]
-    if found.undecided:
-        lines.append(f"  undecided: {listing(found.undecided, most=_MOST)}, whose driver is not known")
-    if found.without:
-        lines.append(f"  none: {listing(found.without, most=_MOST)}, whose driver runs no CUDA for its GPUs")
+    if groups.undecided:
+        lines.append(f"  undecided: {listing(groups.undecided, most=_MOST)}, whose driver is not known")
+    if groups.without:
+        lines.append(f"  none: {listing(groups.without, most=_MOST)}, whose driver runs no CUDA for its GPUs")
     return "\n".join(lines) + "\n"
 
 
-def groups_data(stack: str, found: Groups) -> dict[str, Any]:
+def groups_data(stack: str, groups: Groups) -> dict[str, Any]:
     """For programs."""
     return {
         "stack": stack,
@@ -42,14 +42,14 @@ def groups_data(stack: str, found: Groups) -> dict[str, Any]:
                 "pools": list(each.pools),
                 "held_by": list(each.held_by),
             }
-            for each in found.groups
+            for each in groups.groups
         ],
-        "driver_unknown": list(found.undecided),
-        "without": list(found.without),
+        "driver_unknown": list(groups.undecided),
+        "without": list(groups.without),
     }
 
 
 def _limits(group: Group, hosts: Mapping[str, Any]) -> str:
     held = {(hosts[name].gpu, hosts[name].driver) for name in group.held_by}
-    said = [f"{gpu} with driver {driver}" for gpu, driver in sorted(held)]
-    return listing(said, most=4)
+    limits = [f"{gpu} with driver {driver}" for gpu, driver in sorted(held)]
+    return listing(limits, most=4)

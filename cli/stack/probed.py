@@ -29,31 +29,31 @@ class ProbedPool:
 
     @property
     def is_fine(self) -> bool:
-        """The host has what the pool says."""
+        """The host has what the pool states."""
         return is_fine(self.rows)
 
 
-def probed_pools(stack: Stack, given: Sequence[str]) -> tuple[ProbedPool, ...]:
-    """Each `[POOL=]FILE` compared. Raises InputError for a file that is none of ours, or that belongs to no pool."""
-    return tuple(_compared(stack, each) for each in given)
+def probed_pools(stack: Stack, arguments: Sequence[str]) -> tuple[ProbedPool, ...]:
+    """Compare each `[POOL=]FILE`. Raises InputError for a file that is not a probe's, or that belongs to no pool."""
+    return tuple(_compared(stack, each) for each in arguments)
 
 
-def probed_text(found: Sequence[ProbedPool], paint: Paint) -> str:
+def probed_text(hosts: Sequence[ProbedPool], paint: Paint) -> str:
     """An empty line, then what was compared."""
     return (
-        "".join(["\n", *(compared_text(each.pool, each.probed, each.rows, paint) for each in found)]) if found else ""
+        "".join(["\n", *(compared_text(each.pool, each.probed, each.rows, paint) for each in hosts)]) if hosts else ""
     )
 
 
-def probed_data(stack: str, found: Sequence[ProbedPool]) -> list[dict[str, Any]]:
+def probed_data(stack: str, hosts: Sequence[ProbedPool]) -> list[dict[str, Any]]:
     """For programs: as `gpu-commons probe --pool --json` prints it."""
-    return [compared_data(stack, each.pool, each.probed, each.rows) for each in found]
+    return [compared_data(stack, each.pool, each.probed, each.rows) for each in hosts]
 
 
-def _compared(stack: Stack, given: str) -> ProbedPool:
-    name, equals, path = given.partition("=")
+def _compared(stack: Stack, argument: str) -> ProbedPool:
+    name, equals, path = argument.partition("=")
     if not equals:
-        name, path = "", given
+        name, path = "", argument
     data = _read(Path(path))
     wanted = name or str(data.get("compared_with") or "")
     probed = Probed(data["pool"], data["host"])
@@ -88,10 +88,10 @@ def _named(stack: Stack, name: str) -> Pool:
 
 def _fitting(stack: Stack, probed: Probed, path: str) -> Pool:
     """The one pool that the host can only be of: by its name or the label of its pool, or by partition and GPU."""
-    found = [*_by_node(stack, probed)] or [*_by_partition(stack, probed)]
-    if len(found) == 1:
-        return found[0]
-    which = listing([each.name for each in found or stack.fleet.pools])
+    pools = [*_by_node(stack, probed)] or [*_by_partition(stack, probed)]
+    if len(pools) == 1:
+        return pools[0]
+    which = listing([each.name for each in pools or stack.fleet.pools])
     raise InputError(f"{path}: {probed.name} may belong to pool {which}; say which: --probed POOL={path}")
 
 
@@ -106,9 +106,9 @@ def _by_node(stack: Stack, probed: Probed) -> Iterator[Pool]:
 def _by_partition(stack: Stack, probed: Probed) -> Iterator[Pool]:
     where = probed.host["slurm"]
     partition = where.get("partition") if isinstance(where, dict) else None
-    said = probed.pool.get("gpu")
+    gpu = probed.pool.get("gpu")
     try:
-        model = find_gpu(said).name if isinstance(said, str) else None
+        model = find_gpu(gpu).name if isinstance(gpu, str) else None
     except UnknownGpu:
         model = None
     for pool in stack.fleet.pools:

@@ -21,7 +21,7 @@ _RANKS: Final = tuple(_WORDS)  # the worst first
 
 
 def problems_text(problems: Sequence[Problem]) -> str:
-    """Every mistake, with path, value, what is allowed and what to change."""
+    """Every mistake, with its path, its value, what is allowed and what to change."""
     return str(SettingsError(problems))
 
 
@@ -143,8 +143,8 @@ def _rest(checked: Checked, width: int | None, paint: Paint) -> Iterator[str]:
         yield from (paint(line, "quiet") for line in folded(text, "", "  ", width))
 
 
-def _worst_first(said: Sequence[Message]) -> list[Message]:
-    return sorted(said, key=lambda each: _RANKS.index(each.level))
+def _worst_first(messages: Sequence[Message]) -> list[Message]:
+    return sorted(messages, key=lambda each: _RANKS.index(each.level))
 
 
 def _finding(each: Message) -> dict[str, str]:

@@ -42,7 +42,7 @@ def top(ctx: click.Context, /, stack: str, site: Path | None, *, is_json: bool) 
     """
     from cli.top.reading import look  # noqa: PLC0415 - the list of commands needs no pydantic
 
-    # Here as for an update: an overlay says where a lab's engines and cluster are.
+    # As in an update: a site overlay names a lab's engines and cluster.
     named = os.environ.get("GPU_COMMONS_SITE")
     settings = read_stack(stack, site=site or (Path(named) if named else None))
     name = stack_name(stack)

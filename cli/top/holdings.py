@@ -14,7 +14,7 @@ _USER: Final = "hub.jupyter.org/username"  # KubeSpawner's annotation; its label
 
 
 class State(StrEnum):
-    """What is the case with some GPUs."""
+    """The state of some GPUs."""
 
     HELD = "held"
     FREE = "free"

@@ -20,7 +20,7 @@ _ALIVE = "status.phase!=Succeeded,status.phase!=Failed"
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was found, and which hosts or clusters did not answer and why."""
+    """The holdings, and the hosts or clusters that did not answer, with the reason."""
 
     holdings: tuple[Holding, ...]
     problems: tuple[str, ...] = ()
@@ -75,6 +75,6 @@ def _found(answers: Sequence[list[Holding] | str]) -> Iterator[Holding]:
             yield from each
 
 
-def _time(written: str) -> dt.datetime | None:
+def _time(seconds: str) -> dt.datetime | None:
     """When a container was made: the engine lists it in seconds."""
-    return dt.datetime.fromtimestamp(int(written), dt.UTC) if written.isdigit() else None
+    return dt.datetime.fromtimestamp(int(seconds), dt.UTC) if seconds.isdigit() else None

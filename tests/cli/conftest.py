@@ -19,8 +19,8 @@ Batch = Callable[[bytes], tuple[Result, list[dict[str, Any]]]]
 def run() -> Run:
     """`run("check", "--gpu", "T4")` with what it printed and its exit code; an exception fails the test."""
 
-    def call(*arguments: str, given: bytes | None = None) -> Result:
-        result = CliRunner().invoke(commands, arguments, input=given)
+    def call(*arguments: str, stdin: bytes | None = None) -> Result:
+        result = CliRunner().invoke(commands, arguments, input=stdin)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
@@ -33,7 +33,7 @@ def batch(run: Run) -> Batch:
     """`batch(lines)` with the result and the answers of `check --batch -`."""
 
     def call(lines: bytes) -> tuple[Result, list[dict[str, Any]]]:
-        result = run("check", "--batch", "-", given=lines)
+        result = run("check", "--batch", "-", stdin=lines)
         return result, [json.loads(line) for line in result.stdout.splitlines()]
 
     return call

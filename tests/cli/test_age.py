@@ -35,7 +35,7 @@ def test_a_batch_names_the_age_of_the_tables_in_each_answer(batch: Batch, monkey
     assert [answer["findings"][-1]["rule"] for answer in answers] == ["TABLES", "TABLES"]
 
 
-def test_the_age_of_machine_images_counts_only_where_one_is_asked_about(
+def test_the_age_of_machine_images_counts_only_where_the_case_names_one(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = max(dt.date.fromisoformat(row["collected"]) for row in tables.rows("eks_ami"))

@@ -92,8 +92,8 @@ def test_a_line_that_is_not_a_case_is_reported_by_number_and_the_batch_continues
     finding = answers[1]["findings"][0]
     assert (finding["rule"], finding["severity"], finding["places"]) == ("CASE", "unknown", ["line 2"])
     assert says in finding["message"]
-    told = [told for told in result.stderr.splitlines() if told.startswith("line ")]
-    assert told == [f"line 2: {finding['message']}"]
+    lines = [lines for lines in result.stderr.splitlines() if lines.startswith("line ")]
+    assert lines == [f"line 2: {finding['message']}"]
     assert result.stderr.endswith("1 line could not be read\n")
     assert result.exit_code == 1
 
@@ -121,8 +121,8 @@ def test_a_byte_order_mark_and_carriage_returns_are_no_mistake(batch: Batch) -> 
 
 
 def test_equal_cases_are_answered_alike_whatever_the_order_of_their_fields(batch: Batch) -> None:
-    given = [b'{"id": "1", "gpu": "T4", "cuda": "12.2"}\n', b'{"cuda": "12.2", "gpu": "T4", "id": "2"}\n']
-    first, second = batch(b"".join(given))[1]
+    cases = [b'{"id": "1", "gpu": "T4", "cuda": "12.2"}\n', b'{"cuda": "12.2", "gpu": "T4", "id": "2"}\n']
+    first, second = batch(b"".join(cases))[1]
     assert {**first, "id": ""} == {**second, "id": ""}
 
 
@@ -194,8 +194,8 @@ def test_a_gigabyte_of_cases_through_a_pipe_takes_the_memory_of_one_line() -> No
 def test_a_file_of_random_bytes_is_reported_line_by_line(batch: Batch) -> None:
     lines = Random(20261121).randbytes(50_000)
     result, answers = batch(lines)
-    told = [line for line in result.stderr.splitlines() if line.startswith("line ")]
-    assert len(told) == len(answers) > 100
+    errors = [line for line in result.stderr.splitlines() if line.startswith("line ")]
+    assert len(errors) == len(answers) > 100
     assert {answer["findings"][0]["rule"] for answer in answers} == {"CASE"}
     assert result.exit_code == 1
 

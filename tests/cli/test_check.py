@@ -56,9 +56,9 @@ def test_the_remedy_is_null_if_nothing_has_to_change(run: Run) -> None:
 
 
 def test_every_field_of_a_case_is_an_option_with_a_text(run: Run) -> None:
-    told = run("check", "--help").stdout
+    help_text = run("check", "--help").stdout
     assert [field.name for field in case_fields()] == list(FIELDS)
-    assert not [field.option for field in case_fields() if field.option not in told]
+    assert not [field.option for field in case_fields() if field.option not in help_text]
     assert not [field.name for field in case_fields() if not field.text]
 
 
@@ -72,8 +72,8 @@ def test_every_field_of_a_case_is_an_option_with_a_text(run: Run) -> None:
 def test_a_gpu_that_cannot_be_read_is_named_as_an_option_and_ends_with_2(
     run: Run, option: str, value: str, says: str
 ) -> None:
-    given = {"--gpu": "T4", "--driver": "535.54.03", "--cuda": "12.2", "--framework": "torch", option: value}
-    result = run("check", *(word for pair in given.items() for word in pair))
+    options = {"--gpu": "T4", "--driver": "535.54.03", "--cuda": "12.2", "--framework": "torch", option: value}
+    result = run("check", *(word for pair in options.items() for word in pair))
     assert result.exit_code == 2
     assert says in result.stderr
     assert f"{option}: " in result.stderr
@@ -104,8 +104,8 @@ def test_a_gpu_that_cannot_be_read_is_named_as_an_option_and_ends_with_2(
 def test_a_field_that_cannot_be_read_counts_as_not_given_and_a_note_says_so(
     run: Run, option: str, value: str, says: str
 ) -> None:
-    given = {"--gpu": "T4", "--driver": "535.54.03", "--cuda": "12.2", "--framework": "torch"}
-    odd = run("check", *(word for pair in {**given, option: value}.items() for word in pair), "--json")
+    options = {"--gpu": "T4", "--driver": "535.54.03", "--cuda": "12.2", "--framework": "torch"}
+    odd = run("check", *(word for pair in {**options, option: value}.items() for word in pair), "--json")
     notes = [each for each in json.loads(odd.stdout)["findings"] if each["rule"] == "CASE"]
     assert [each["severity"] for each in notes] == ["note"]
     assert says in notes[0]["message"]
@@ -113,7 +113,7 @@ def test_a_field_that_cannot_be_read_counts_as_not_given_and_a_note_says_so(
     if option == "--sm-list":  # it lists targets, only not which: without the list the toolkit would decide
         assert json.loads(odd.stdout)["verdict"] == "unknown"
         return
-    left_out = {name: each for name, each in given.items() if name != option}
+    left_out = {name: each for name, each in options.items() if name != option}
     without = run("check", *(word for pair in left_out.items() for word in pair), "--json")
     assert json.loads(odd.stdout)["verdict"] == json.loads(without.stdout)["verdict"]
 
@@ -126,8 +126,8 @@ def test_where_nothing_to_run_can_be_read_the_case_is_refused(run: Run) -> None:
 
 
 def test_all_fields_that_cannot_be_read_are_named_at_once(run: Run) -> None:
-    told = run("check", "--gpu", "T5", "--driver", "latest", "--cuda", "cu999", "--host", "vmware").stderr
-    assert not [option for option in ("--gpu", "--driver", "--cuda", "--host") if f"{option}: " not in told]
+    errors = run("check", "--gpu", "T5", "--driver", "latest", "--cuda", "cu999", "--host", "vmware").stderr
+    assert not [option for option in ("--gpu", "--driver", "--cuda", "--host") if f"{option}: " not in errors]
 
 
 @pytest.mark.parametrize(
@@ -151,10 +151,10 @@ def test_forms_of_a_driver_that_people_write_are_read(run: Run, driver: str) -> 
 
 @pytest.mark.parametrize("driver", ["R418", "r418", "418", "418.x", " v418 "])
 def test_a_branch_leaves_the_release_open_which_counts_only_where_the_floor_is_in_it(run: Run, driver: str) -> None:
-    given = ("check", "--gpu", "2080 ti", "--driver", driver, "--cuda")
-    assert run(*given, "10.0").stdout.startswith("✓ compatible\n")  # every release of the branch is supported
-    assert "NVIDIA lists driver 418.39 for CUDA 10.1; other releases of its branch" in run(*given, "10.1").stdout
-    assert run(*given, "10.2").exit_code == 1
+    arguments = ("check", "--gpu", "2080 ti", "--driver", driver, "--cuda")
+    assert run(*arguments, "10.0").stdout.startswith("✓ compatible\n")  # every release of the branch is supported
+    assert "NVIDIA lists driver 418.39 for CUDA 10.1; other releases of its branch" in run(*arguments, "10.1").stdout
+    assert run(*arguments, "10.2").exit_code == 1
 
 
 @pytest.mark.parametrize("gpu", ["2080ti", "2080 Ti", "RTX2080TI", "NVIDIA-GeForce-RTX-2080-Ti", " rtx 2080 ti 11gb "])
@@ -191,14 +191,14 @@ def test_a_driver_newer_than_the_tables_is_answered_by_rule_with_a_warning(run: 
 def test_a_wheel_that_brings_another_cuda_than_its_image_is_answered_with_which_one_counts(run: Run) -> None:
     image = ("--image", "nvidia/cuda:12.4.1-base-ubuntu22.04")
     wheel = ("--framework", "torch", "--framework-version", "2.6.0+cu118")
-    told = run("check", "--gpu", "T4", "--driver", "535.54.03", *image, *wheel).stdout
-    assert "11.8" in told
-    assert "12.4" in told
-    assert "counts" in told
+    output = run("check", "--gpu", "T4", "--driver", "535.54.03", *image, *wheel).stdout
+    assert "11.8" in output
+    assert "12.4" in output
+    assert "counts" in output
 
 
 def test_a_batch_takes_no_fields_beside_it(run: Run) -> None:
-    result = run("check", "--batch", "-", "--gpu", "T4", given=b"")
+    result = run("check", "--batch", "-", "--gpu", "T4", stdin=b"")
     assert result.exit_code == 2
     assert "leave out --gpu" in result.stderr
 

@@ -1,4 +1,4 @@
-"""The script that puts a comment on a pull request, against a `gh` that keeps what it is told."""
+"""The script that puts a comment on a pull request, against a `gh` that records its input."""
 
 from __future__ import annotations
 
@@ -113,11 +113,11 @@ def test_a_script_of_ci_is_a_script(place: str) -> None:
 def test_every_command_of_ours_in_ci_has_the_options_that_are_given(run: Callable[..., Any]) -> None:
     called = "\n".join(scripts().values())
     known = run("comment", "--help").stdout
-    given = {
+    options = {
         option for line in called.splitlines() if "gpu-commons comment" in line for option in re.findall(r"--\w+", line)
     }
-    assert given == {"--stack", "--format"}  # --base comes by a variable
-    assert all(option in known for option in given | {"--base"})
+    assert options == {"--stack", "--format"}  # --base comes by a variable
+    assert all(option in known for option in options | {"--base"})
     lab = subprocess.run(
         [sys.executable, "-m", "lab", "preview", "--help"], cwd=PROJECT, capture_output=True, text=True, check=True
     )

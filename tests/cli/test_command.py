@@ -32,10 +32,10 @@ def test_the_list_of_commands_is_the_commands() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example_and_takes_json(run: Run, name: str) -> None:
-    told = run(name, "--help").stdout
-    assert f"gpu-commons {name}" in told
-    assert "Example" in told
-    assert "--json" in told
+    output = run(name, "--help").stdout
+    assert f"gpu-commons {name}" in output
+    assert "Example" in output
+    assert "--json" in output
 
 
 def test_an_unknown_command_ends_with_2(run: Run) -> None:
@@ -86,9 +86,9 @@ def test_ctrl_c_ends_it_with_130_and_without_a_traceback() -> None:
         it.stdin.flush()
         assert it.stdout.readline()  # it waits for the next case now
         it.send_signal(signal.SIGINT)
-        told = it.stderr.read()
+        errors = it.stderr.read()
         assert it.wait() == 130
-    assert "Traceback" not in told
+    assert "Traceback" not in errors
 
 
 def on_a_terminal(**variables: str) -> str:

@@ -1,4 +1,4 @@
-"""Commands whose surroundings are broken: one line that says what and where, the right code, and no traceback."""
+"""Commands in a broken environment: one line with the cause and its place, the right exit code, no traceback."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def ended(*command: str, redirected: str = "", **variables: str) -> tuple[int, s
 def test_an_output_that_cannot_be_written_is_reported_in_one_line(
     command: tuple[str, ...], redirected: str, why: str
 ) -> None:
-    code, _, said = ended(*command, redirected=redirected)
+    code, _, errors = ended(*command, redirected=redirected)
     assert code == 2
-    assert said == (f"error: standard output: {why}; the output is incomplete: redirect it to a file or a pipe\n")
+    assert errors == (f"error: standard output: {why}; the output is incomplete: redirect it to a file or a pipe\n")
 
 
 def test_the_lab_ends_likewise() -> None:
-    code, _, said = ended(*LAB, "--help", redirected=">/dev/full")
+    code, _, errors = ended(*LAB, "--help", redirected=">/dev/full")
     assert code == 1
-    assert said.startswith("error: standard output: No space left on device")
-    assert "Traceback" not in said
+    assert errors.startswith("error: standard output: No space left on device")
+    assert "Traceback" not in errors
 
 
 @pytest.mark.parametrize("program", [GPU_COMMONS, LAB])
@@ -64,9 +64,9 @@ def test_help_whose_reader_is_gone_ends_silently(program: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "<&-"])
 def test_other_closed_or_full_streams_do_not_change_the_answer(redirected: str) -> None:
-    code, told, _ = ended(*GPU_COMMONS, *ONE, redirected=redirected)
+    code, output, _ = ended(*GPU_COMMONS, *ONE, redirected=redirected)
     assert code == 0
-    assert "compatible" in told
+    assert "compatible" in output
 
 
 def test_a_file_that_is_opened_next_does_not_become_the_closed_output(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "expected"),
     [
         ("HTTPS_PROXY", "http://[::1", 'HTTPS_PROXY: "http://[::1" is not the address of a proxy'),
         ("https_proxy", "http://proxy:http", 'https_proxy: "http://proxy:http" is not the address of a proxy'),
@@ -116,14 +116,14 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     ],
 )
 def test_a_broken_variable_of_the_network_is_named(
-    run: Run, surroundings: pytest.MonkeyPatch, name: str, value: str, said: str
+    run: Run, surroundings: pytest.MonkeyPatch, name: str, value: str, expected: str
 ) -> None:
     surroundings.setenv(name, value)
     result = run("inspect", "127.0.0.1:1/a/b:1")
     assert result.exit_code == 2
-    told = result.stderr or str(result.exception)
-    assert said.replace("(secret)", "…") in told.replace("(secret)", "…")
-    assert "hush42" not in told
+    message = result.stderr or str(result.exception)
+    assert expected.replace("(secret)", "…") in message.replace("(secret)", "…")
+    assert "hush42" not in message
 
 
 @pytest.mark.parametrize(
@@ -138,10 +138,10 @@ def test_empty_variables_are_ignored() -> None:
 
 
 def test_a_mistake_is_reported_without_the_secret_in_it() -> None:
-    code, _, said = ended(*GPU_COMMONS, "explain", "https://bob:hush42@example.edu")
+    code, _, errors = ended(*GPU_COMMONS, "explain", "https://bob:hush42@example.edu")
     assert code == 2
-    assert "hush42" not in said
-    assert "https://(secret)@example.edu" in said or "https://…@example.edu" in said
+    assert "hush42" not in errors
+    assert "https://(secret)@example.edu" in errors or "https://…@example.edu" in errors
 
 
 def test_an_error_of_ours_is_not_taken_for_one_of_the_system() -> None:

@@ -26,7 +26,7 @@ UPGRADE = step(POOL, "pool", previews.pool("pool"), previews.pool("pool", "580.9
 ML = previews.image("torch==2.4.0+cu124", cuda=["12.4"])
 
 
-def told(*events: previews.Event, base: bytes | None = None, **more: Any) -> str:
+def comment(*events: previews.Event, base: bytes | None = None, **more: Any) -> str:
     stream = read_stream(previews.stream(*events, **more))
     return review_markdown(review_of(stream, read_stream(base) if base else None, SOURCES), TODAY)
 
@@ -40,8 +40,8 @@ def test_an_upgrade_of_a_driver_says_what_restarts_for_whom_and_what_to_install(
     assert first(markdown(FALL, pool)) == ("⚠️ made: 80 GPUs in 10 nodes restart; 300 seats; install driver 580.95.05")
 
 
-def test_what_has_to_be_done_first_is_said_so_and_stands_right_under_the_headline() -> None:
-    text = told(UPGRADE, step(IMAGE, "ml", None, ML), STAYS)
+def test_what_has_to_be_done_first_stands_right_under_the_headline() -> None:
+    text = comment(UPGRADE, step(IMAGE, "ml", None, ML), STAYS)
     assert first(text) == "⚠️ made: 8 GPUs in 1 node restart; 30 seats; install driver 580.95.05 first"
     lines = [line for line in text.splitlines() if line]
     assert lines[2] == "#### Before the update"
@@ -75,26 +75,26 @@ def test_a_hub_that_restarts_needs_nobody_to_act() -> None:
     body["metadata"]["urn"] = previews.urn(at, "datahub-hub")
     for side in ("old", "new"):
         body["metadata"][side]["inputs"]["metadata"] = {"name": "hub"}
-    assert first(told((kind, body), STAYS)) == "✅ made: nobody can log in at datahub while it restarts (30 seats)"
+    assert first(comment((kind, body), STAYS)) == "✅ made: nobody can log in at datahub while it restarts (30 seats)"
 
 
 def test_courses_that_may_want_more_than_there_is_take_the_green_sign() -> None:
     short = "P-TERM: stack: in week 2020-W47, ML and Other need 90 GPUs in total at their peak. Promise fewer."
     changed = step(POOL, "pool", previews.pool("pool", nodes=["n1"]), previews.pool("pool", nodes=["n1", "n2"]))
-    said = previews.message(short, "advisory")
-    line = first(told(changed, STAYS, said))
+    advice = previews.message(short, "advisory")
+    line = first(comment(changed, STAYS, advice))
     assert line.startswith("⚠️ made: pool pool: GPUs 8 → 16")
     assert line.endswith("; courses may want more GPUs than there are")
     # What the base branch has as well is not this change's.
-    assert first(told(changed, STAYS, said, base=previews.stream(said))).startswith("✅")
+    assert first(comment(changed, STAYS, advice, base=previews.stream(advice))).startswith("✅")
 
 
-def test_nodes_that_still_wait_for_their_driver_are_told_although_nothing_changes() -> None:
+def test_nodes_that_still_wait_for_their_driver_are_reported_although_nothing_changes() -> None:
     outputs = ({}, {"drifted_nodes": {"pool": ["n01"], "other": []}})
-    text = told(STAYS, previews.stack_event(outputs=outputs))
+    text = comment(STAYS, previews.stack_event(outputs=outputs))
     assert first(text) == "⚠️ made: 1 node of pool still waits for the declared driver"
     assert "- n01 of pool pool still reports another driver than the declared one: somebody has yet to" in text
-    assert told(STAYS, previews.stack_event()).startswith("✅ made: nothing changes.")
+    assert comment(STAYS, previews.stack_event()).startswith("✅ made: nothing changes.")
 
 
 # --- what every build leaves open
@@ -109,7 +109,7 @@ BUILD = (
 
 
 def test_what_waits_for_a_build_is_folded_and_takes_no_green_sign() -> None:
-    text = told(*BUILD, previews.message(LATER, "advisory"))
+    text = comment(*BUILD, previews.message(LATER, "advisory"))
     assert first(text).startswith("✅ made: ")
     assert "could not be decided" not in text
     fold = "<details><summary>1 check waits for a build; the update decides before it touches what depends on it"
@@ -118,15 +118,15 @@ def test_what_waits_for_a_build_is_folded_and_takes_no_green_sign() -> None:
 
 
 @pytest.mark.parametrize(
-    ("events", "said"),
+    ("events", "message"),
     [
         ((step(HUB, "datahub", USERS, {**USERS, "start_timeout_s": 5}),), LATER),  # nothing is built
         (BUILD, LATER.replace("P-SIZE", "P-RUN")),  # a spec says enough for that rule
         ((BUILD[0], STAYS), LATER),  # its image is known
     ],
 )
-def test_what_is_open_for_another_reason_is_told_openly(events: tuple[previews.Event, ...], said: str) -> None:
-    text = told(*events, previews.message(said, "advisory"))
+def test_what_is_open_for_another_reason_is_not_folded(events: tuple[previews.Event, ...], message: str) -> None:
+    text = comment(*events, previews.message(message, "advisory"))
     assert first(text).startswith("⚠️ made: ")
     assert first(text).endswith("1 finding could not be decided")
     assert "waits for a build" not in text
@@ -135,7 +135,7 @@ def test_what_is_open_for_another_reason_is_told_openly(events: tuple[previews.E
 # --- nodes that leave
 
 
-def test_whose_share_shrinks_is_told_with_what_is_left_for_them() -> None:
+def test_people_whose_share_shrinks_are_named_with_what_is_left_for_them() -> None:
     text = markdown(FALL, put(FALL, ("fleet", "pools", 1, "nodes"), ("n18", "n21", "n22")))
     assert "| pool `rtx2080ti` | nodes: − `n24`<br>GPUs: `32` → `24` |" in text  # noqa: RUF001
     assert (

@@ -81,8 +81,8 @@ class TestLint:
 
     def test_standard_input_has_no_context(self, run: Run, tmp_path: Path) -> None:
         text = CLEAN.read_bytes()
-        assert run("image", "lint", "-", given=text).exit_code == 0
-        result = run("image", "lint", "-", "--context", str(tmp_path), given=text)
+        assert run("image", "lint", "-", stdin=text).exit_code == 0
+        result = run("image", "lint", "-", "--context", str(tmp_path), stdin=text)
         assert "-:15 D-CONTEXT warning: " in result.stdout
 
     def test_an_ignore_file_is_found_beside_the_file_or_in_the_context(self, run: Run, tmp_path: Path) -> None:
@@ -96,18 +96,18 @@ class TestLint:
         assert run("image", "lint", str(file), "--context", str(PROJECT)).exit_code == 1
 
     def test_the_kind_can_be_set(self, run: Run) -> None:
-        assert run("image", "lint", "-", given=b"load module cuda\n").exit_code == 2
-        assert "D-HOST" in run("image", "lint", "--kind", "script", "-", given=b"load module cuda\n").stdout
+        assert run("image", "lint", "-", stdin=b"load module cuda\n").exit_code == 2
+        assert "D-HOST" in run("image", "lint", "--kind", "script", "-", stdin=b"load module cuda\n").stdout
 
     def test_a_waiver_on_the_command_line_needs_a_reason(self, run: Run) -> None:
-        assert run("image", "lint", "--ignore", "D-BASE=built nightly", "-", given=BAD).exit_code == 0
-        result = run("image", "lint", "--ignore", "D-BASE", "-", given=BAD)
+        assert run("image", "lint", "--ignore", "D-BASE=built nightly", "-", stdin=BAD).exit_code == 0
+        result = run("image", "lint", "--ignore", "D-BASE", "-", stdin=BAD)
         assert result.exit_code == 2
         assert "has no reason" in result.stderr
 
     def test_an_unused_waiver_is_reported(self, run: Run) -> None:
         text = b'# gpu-commons lint ignore=D-ROOT reason="x"\n' + BAD
-        assert "note: -:1: the waiver of D-ROOT is unused" in run("image", "lint", "-", given=text).stderr
+        assert "note: -:1: the waiver of D-ROOT is unused" in run("image", "lint", "-", stdin=text).stderr
 
     @pytest.mark.parametrize(
         ("name", "content", "says"),
@@ -123,7 +123,7 @@ class TestLint:
     ) -> None:
         if content is not None:
             (tmp_path / name).write_bytes(content)
-        result = run("image", "lint", str(tmp_path / name), "-", given=BAD)
+        result = run("image", "lint", str(tmp_path / name), "-", stdin=BAD)
         assert result.exit_code == 2
         assert f"error: {tmp_path / name}" in result.stderr
         assert says in result.stderr
@@ -209,9 +209,9 @@ class TestOurImages:
         assert json.loads(run("image", "render", "hub", "--json").stdout)["image"] == "hub"
 
     def test_plan_says_what_goes_in_and_on_what(self, run: Run) -> None:
-        told = run("image", "plan", "scipy-ml-notebook").stdout
-        assert "tensorflow==2.3.4" in told
-        assert "base " in told
+        output = run("image", "plan", "scipy-ml-notebook").stdout
+        assert "tensorflow==2.3.4" in output
+        assert "base " in output
         assert json.loads(run("image", "plan", "hub", "--json").stdout)["packages"]
 
     @pytest.mark.parametrize("name", ["", ".", "nowhere/else"])

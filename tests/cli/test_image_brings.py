@@ -1,4 +1,4 @@
-"""`image plan` says what the base of somebody else brings, and from which driver on."""
+"""`image plan` lists what another project's base brings, and the first driver for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cli.image.brings import brings
 
 
 @pytest.mark.parametrize(
-    ("reference", "said"),
+    ("reference", "expected"),
     [
         ("nvcr.io/nvidia/tensorflow:19.01-py3", "tensorflow 1.12.0, CUDA 10.0.130 for drivers from 410.48 on"),
         (
@@ -21,5 +21,5 @@ from cli.image.brings import brings
         ("", ""),
     ],
 )
-def test_what_a_base_brings_is_said_with_its_drivers(reference: str, said: str) -> None:
-    assert brings(reference) == said
+def test_what_a_base_brings_is_listed_with_its_drivers(reference: str, expected: str) -> None:
+    assert brings(reference) == expected

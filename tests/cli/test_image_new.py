@@ -139,6 +139,6 @@ def test_the_runtime_and_the_compiler_of_a_line_are_of_that_line(line: str) -> N
 def test_what_is_printed_says_what_comes_next(run: Run, images: Path) -> None:
     data: dict[str, Any] = json.loads(run("image", "new", str(images / "a"), "--no-lock", "--json").stdout)
     assert data["files"] == [".dockerignore", "image.yaml", "verify.py"]
-    told = run("image", "new", str(images / "b"), "--no-lock").stdout
-    assert f"gpu-commons image plan {images / 'b'}" in told
-    assert "    - name: b\n" in told
+    output = run("image", "new", str(images / "b"), "--no-lock").stdout
+    assert f"gpu-commons image plan {images / 'b'}" in output
+    assert "    - name: b\n" in output

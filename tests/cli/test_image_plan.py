@@ -73,8 +73,8 @@ def test_the_size_is_a_lower_bound_with_its_parts_and_what_is_not_in_it(run: Run
     assert size["is_lower_bound"]
     assert [part["image"] for part in size["counted"]] == ["scipy-ml-notebook", "datahub-base-notebook"]
     assert 0 < size["compressed"] < size["unpacked"]
-    told = " ".join(size["not_counted"])
-    assert all(word in told for word in ("base quay.io", "OS packages", "kernel pytorch-1.7", "torch==1.7.1+cu101"))
+    names = " ".join(size["not_counted"])
+    assert all(word in names for word in ("base quay.io", "OS packages", "kernel pytorch-1.7", "torch==1.7.1+cu101"))
     for pool in size["pools"]:
         assert pool["start_s"]["total"] == sum(pool["start_s"][part] for part in ("pull", "unpack", "start"))
         assert pool["are_rates_planned"]
@@ -157,10 +157,10 @@ def test_all_stacks_that_build_it_are_checked(run: Run, tmp_path: Path, monkeypa
     (tmp_path / "stacks").mkdir()
     shutil.copy(STACK, tmp_path / "stacks" / "Pulumi.second.yaml")
     monkeypatch.chdir(tmp_path)
-    told = run("image", "plan", "scipy-ml-notebook").stdout
-    assert "CUDA on the pools of dsmlp-fall, dsmlp-next, second" in told
-    assert "compatible: dsmlp-fall/gtx1080ti" in told
-    assert "second/gtx1070ti" in told
+    output = run("image", "plan", "scipy-ml-notebook").stdout
+    assert "CUDA on the pools of dsmlp-fall, dsmlp-next, second" in output
+    assert "compatible: dsmlp-fall/gtx1080ti" in output
+    assert "second/gtx1070ti" in output
 
 
 @pytest.mark.parametrize(
@@ -182,11 +182,11 @@ def test_the_guide_shows_what_the_command_prints(run: Run) -> None:
     guide = (PROJECT / "docs" / "images.md").read_text()
     _, _, rest = guide.partition("image plan scipy-ml-notebook --stack dsmlp-fall\n")
     shown = rest.partition("```text\n")[2].partition("```")[0]
-    told = run("image", "plan", "scipy-ml-notebook", "--stack", "dsmlp-fall").stdout
-    assert all(part.strip("\n") in told for part in shown.split("…"))
+    output = run("image", "plan", "scipy-ml-notebook", "--stack", "dsmlp-fall").stdout
+    assert all(part.strip("\n") in output for part in shown.split("…"))
 
 
-def test_a_target_is_planned_as_an_image_of_its_own(run: Run) -> None:
+def test_a_target_is_planned_as_a_separate_image(run: Run) -> None:
     found = data(run, "cupy-notebook", "--target", "batch", "--stack", "dsmlp-fall")
     assert (found["image"], found["target"], found["targets"]) == ("cupy-notebook", "batch", [])
     assert [use["where"] for use in found["uses"]] == ["batch"]
@@ -207,7 +207,7 @@ def test_how_it_is_run_is_printed_for_each_engine_with_what_that_one_cannot_say(
     spec.write_text(spec.read_text() + "runtime: {shm_gib: 1, memlock: unlimited, stack_mib: 64}\n")
     text = plan_text(page_of(load_family("proxy", images=tmp_path), tmp_path, None), width=80)
     golden("plan/runtime.txt").equals(text)
-    told = data(run, str(tmp_path / "proxy"))["runtime"]
-    assert told["docker"]["says"] == ["--shm-size=1g", "--ulimit memlock=-1", "--ulimit stack=67108864"]
-    assert told["kubernetes"]["cannot"]
+    runtime = data(run, str(tmp_path / "proxy"))["runtime"]
+    assert runtime["docker"]["says"] == ["--shm-size=1g", "--ulimit memlock=-1", "--ulimit stack=67108864"]
+    assert runtime["kubernetes"]["cannot"]
     assert data(run, "proxy")["runtime"] == {}

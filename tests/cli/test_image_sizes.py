@@ -37,15 +37,15 @@ JSON = "application/vnd.pypi.simple.v1+json"
 
 
 @dataclass
-class Said:
-    """What the index answers, and what it was asked."""
+class Index:
+    """The answers of the index, and the requests that it got."""
 
     files: dict[str, str] = field(default_factory=lambda: {WHEEL: SHA256})  # with their hashes
     is_html: bool = False
     has_ranges: bool = True
     page: bytes | None = None  # in place of the right one
     faults: list[int] = field(default_factory=list)  # of the next answers
-    asked: list[tuple[str, str]] = field(default_factory=list)  # path and Authorization
+    requests: list[tuple[str, str]] = field(default_factory=list)  # path and Authorization
 
     def body(self) -> tuple[str, bytes]:
         if self.page is not None:
@@ -61,17 +61,17 @@ class Said:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers as `said` says."""
+    """Answers as `index` defines."""
 
-    said: Said
+    index: Index
 
     def do_GET(self) -> None:
-        self.said.asked.append((self.path, self.headers.get("Authorization", "")))
-        if self.said.faults:
-            self.answer(self.said.faults.pop(0), "text/plain", b"")
+        self.index.requests.append((self.path, self.headers.get("Authorization", "")))
+        if self.index.faults:
+            self.answer(self.index.faults.pop(0), "text/plain", b"")
         elif self.path == "/simple/jupyterhub/":
-            self.answer(200, *self.said.body())
-        elif self.path == f"/files/{WHEEL}" and self.headers.get("Range") == "bytes=0-0" and self.said.has_ranges:
+            self.answer(200, *self.index.body())
+        elif self.path == f"/files/{WHEEL}" and self.headers.get("Range") == "bytes=0-0" and self.index.has_ranges:
             self.answer(206, "application/octet-stream", b"x", {"Content-Range": f"bytes 0-0/{len(CONTENT)}"})
         elif self.path == f"/files/{WHEEL}":
             self.answer(200, "application/octet-stream", CONTENT)
@@ -90,10 +90,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> Iterator[Said]:
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     """An index that runs, and that uv and pip are set to; attempts come quickly."""
-    found = Said()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Handler,), {"said": found}))
+    found = Index()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Handler,), {"index": found}))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://me:secret@127.0.0.1:{server.server_port}/simple/")
@@ -118,29 +118,29 @@ def image(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("is_html", "has_ranges"), [(False, True), (True, True), (True, False)])
 def test_the_sizes_of_the_locked_wheels_are_written(
-    run: Run, said: Said, image: Path, *, is_html: bool, has_ranges: bool
+    run: Run, index: Index, image: Path, *, is_html: bool, has_ranges: bool
 ) -> None:
-    said.is_html, said.has_ranges = is_html, has_ranges
+    index.is_html, index.has_ranges = is_html, has_ranges
     result = run("image", "sizes", str(image))
     assert result.exit_code == 0, result.stderr
     assert result.stdout == f"wrote {image / SIZES_FILE}: 1 wheel, 12.3 kB\n"
     (size,) = load_sizes(image, load_spec(image)) or ()
     assert (size.name, size.wheel, size.bytes) == ("jupyterhub", WHEEL, len(CONTENT))
     assert "127.0.0.1" not in (image / SIZES_FILE).read_text()
-    assert [path for path, _ in said.asked] == ["/simple/jupyterhub/", *([f"/files/{WHEEL}"] if is_html else [])]
-    assert all(header.startswith("Basic ") for _, header in said.asked)  # the user and password of the index
+    assert [path for path, _ in index.requests] == ["/simple/jupyterhub/", *([f"/files/{WHEEL}"] if is_html else [])]
+    assert all(header.startswith("Basic ") for _, header in index.requests)  # the user and password of the index
 
 
-def test_json_says_what_was_written(run: Run, said: Said, image: Path) -> None:
-    assert said.files
+def test_json_says_what_was_written(run: Run, index: Index, image: Path) -> None:
+    assert index.files
     found = json.loads(run("image", "sizes", str(image), "--json").stdout)
     assert found == {"image": "tiny", "file": str(image / SIZES_FILE), "wheels": 1, "bytes": len(CONTENT)}
 
 
-def test_a_fault_of_the_index_is_tried_again(run: Run, said: Said, image: Path) -> None:
-    said.faults = [500, 503]
+def test_a_fault_of_the_index_is_tried_again(run: Run, index: Index, image: Path) -> None:
+    index.faults = [500, 503]
     assert run("image", "sizes", str(image)).exit_code == 0
-    assert len(said.asked) == 3
+    assert len(index.requests) == 3
 
 
 @pytest.mark.parametrize(
@@ -157,25 +157,25 @@ def test_a_fault_of_the_index_is_tried_again(run: Run, said: Said, image: Path) 
     ],
 )
 def test_what_the_index_does_not_have_is_reported_and_nothing_is_written(
-    run: Run, said: Said, image: Path, changes: dict[str, object], says: str, questions: int
+    run: Run, index: Index, image: Path, changes: dict[str, object], says: str, questions: int
 ) -> None:
     for name, value in changes.items():
-        setattr(said, name, value)
+        setattr(index, name, value)
     result = run("image", "sizes", str(image))
     assert result.exit_code == 2
     assert "jupyterhub" in result.stderr
     assert says in result.stderr
     assert "secret" not in result.stderr
-    assert len(said.asked) == questions
+    assert len(index.requests) == questions
     assert not (image / SIZES_FILE).exists()
 
 
-def test_an_unreachable_index_is_reported(run: Run, said: Said, image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_index_is_reported(run: Run, index: Index, image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
     result = run("image", "sizes", str(image))
     assert result.exit_code == 2
     assert "127.0.0.1 cannot be reached" in result.stderr
-    assert not said.asked
+    assert not index.requests
 
 
 def test_an_image_without_wheels_has_nothing_to_ask(run: Run) -> None:

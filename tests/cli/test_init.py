@@ -1,4 +1,4 @@
-"""`gpu-commons init`: a first stack file from flags and from answers, and what is said about wrong ones."""
+"""`gpu-commons init`: a first stack file from flags and from answers, and messages about wrong ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANSWERS = [
     "registry.my.edu/gpu",
     "t4",
     "n01-n08 n10",
-    "Tesla T5",  # there is none: asked again
+    "Tesla T5",  # does not exist: the question is repeated
     "Tesla T4",
     "4",
     "R580",  # a branch

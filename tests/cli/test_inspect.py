@@ -99,7 +99,7 @@ def test_findings_end_with_1(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_mistake_is_one_message_and_2(run: Run, registry: Registry, tmp_path: Path) -> None:
-    for arguments, said in [
+    for arguments, message in [
         ((), "name an image"),
         (("Team/Tiny",), "team/tiny"),
         (("--platform", "amd64", "tiny"), "is not a platform"),
@@ -112,7 +112,7 @@ def test_a_mistake_is_one_message_and_2(run: Run, registry: Registry, tmp_path: 
     ]:
         result = run("inspect", *arguments)
         assert result.exit_code == 2, arguments
-        assert said in result.stderr
+        assert message in result.stderr
         assert "Traceback" not in result.stderr
 
 
@@ -208,12 +208,12 @@ def test_an_image_without_gpu_use_gets_the_same_answer_by_its_name_and_by_its_co
     for source in (("--image", name), ("--inspect", pushed)):
         result = run("check", "--gpu", gpu, "--driver", driver, *source, "--json")
         answer = json.loads(result.stdout)
-        said = sorted((each["rule"], each["severity"], each["message"]) for each in answer["findings"])
-        answers.append((result.exit_code, answer["verdict"], said))
+        findings = sorted((each["rule"], each["severity"], each["message"]) for each in answer["findings"])
+        answers.append((result.exit_code, answer["verdict"], findings))
     assert answers[0] == answers[1]
-    code, verdict, said = answers[0]
+    code, verdict, findings = answers[0]
     assert (code, verdict) == ((1, "incompatible") if gpu == "RTX 2080 Ti" else (0, "compatible"))
-    assert ["nothing in the image uses a GPU" in message for rule, _, message in said if rule == "R-FRAMEWORK"] == [
+    assert ["nothing in the image uses a GPU" in message for rule, _, message in findings if rule == "R-FRAMEWORK"] == [
         True
     ]
 
@@ -223,8 +223,8 @@ def test_an_image_whose_framework_is_for_the_cpu_gets_the_same_answer_by_its_nam
 ) -> None:
     wheel = f"{SITE}/tensorflow_cpu-2.15.0.dist-info/METADATA"
     by_content = checked(run, registry.push(image({wheel: "Name: tensorflow-cpu\n\n"})))
-    given = ("check", "--gpu", "T4", "--driver", "418.88", "--image", "tensorflow/tensorflow:2.15.0", "--json")
-    by_name = json.loads(run(*given).stdout)
+    arguments = ("check", "--gpu", "T4", "--driver", "418.88", "--image", "tensorflow/tensorflow:2.15.0", "--json")
+    by_name = json.loads(run(*arguments).stdout)
     assert by_name["verdict"] == by_content["verdict"] == "compatible_with_warning"
     for answer in (by_name, by_content):
         assert "built for the CPU only; the image runs anywhere, and uses no GPU" in messages(answer, "warn")

@@ -94,8 +94,8 @@ def test_a_job_without_a_pool_uses_every_pool_that_has_enough_gpus(run: Run, tmp
 def test_a_profile_of_several_pools_uses_each_of_them(run: Run, tmp_path: Path) -> None:
     stack = tmp_path / "Pulumi.both.yaml"
     text = STACK.read_text()
-    for given in ("pool: rtx2080ti\n          gpus: 1", "image: datahub-base-notebook\n"):
-        assert text.count(given) == 1
+    for line in ("pool: rtx2080ti\n          gpus: 1", "image: datahub-base-notebook\n"):
+        assert text.count(line) == 1
     text = text.replace("pool: rtx2080ti\n          gpus: 1", "pools: [rtx2080ti, gtx1070ti]\n          gpus: 1")
     text = text.replace(
         "image: datahub-base-notebook\n", "image: datahub-base-notebook\n          pools: [gtx1080ti, gtx1070ti]\n"
@@ -212,8 +212,8 @@ def test_a_page_in_place_of_the_table_leaves_room_for_nothing_else(run: Run, opt
 
 
 def test_the_example_for_an_empty_list_is_one_that_the_list_takes(run: Run, lists: Lists) -> None:
-    told = run("matrix", *lists([], [])).stderr
-    images, pools = (json.loads(line.partition("such as ")[2]) for line in told.splitlines())
+    errors = run("matrix", *lists([], [])).stderr
+    images, pools = (json.loads(line.partition("such as ")[2]) for line in errors.splitlines())
     assert run("matrix", *lists([images], [{**pools, "driver": "535.54.03"}])).exit_code == 0
 
 

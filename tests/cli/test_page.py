@@ -1,4 +1,4 @@
-"""docs/check-an-image.md, as somebody follows it: each command runs, and what stands below it is what it prints."""
+"""docs/check-an-image.md as a reader follows it: each command runs and prints what the page shows below it."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def test_a_command_of_the_page_prints_what_the_page_says(commands: str, below: s
         cwd=tmp_path, env={**os.environ, "NO_COLOR": "1"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode in {0, 1}, done.stderr
-    told = [re.escape(part.strip("\n ")) for part in below.split("…")]
-    assert re.search(r"\s*.*?\s*".join(told), done.stdout, re.DOTALL), done.stdout
+    parts = [re.escape(part.strip("\n ")) for part in below.split("…")]
+    assert re.search(r"\s*.*?\s*".join(parts), done.stdout, re.DOTALL), done.stdout

@@ -1,4 +1,4 @@
-"""`gpu-commons probe`: on this machine, by ssh, as a job of Slurm, and beside what a stack file says."""
+"""`gpu-commons probe`: on this machine, by ssh, as a job of Slurm, and compared with a stack file."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def sbatch(*, before: str = "", node: str = "sh") -> str:
 @pytest.mark.usefixtures("without_gpu")
 def test_on_a_login_node_nothing_is_probed_and_the_job_is_named(run: Run, machine: Callable[..., None]) -> None:
     machine(sbatch=sbatch())
-    told = run("probe")
-    assert (told.exit_code, told.stdout) == (3, "")
-    assert told.stderr == (
+    result = run("probe")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == (
         "error: this is a login node: it has Slurm's commands but no GPU; nothing was probed. "
         "Probe from a job instead: gpu-commons probe --via-slurm PARTITION\n"
     )
@@ -82,9 +82,9 @@ def test_on_a_host_the_facts_are_printed_as_yaml_or_json(
 ) -> None:
     machine()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    told, data = run("probe"), json.loads(run("probe", "--json").stdout)
-    assert told.exit_code == 0
-    shown = yaml.safe_load(told.stdout)
+    result, data = run("probe"), json.loads(run("probe", "--json").stdout)
+    assert result.exit_code == 0
+    shown = yaml.safe_load(result.stdout)
     assert (shown["pool"]["cpu"], shown["host"]["kernel"]) == (data["pool"]["cpu"], data["host"]["kernel"])
 
 
@@ -92,12 +92,12 @@ def test_via_slurm_a_job_with_one_gpu_is_waited_for_and_leaves_nothing(
     run: Run, machine: Callable[..., None], tmp_path: Path
 ) -> None:
     machine(sbatch=sbatch())
-    told = run("probe", "--via-slurm", "gpu-shared", "--json")
-    assert (told.exit_code, told.stderr) == (0, "")
-    host = json.loads(told.stdout)["host"]
+    result = run("probe", "--via-slurm", "gpu-shared", "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    host = json.loads(result.stdout)["host"]
     assert host["slurm"] == {"job": "42", "partition": "gpu-shared", "node": ""}
-    asked = (tmp_path / "argv").read_text().split()
-    assert {"--wait", "--partition=gpu-shared", "--gres=gpu:1", "--export=NONE", "--time=5"} <= {*asked}
+    arguments = (tmp_path / "argv").read_text().split()
+    assert {"--wait", "--partition=gpu-shared", "--gres=gpu:1", "--export=NONE", "--time=5"} <= {*arguments}
     assert not [*tmp_path.glob("gpu-commons-probe-*")]
 
 
@@ -105,7 +105,7 @@ REFUSING = "#!/bin/sh\necho 'sbatch: error: Batch job submission failed: Invalid
 
 
 @pytest.mark.parametrize(
-    ("program", "said"),
+    ("program", "message"),
     [
         (REFUSING, "Error: Slurm rejected the job: Invalid partition name\n"),
         (
@@ -115,11 +115,11 @@ REFUSING = "#!/bin/sh\necho 'sbatch: error: Batch job submission failed: Invalid
     ],
 )
 def test_a_job_that_finds_out_nothing_is_one_line_with_the_reason(
-    run: Run, machine: Callable[..., None], program: str, said: str
+    run: Run, machine: Callable[..., None], program: str, message: str
 ) -> None:
     machine(sbatch=program)
-    told = run("probe", "--via-slurm", "gpu-shared")
-    assert (told.exit_code, told.stdout, told.stderr) == (2, "", said)
+    result = run("probe", "--via-slurm", "gpu-shared")
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
 
 
 def test_where_no_slurm_is_nothing_is_called_cancelled(
@@ -127,9 +127,9 @@ def test_where_no_slurm_is_nothing_is_called_cancelled(
 ) -> None:
     machine()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    told = run("probe", "--via-slurm", "gpu-shared")
-    assert told.stderr == "Error: sbatch is not on this machine: install it, or reach a login node by ssh\n"
-    assert told.exit_code == 2
+    result = run("probe", "--via-slurm", "gpu-shared")
+    assert result.stderr == "Error: sbatch is not on this machine: install it, or reach a login node by ssh\n"
+    assert result.exit_code == 2
 
 
 JOB = Job("gpu", "0a1b2c3d")
@@ -142,7 +142,7 @@ def test_a_job_that_waits_too_long_is_cancelled_by_its_own_name(machine: Callabl
     assert (tmp_path / "cancelled").read_text() == "--name=gpu-commons-probe-0a1b2c3d\n"
 
 
-def test_an_output_that_only_the_node_sees_is_told_with_what_to_do(machine: Callable[..., None]) -> None:
+def test_an_output_that_only_the_node_sees_is_reported_with_what_to_do(machine: Callable[..., None]) -> None:
     machine(sbatch="#!/bin/sh\ncat > /dev/null; echo '42;cluster'")
     with pytest.raises(SlurmError, match="is not in this folder: use a folder that login and compute nodes share"):
         by_slurm(HERE, {}, JOB, within_s=20, file_within_s=0)
@@ -156,8 +156,8 @@ def test_an_output_that_comes_late_is_waited_for(machine: Callable[..., None]) -
 
 
 def test_types_and_accounts_are_those_of_the_stack() -> None:
-    asked = Job("gpu", "0a", gres="k80", account="teaching").sbatch
-    assert {"--gres=gpu:k80:1", "--account=teaching"} <= {*asked}
+    arguments = Job("gpu", "0a", gres="k80", account="teaching").sbatch
+    assert {"--gres=gpu:k80:1", "--account=teaching"} <= {*arguments}
 
 
 def test_a_host_is_probed_by_ssh_with_nothing_but_its_shell_and_python(
@@ -167,9 +167,9 @@ def test_a_host_is_probed_by_ssh_with_nothing_but_its_shell_and_python(
     machine(ssh=text)
     (tmp_path / "bin/env").write_text('#!/bin/sh\nPATH="${0%/*}" exec /bin/sh')  # where no Slurm is
     (tmp_path / "bin/env").chmod(0o755)
-    told = run("probe", "--ssh", "ops@box.example.edu")
-    assert (told.exit_code, told.stderr) == (0, "")
-    assert yaml.safe_load(told.stdout)["host"]["slurm"] == "none"
+    result = run("probe", "--ssh", "ops@box.example.edu")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert yaml.safe_load(result.stdout)["host"]["slurm"] == "none"
     assert "BatchMode=yes" in (tmp_path / "argv").read_text()
 
 
@@ -179,9 +179,9 @@ def test_a_shell_without_python_says_so(machine: Callable[..., None], tmp_path: 
     (tmp_path / "bin/env").chmod(0o755)
     if Path("/usr/libexec/platform-python").exists():
         pytest.skip("this machine has a Python beside PATH")
-    told = run("probe", "--ssh", "box")
-    assert told.exit_code == 2
-    assert told.stderr == (
+    result = run("probe", "--ssh", "box")
+    assert result.exit_code == 2
+    assert result.stderr == (
         "Error: box was not probed: "
         "no Python 3.6 or later here: neither python3 nor /usr/libexec/platform-python\n"
     )  # fmt: skip
@@ -199,7 +199,7 @@ def test_what_a_login_prints_beside_the_facts_is_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--pool", "gpu-k80"), "--pool needs --stack"),
         (("--stack", "comet"), "--stack needs --pool"),
@@ -211,13 +211,13 @@ def test_what_a_login_prints_beside_the_facts_is_passed_over() -> None:
         (("--stack", "perceptron", "--via-slurm", "x"), "the site of this stack has no Slurm"),
     ],
 )
-def test_a_mistake_in_the_options_is_told_before_anybody_is_asked(
-    run: Run, machine: Callable[..., None], arguments: tuple[str, ...], said: str
+def test_a_mistake_in_the_options_is_reported_before_any_probe(
+    run: Run, machine: Callable[..., None], arguments: tuple[str, ...], message: str
 ) -> None:
     machine()
-    told = run("probe", *arguments)
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert said in " ".join(told.stderr.split())
+    result = run("probe", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in " ".join(result.stderr.split())
 
 
 def pool_of(stack: str, name: str) -> Pool:
@@ -227,7 +227,7 @@ def pool_of(stack: str, name: str) -> Pool:
 
 
 def probed(pool: Pool, **changes: Any) -> Probed:
-    """A host that is what the pool says, but for these facts or keys."""
+    """A host as its pool states it, except for these facts or keys."""
     gpus = pool.gpus_of_node
     assert gpus is not None
     models = [{"index": at, "model": gpus.model.name, "uuid": f"GPU-{at}"} for at in range(gpus.count)]
@@ -250,7 +250,7 @@ def probed(pool: Pool, **changes: Any) -> Probed:
 
 
 def lines(pool: Pool, *, program_version: str | None = None, **changes: Any) -> list[str]:
-    """What is told of a host, without the headline."""
+    """The report on a host, without its headline."""
     found = probed(pool, **changes)
     text = compared_text(pool.name, found, compare(found, pool, program_version), plain)
     return [line.strip() for line in text.splitlines()[1:]]
@@ -308,12 +308,12 @@ DIFFERENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
 
 
 @pytest.mark.parametrize(
-    ("stack", "name", "changes", "said"),
+    ("stack", "name", "changes", "line"),
     [(stack, name, *each) for stack, name in POOLS for each in DIFFERENCES[stack]],
 )
-def test_each_difference_is_one_line(stack: str, name: str, changes: dict[str, Any], said: str) -> None:
+def test_each_difference_is_one_line(stack: str, name: str, changes: dict[str, Any], line: str) -> None:
     pool = pool_of(stack, name)
-    assert lines(pool, program_version="3.8.0", **changes) == [said]
+    assert lines(pool, program_version="3.8.0", **changes) == [line]
     assert not is_fine(compare(probed(pool, **changes), pool, "3.8.0"))
 
 
@@ -340,12 +340,12 @@ def test_a_pool_that_asks_for_cdi_needs_its_devices() -> None:
 def test_a_fact_that_cannot_be_read_proves_nothing() -> None:
     pool = pool_of("comet", "gpu-k80")
     missing = {"unknown": "nvmlInit_v2: Driver/library version mismatch"}
-    said = f"driver: the pool says 470.256.02, but the host's value is unknown: {missing['unknown']}"
-    assert lines(pool, program_version="3.8.0", driver=missing) == [said]
+    line = f"driver: the pool says 470.256.02, but the host's value is unknown: {missing['unknown']}"
+    assert lines(pool, program_version="3.8.0", driver=missing) == [line]
     assert not is_fine(compare(probed(pool, driver=missing), pool))
 
 
-def test_what_the_pool_leaves_out_is_told_and_is_no_difference() -> None:
+def test_what_the_pool_leaves_out_is_shown_and_is_no_difference() -> None:
     pool = pool_of("comet", "gpu-k80").model_copy(update={"driver": None, "glibc": None})
     found = probed(pool, driver="470.256.02", glibc="2.17")
     rows = compare(found, pool, "3.8.0")
@@ -358,12 +358,12 @@ def test_what_the_pool_leaves_out_is_told_and_is_no_difference() -> None:
 
 def test_a_daemon_that_does_not_run_is_a_remark() -> None:
     pool = pool_of("comet", "gpu-k80")
-    said = "persistence_daemon: not running: the first program on an idle GPU waits for its driver"
-    assert lines(pool, program_version="3.8.0", persistence_daemon="not running") == [said]
+    line = "persistence_daemon: not running: the first program on an idle GPU waits for its driver"
+    assert lines(pool, program_version="3.8.0", persistence_daemon="not running") == [line]
     assert is_fine(compare(probed(pool, persistence_daemon="not running"), pool, "3.8.0"))
 
 
-def test_a_node_with_a_driver_of_its_own_is_compared_with_that(tmp_path: Path) -> None:
+def test_a_node_with_its_own_driver_is_compared_with_that(tmp_path: Path) -> None:
     text = (PROJECT / "stacks/Pulumi.dsmlp-fall.yaml").read_text()
     file = tmp_path / "Pulumi.x.yaml"
     lead = "      - name: gtx1080ti\n"
@@ -386,10 +386,10 @@ def test_the_command_ends_with_1_where_the_node_is_not_what_the_pool_says(
     access = next(line.strip() for line in text.splitlines() if line.strip().startswith("access:"))
     stack.write_text(text.replace(access, "access: { kind: local }"))
     arguments = ("probe", "--stack", str(stack), "--pool", "shared-k80", "--via-slurm", "gpu-shared")
-    told, data = run(*arguments), json.loads(run(*arguments, "--json").stdout)
-    assert told.exit_code == 1
+    result, data = run(*arguments), json.loads(run(*arguments, "--json").stdout)
+    assert result.exit_code == 1
     assert "--gres=gpu:k80:1" in (tmp_path / "argv").read_text()
-    head, *rows = told.stdout.splitlines()
+    head, *rows = result.stdout.splitlines()
     assert "does not match pool shared-k80" in head
     assert any(row.startswith("  cpu: the pool says 24, the host has ") for row in rows)
     assert (data["stack"], data["is_fine"]) == ("here", False)

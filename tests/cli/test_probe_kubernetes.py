@@ -17,7 +17,7 @@ import yaml
 from click.testing import Result
 
 from cli.kubectl import Cluster
-from cli.probe.kubernetes import Asked, by_kubernetes
+from cli.probe.kubernetes import ProbeRequest, by_kubernetes
 from cli.probe.node import ProbeFailed, chosen, seen
 
 Run = Callable[..., Result]
@@ -107,16 +107,16 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pa
     return write
 
 
-def asked(run: Run, *words: str, wanted: str = "n01.example.edu") -> Result:
+def probe_node(run: Run, *words: str, wanted: str = "n01.example.edu") -> Result:
     return run("probe", "--kubernetes", wanted, "--image", IMAGE, *words)
 
 
 def test_a_node_is_probed_by_a_job_that_is_gone_afterwards(run: Run, cluster: Callable[..., Path]) -> None:
     folder = cluster()
-    told = asked(run)
-    assert (told.exit_code, told.stderr) == (0, "")
-    assert told.stdout.startswith("# n01.example.edu, probed 20")
-    facts = yaml.safe_load(told.stdout)
+    result = probe_node(run)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("# n01.example.edu, probed 20")
+    facts = yaml.safe_load(result.stdout)
     assert facts["pool"]["gpus_per_node"] == 8  # of the node: the pod saw fewer
     assert facts["pool"]["root_disk_gib"] == 480
     assert facts["host"]["system"] == "Ubuntu 24.04.1 LTS"
@@ -137,7 +137,7 @@ def test_what_a_pod_cannot_see_is_unknown_and_its_own_is_not_shown_as_the_nodes(
     run: Run, cluster: Callable[..., Path]
 ) -> None:
     cluster()
-    host = json.loads(asked(run, "--json").stdout)["host"]
+    host = json.loads(probe_node(run, "--json").stdout)["host"]
     for name in ("container_toolkit", "glibc", "temporary"):
         assert "this runs in a container (kubernetes), which" in host[name]["unknown"], name
 
@@ -146,33 +146,33 @@ def test_gpus_that_pods_share_are_counted_once(run: Run, cluster: Callable[..., 
     shared = node("n01", 16)
     shared["metadata"]["labels"]["nvidia.com/gpu.count"] = "4"
     cluster(nodes=[shared])
-    shown = json.loads(asked(run, "--json", wanted="n01").stdout)
+    shown = json.loads(probe_node(run, "--json", wanted="n01").stdout)
     assert shown["pool"]["gpus_per_node"] == 4
 
 
 def test_namespace_and_the_sites_cluster_are_used(run: Run, cluster: Callable[..., Path], tmp_path: Path) -> None:
     folder = cluster(runtimeclasses=[])
     (tmp_path / "site.yaml").write_text("kubeconfig: /etc/site.conf\nkube_context: classroom\n")
-    told = asked(run, "--namespace", "ops", "--stack", "dsmlp-fall", "--site", str(tmp_path / "site.yaml"))
-    assert told.exit_code == 0
+    result = probe_node(run, "--namespace", "ops", "--stack", "dsmlp-fall", "--site", str(tmp_path / "site.yaml"))
+    assert result.exit_code == 0
     calls = (folder / "calls").read_text().splitlines()
     assert all(call.startswith("--kubeconfig /etc/site.conf --context classroom") for call in calls)
     assert "create --namespace ops" in (folder / "calls").read_text()
     assert "runtimeClassName" not in (folder / "job.json").read_text()
 
 
-def test_a_pool_is_compared_with_a_node_of_its_own(run: Run, cluster: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_pool_is_compared_with_one_of_its_nodes(run: Run, cluster: Callable[..., Path], tmp_path: Path) -> None:
     folder = cluster(nodes=[pooled("n02", "gtx1080ti", cordoned=True), pooled("n03", "gtx1080ti", 4)])
-    told = asked(run, "--stack", "dsmlp-fall", "--pool", "gtx1080ti", wanted="gtx1080ti")
-    assert told.exit_code == 1
-    head, *lines = told.stdout.splitlines()
+    result = probe_node(run, "--stack", "dsmlp-fall", "--pool", "gtx1080ti", wanted="gtx1080ti")
+    assert result.exit_code == 1
+    head, *lines = result.stdout.splitlines()
     assert head.startswith("n03 (probed 20")
     assert "  gpus_per_node: the pool says 8, the host has 4" in lines
     (toolkit,) = (line for line in lines if "container_toolkit" in line)
     assert toolkit.endswith("a pod cannot see it, but gpu-commons probe on the node itself can")
     assert '"n03"' in (folder / "job.json").read_text()
     kept = tmp_path / "n03.json"
-    kept.write_text(asked(run, "--json", wanted="n03").stdout)
+    kept.write_text(probe_node(run, "--json", wanted="n03").stdout)
     checked = run("stack", "check", "dsmlp-fall", "--probed", str(kept))
     assert "does not match pool gtx1080ti" in checked.stdout
 
@@ -182,14 +182,14 @@ def test_a_node_of_a_cloud_belongs_to_the_pool_of_its_label(
 ) -> None:
     cluster(nodes=[pooled("ip-10-0-1-7.ec2.internal", "l4", 1)])
     kept = tmp_path / "facts.json"
-    kept.write_text(asked(run, "--json", wanted="l4").stdout)
-    told = run("stack", "check", "eks-g6", "--probed", str(kept))
-    assert "ip-10-0-1-7 (probed 20" in told.stdout
-    assert "does not match pool l4" in told.stdout
+    kept.write_text(probe_node(run, "--json", wanted="l4").stdout)
+    result = run("stack", "check", "eks-g6", "--probed", str(kept))
+    assert "ip-10-0-1-7 (probed 20" in result.stdout
+    assert "does not match pool l4" in result.stdout
 
 
 @pytest.mark.parametrize(
-    ("objects", "wanted", "said"),
+    ("objects", "wanted", "message"),
     [
         ({}, "n01.example.ed", 'no node or pool "n01.example.ed" in this cluster; did you mean n01.example.edu'),
         (
@@ -215,18 +215,18 @@ def test_a_node_of_a_cloud_belongs_to_the_pool_of_its_label(
     ],
 )
 def test_a_node_that_cannot_be_probed_gets_one_line_and_no_job(
-    run: Run, cluster: Callable[..., Path], objects: Json, wanted: str, said: str
+    run: Run, cluster: Callable[..., Path], objects: Json, wanted: str, message: str
 ) -> None:
     folder = cluster(**objects)
-    told = asked(run, wanted=wanted)
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert said in told.stderr
-    assert told.stderr.count("\n") == 1
+    result = probe_node(run, wanted=wanted)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
     assert not (folder / "job.json").exists()
 
 
 @pytest.mark.parametrize(
-    ("objects", "said"),
+    ("objects", "reason"),
     [
         (
             {"pods": [pod({"waiting": {"reason": "ErrImagePull", "message": "not found:\n manifest unknown"}})]},
@@ -255,31 +255,32 @@ def test_a_node_that_cannot_be_probed_gets_one_line_and_no_job(
     ],
 )
 def test_a_job_that_finds_out_nothing_is_one_line_and_is_deleted(
-    run: Run, cluster: Callable[..., Path], objects: Json, said: str
+    run: Run, cluster: Callable[..., Path], objects: Json, reason: str
 ) -> None:
     folder = cluster(**objects)
-    told = asked(run)
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert told.stderr == f"Error: node n01.example.edu was not probed: {said}\n"
+    result = probe_node(run)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"Error: node n01.example.edu was not probed: {reason}\n"
     assert "delete --namespace default job/gpu-commons-probe-" in (folder / "calls").read_text()
 
 
 def test_a_job_that_waits_too_long_is_deleted_and_says_what_for(cluster: Callable[..., Path]) -> None:
     busy = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes: 1 Insufficient nvidia.com/gpu"}
     folder = cluster(pods=[pod(conditions=[busy])])
+    request = ProbeRequest(Cluster(None, None), "n01.example.edu", IMAGE, "0a")
     with pytest.raises(ProbeFailed, match=r"waited for a GPU of its node: 0/3 nodes: 1 Insufficient nvidia\.com/gpu"):
-        by_kubernetes(Asked(Cluster(None, None), "n01.example.edu", IMAGE, "0a"), within_s=-1, show=lambda _: None)
+        by_kubernetes(request, within_s=-1, show=lambda _: None)
     assert "delete --namespace default job/gpu-commons-probe-0a" in (folder / "calls").read_text()
 
 
 def test_a_job_that_may_not_be_deleted_is_named(run: Run, cluster: Callable[..., Path]) -> None:
     cluster(fails={"logs": "pods/log is forbidden", "delete": "no"})
-    told = asked(run)
-    assert "pods/log is forbidden; its job is left: kubectl --namespace default delete job gpu-commons-" in told.stderr
+    errors = probe_node(run).stderr
+    assert "pods/log is forbidden; its job is left: kubectl --namespace default delete job gpu-commons-" in errors
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--kubernetes", "n01"), "--kubernetes needs --image"),
         (("--image", IMAGE), "--image needs --kubernetes"),
@@ -293,13 +294,13 @@ def test_a_job_that_may_not_be_deleted_is_named(run: Run, cluster: Callable[...,
         ),
     ],
 )
-def test_a_mistake_in_the_options_is_told_before_the_cluster_is_asked(
-    run: Run, cluster: Callable[..., Path], words: tuple[str, ...], said: str
+def test_a_mistake_in_the_options_is_reported_before_any_call_to_the_cluster(
+    run: Run, cluster: Callable[..., Path], words: tuple[str, ...], message: str
 ) -> None:
     folder = cluster()
-    told = run("probe", *words)
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert said in " ".join(told.stderr.split())
+    result = run("probe", *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in " ".join(result.stderr.split())
     assert not (folder / "calls").exists()
 
 

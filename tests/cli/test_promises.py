@@ -1,4 +1,4 @@
-"""Whatever a person decided in a stack file is in the comment when it changes, from what to what, and for whom."""
+"""Every decision in a stack file is in the comment when it changes: before, after, and for whom."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ WHY_NOT = {
     "assumptions": "says who knows a value, and changes none",
     "cluster": "a stack of this kind has none; of another it is what EksGpuCluster takes, where its changes show",
     "containers": "a stack of this kind has none; on a Docker host it is what DockerGpuContainer takes",
-    "total_gpus": "a sum that the pools must have: their own changes are told",
+    "total_gpus": "a sum that the pools must have: their own changes are shown",
 }
 
 
 def full() -> Stack:
-    """A stack that says something at every key, so that each can be said otherwise."""
+    """A stack that sets every key, so that each can be changed."""
     limit = ImageWaiver(compressed_gb=8, reason="exam", until=dt.date(2099, 1, 1))
     extra = Image(name="cupy-notebook", target="batch", limit=limit)  # nobody uses it: it may have any name
     stack = put(FALL, ("images",), (*FALL.images, extra))
@@ -181,7 +181,7 @@ def at(stack: Any, path: tuple[str | int, ...]) -> Any:
 
 
 def cases(name: str, stack: Stack) -> Iterator[tuple[str, tuple[Stack, tuple[str | int, ...]]]]:
-    """Each key once: of several pools, hubs, … the one that says something at it."""
+    """Each key once: of several pools, hubs, …, one that sets it."""
     found: dict[str, tuple[str | int, ...]] = {}
     for path in leaves(stack):
         key = ".".join(step for step in path if isinstance(step, str))
@@ -215,19 +215,19 @@ del CASES["any: hubs.profiles.time_min"]  # the same: only a job of Slurm has it
 @pytest.mark.parametrize("case", [name for name, (_, path) in CASES.items() if path[-1] not in WHY_NOT])
 def test_a_key_that_changes_is_in_the_comment(case: str) -> None:
     stack, path = CASES[case]
-    told = review(stack, changed(stack, path))
-    assert told.verdict.outcome != "unchanged", "nothing of it is recorded"
-    assert told.changes, "it is in no row of the table"
-    assert all(each.change.details or each.change.op in {"create", "delete"} for each in told.changes), told.changes
+    result = review(stack, changed(stack, path))
+    assert result.verdict.outcome != "unchanged", "nothing of it is recorded"
+    assert result.changes, "it is in no row of the table"
+    assert all(each.change.details or each.change.op in {"create", "delete"} for each in result.changes), result.changes
 
 
 @pytest.mark.parametrize("case", [name for name, (_, path) in CASES.items() if path[-1] in WHY_NOT])
 def test_a_key_that_changes_nothing_for_anybody_is_no_change(case: str) -> None:
     stack, path = CASES[case]
-    told = review(stack, changed(stack, path))
+    result = review(stack, changed(stack, path))
     if path[-1] == "assumptions" and path[:2] == ("fleet", "pools"):
         return  # that a rate is an assumption is an input of the images that land there
-    assert told.verdict.outcome == "unchanged"
+    assert result.verdict.outcome == "unchanged"
 
 
 # --- in the words of people
@@ -245,7 +245,7 @@ ML = "hub datahub: profiles cpu, gtx1080ti<br>course Introduction to machine lea
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "cell"),
     [
         ({"guaranteed_gpus": 24}, "guaranteed GPUs: `36` → `24`"),
         ({"peak_share": 0.25}, "share of the seats at the busiest time: `20%` → `25%`"),
@@ -253,13 +253,13 @@ ML = "hub datahub: profiles cpu, gtx1080ti<br>course Introduction to machine lea
         ({"borrowable_gpus": 8}, "GPUs to borrow: `any` → `8`"),
     ],
 )
-def test_a_promise_to_a_course_is_told_with_its_people(changes: dict[str, Any], told: str) -> None:
+def test_a_promise_to_a_course_is_shown_with_its_people(changes: dict[str, Any], cell: str) -> None:
     text = markdown(FALL, course(0, **changes))
-    assert row(text, "course `ml-intro`") == f"| course `ml-intro` | {told} | {ML}"
+    assert row(text, "course `ml-intro`") == f"| course `ml-intro` | {cell} | {ML}"
     assert "hub `datahub`" not in text  # the hub itself stays as it is
 
 
-def test_seats_are_told_with_the_higher_number_of_people() -> None:
+def test_seats_are_shown_with_the_higher_number_of_people() -> None:
     text = markdown(FALL, course(0, seats=90))
     assert row(text, "course `ml-intro`") == f"| course `ml-intro` | seats: `180` → `90` | {ML}"
 
@@ -284,7 +284,7 @@ CULL = FALL.hubs[0].cull
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "cell"),
     [
         ({"start_timeout_s": 900}, "start time-out: `10 min` → `15 min`"),
         ({"cull": CULL.model_copy(update={"idle_s": 1800})}, "idle servers end after: `1 h` → `30 min`"),
@@ -295,15 +295,15 @@ CULL = FALL.hubs[0].cull
         ({"volume_gib": 20.0}, "size of a home: `10 GiB` → `20 GiB`"),
     ],
 )
-def test_a_limit_of_a_hub_is_told_with_everybody_on_it(changes: dict[str, Any], told: str) -> None:
+def test_a_limit_of_a_hub_is_shown_with_everybody_on_it(changes: dict[str, Any], cell: str) -> None:
     everybody = "courses Introduction to machine learning, Deep learning (300 seats) |"
     assert row(markdown(FALL, hub(**changes)), "hub `datahub`") == (
-        f"| hub `datahub` | {told} | hub datahub: profiles cpu, gtx1080ti, rtx2080ti<br>{everybody}"
+        f"| hub `datahub` | {cell} | hub datahub: profiles cpu, gtx1080ti, rtx2080ti<br>{everybody}"
     )
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "what", "told"),
+    ("path", "value", "what", "cell"),
     [
         (("site", "allowed_registries"), ("quay.io",), "site `dsmlp`", "allowed registries: − `registry.example.edu, "),  # noqa: RUF001
         (("site", "image_limits", "refuse_compressed_gb"), 5, "site `dsmlp`", "images are refused above: `6 GB` → "),
@@ -311,9 +311,9 @@ def test_a_limit_of_a_hub_is_told_with_everybody_on_it(changes: dict[str, Any], 
         (("policies", "levels"), {"P-ROOM": "refuse"}, "policies `dsmlp`", "level of P-ROOM: \\+ `refuse`"),
     ],
 )  # fmt: skip
-def test_a_decision_about_the_site_is_told(path: tuple[str | int, ...], value: Any, what: str, told: str) -> None:
+def test_a_decision_about_the_site_is_shown(path: tuple[str | int, ...], value: Any, what: str, cell: str) -> None:
     text = markdown(FALL, put(FALL, path, value))
-    assert row(text, what).startswith(f"| {what} | {told}")
+    assert row(text, what).startswith(f"| {what} | {cell}")
     assert "| hub datahub: profiles cpu, gtx1080ti" in row(text, what)
 
 
@@ -328,7 +328,7 @@ def test_a_stack_file_that_is_the_same_changes_nothing() -> None:
     assert markdown(FALL, FALL).startswith("✅ made: nothing changes.")
 
 
-def test_a_limit_of_an_images_own_is_told_and_nobody_pulls_anything_for_it() -> None:
+def test_a_limit_for_one_image_is_shown_and_nobody_pulls_anything_for_it() -> None:
     limit = ImageWaiver(compressed_gb=8, reason="exam", until=dt.date(2099, 1, 1))
     text = markdown(FALL, put(FALL, ("images", 3, "limit"), limit))
     assert row(text, "image `scipy-ml-notebook`").startswith(
@@ -337,7 +337,7 @@ def test_a_limit_of_an_images_own_is_told_and_nobody_pulls_anything_for_it() -> 
     assert "What people will notice" not in text
 
 
-def test_a_profile_that_comes_is_told_without_what_its_image_holds() -> None:
+def test_a_new_profile_is_shown_without_the_contents_of_its_image() -> None:
     more = FALL.hubs[0].profiles[1].model_copy(update={"name": "two", "title": "Two"})
     text = markdown(FALL, hub(profiles=(*FALL.hubs[0].profiles, more)))
     assert "profile two: \\+ `title: Two, pool: gtx1080ti, GPUs: 1, CPU cores: 4" in row(text, "hub `datahub`")
@@ -364,19 +364,19 @@ def test_a_course_whose_last_day_is_over_counts_for_nothing() -> None:
 def test_a_state_that_recorded_no_decision_yet_is_no_change_of_promises() -> None:
     old = stacks.registered(FALL)
     del old[stacks.RECORD, "stack-file"]
-    for said in old[previews.HUB, "datahub"]["courses"]:
+    for entry in old[previews.HUB, "datahub"]["courses"]:
         for key in ("peak_share", "guaranteed_gpus", "first_day", "last_day"):
-            del said[key]
+            del entry[key]
     new = stacks.registered(put(FALL, ("courses", 0, "seats"), 200))
     events = [previews.step(*key, old.get(key), inputs) for key, inputs in new.items()]
-    told = review_of(read_stream(previews.stream(*events)), None, Sources(lambda *_: None, _price, TODAY))
-    (change,) = told.changes
+    result = review_of(read_stream(previews.stream(*events)), None, Sources(lambda *_: None, _price, TODAY))
+    (change,) = result.changes
     assert [(each.label, each.before, each.after) for each in change.change.details] == [("seats", "180", "200")]
-    assert "does not record what the stack file promises and limits" in told.remarks[0]
+    assert "does not record what the stack file promises and limits" in result.remarks[0]
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(45, "45 s"), (90, "90 s"), (600, "10 min"), (3600, "1 h"), (5400, "1 h 30 min")]
+    ("seconds", "text"), [(45, "45 s"), (90, "90 s"), (600, "10 min"), (3600, "1 h"), (5400, "1 h 30 min")]
 )
-def test_a_time_is_told_in_hours_and_minutes(seconds: int, told: str) -> None:
-    assert duration(seconds) == told
+def test_a_time_is_shown_in_hours_and_minutes(seconds: int, text: str) -> None:
+    assert duration(seconds) == text

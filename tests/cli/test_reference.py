@@ -52,19 +52,19 @@ def test_explain_without_an_id_lists_every_id_by_family(run: Run) -> None:
 
 @pytest.mark.parametrize("name", EVERY_ID[len(ALL_RULES) :])
 def test_every_id_beside_the_engines_is_explained_with_its_page(run: Run, name: str) -> None:
-    told = run("explain", name)
-    assert told.exit_code == 0
-    assert told.stdout.startswith(f"{name}: ")
+    result = run("explain", name)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"{name}: ")
     data = json.loads(run("explain", name, "--json").stdout)
     assert data["says"].endswith(".")
-    assert data["says"].split()[0] in told.stdout
+    assert data["says"].split()[0] in result.stdout
     assert (PROJECT / data["page"]).is_file()
     if data["family"] in {"policy", "lint"}:
         assert f"`{name}`" in (PROJECT / data["page"]).read_text()
 
 
 def test_every_id_in_an_output_of_ours_is_explained() -> None:
-    """Golden outputs, pages and recorded previews, in which the pack speaks."""
+    """Golden outputs, pages and recorded previews with messages of the pack."""
     texts = {path.name: path.read_text() for path in OUTPUTS}
     texts |= {path.name: gzip.decompress(path.read_bytes()).decode() for path in RECORDINGS}
     found = {
@@ -86,9 +86,9 @@ def test_every_id_in_an_output_of_ours_is_explained() -> None:
     ],
 )
 def test_a_rule_of_hadolint_is_explained_with_its_own_page(run: Run, name: str, says: str) -> None:
-    told = run("explain", name)
-    assert told.exit_code == 0
-    assert says in " ".join(told.stdout.split())
+    result = run("explain", name)
+    assert result.exit_code == 0
+    assert says in " ".join(result.stdout.split())
     assert f"/{name.upper()}" in json.loads(run("explain", name, "--json").stdout)["page"]
 
 
@@ -100,17 +100,17 @@ def test_every_remark_of_inspect_has_a_sentence() -> None:
 
 @pytest.mark.parametrize(("written", "name"), [("d-base", "D-BASE"), ("E1", "D-BASE"), ("e5", "D-LIBRARIES")])
 def test_a_lint_rule_is_found_by_its_id_and_by_its_number(run: Run, written: str, name: str) -> None:
-    told = run("explain", written).stdout
-    assert told.startswith(f"{name}: ")
-    assert "Example that fails:\n  FROM " in told
+    output = run("explain", written).stdout
+    assert output.startswith(f"{name}: ")
+    assert "Example that fails:\n  FROM " in output
 
 
 @pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
 def test_a_rule_is_explained_with_its_sources_and_its_examples_run_now(run: Run, rule: Any) -> None:
-    told = run("explain", rule.id).stdout
-    assert told.startswith(f"{rule.id}: {rule.title}\n")
-    assert all(source in told for source in rule.sources)
-    assert told.count("gpu-commons check --") == 3
+    output = run("explain", rule.id).stdout
+    assert output.startswith(f"{rule.id}: {rule.title}\n")
+    assert all(source in output for source in rule.sources)
+    assert output.count("gpu-commons check --") == 3
     data = json.loads(run("explain", rule.id, "--json").stdout)
     assert data["says"] == rule.says
     verdicts = [each["answer"]["verdict"] for each in data["examples"].values()]
@@ -152,21 +152,21 @@ def test_tables_are_listed_with_what_they_hold(run: Run) -> None:
 
 
 def test_unverified_cells_are_counted_by_table_and_shown_by_row(run: Run) -> None:
-    told = run("facts", "--unverified").stdout
+    output = run("facts", "--unverified").stdout
     listed = {each["table"]: each for each in json.loads(run("facts", "--unverified", "--json").stdout)}
     assert list(listed) == list(table_names())
-    assert told.splitlines()[-1].startswith(f"{sum(each['cells'] for each in listed.values()):,} cells: ")
+    assert output.splitlines()[-1].startswith(f"{sum(each['cells'] for each in listed.values()):,} cells: ")
     rows = json.loads(run("facts", "gpu_model", "--unverified", "--json").stdout)
     assert len(rows) == listed["gpu_model"]["unsure_rows"] < listed["gpu_model"]["rows"]
     assert all(row["unverified_cells"] for row in rows)
 
 
 def test_rows_come_with_their_source_and_the_day_it_was_read(run: Run) -> None:
-    told = run("facts", "gpu_model", "--where", "model=Tesla T4").stdout
-    assert told.startswith("Tesla T4")
-    assert "compute_capability" in told
-    assert "source" in told
-    assert ", read 2026-" in told
+    output = run("facts", "gpu_model", "--where", "model=Tesla T4").stdout
+    assert output.startswith("Tesla T4")
+    assert "compute_capability" in output
+    assert "source" in output
+    assert ", read 2026-" in output
 
 
 def test_rows_are_chosen_by_column_and_by_text(run: Run) -> None:
@@ -214,8 +214,8 @@ def test_the_schema_of_a_case_has_its_fields_and_a_description_for_each() -> Non
 
 @pytest.mark.parametrize("cuda", ["12.2", "13.0", ""])
 def test_an_answer_has_exactly_what_its_schema_says(run: Run, cuda: str) -> None:
-    told = run("check", "--gpu", "T4", "--driver", "535.54.03", "--cuda", cuda, "--sm-list", "sm_75", "--json").stdout
-    conforms(json.loads(told), answer_schema(), answer_schema()["$defs"])
+    output = run("check", "--gpu", "T4", "--driver", "535.54.03", "--cuda", cuda, "--sm-list", "sm_75", "--json").stdout
+    conforms(json.loads(output), answer_schema(), answer_schema()["$defs"])
 
 
 def conforms(value: Any, schema: Any, definitions: Any) -> None:

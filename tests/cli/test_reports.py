@@ -1,4 +1,4 @@
-"""What answers and matrices look like: whole texts that were read and approved once, and what must hold for any."""
+"""Answers and matrices as people see them: whole texts that were read and approved once, and properties of any."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_no_line_of_a_matrix_is_wider_than_the_terminal_but_for_words_that_are(w
     assert not [line for line in lines if len(line) > width and len(line.split()) > 2]
 
 
-def test_every_verdict_has_a_symbol_and_a_word_of_its_own() -> None:
+def test_every_verdict_has_its_own_symbol_and_word() -> None:
     assert set(SIGNS) == set(Verdict)
     assert len({sign.symbol for sign in ALL_SIGNS}) == len({sign.word for sign in ALL_SIGNS}) == len(ALL_SIGNS)
 
@@ -96,15 +96,15 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        values = dict(attrs)
         self.tags[tag] += 1
-        self.ids += [str(given["id"])] if "id" in given else []
-        self.links += [str(given["href"])] if tag == "a" else []
-        self.loads += [str(given[name]) for name in ("src", "srcset", "data", "action") if name in given]
-        self.loads += [str(given["href"])] if "href" in given and tag != "a" else []
-        self.scopes += [given.get("scope")] if tag == "th" else []
-        self.labels += [str(given["aria-labelledby"])] if "aria-labelledby" in given else []
-        self.faults += [name for name in given if name.startswith("on")]
+        self.ids += [str(values["id"])] if "id" in values else []
+        self.links += [str(values["href"])] if tag == "a" else []
+        self.loads += [str(values[name]) for name in ("src", "srcset", "data", "action") if name in values]
+        self.loads += [str(values["href"])] if "href" in values and tag != "a" else []
+        self.scopes += [values.get("scope")] if tag == "th" else []
+        self.labels += [str(values["aria-labelledby"])] if "aria-labelledby" in values else []
+        self.faults += [name for name in values if name.startswith("on")]
         self.cells += [""] if tag in {"td", "th"} else []
         if tag not in VOID:
             self.open.append(tag)
@@ -164,11 +164,11 @@ def test_what_users_wrote_is_never_taken_for_html() -> None:
 def test_every_pair_leads_to_a_reason_that_names_its_pool() -> None:
     grid = synthetic.grid()
     for number, row in enumerate(grid.rows, 1):
-        told = grid.reasons(row, number)
-        assert set(told.by_pool) == {column.name for column in grid.columns}
+        reasons = grid.reasons(row, number)
+        assert set(reasons.by_pool) == {column.name for column in grid.columns}
         for column in grid.columns:
-            assert column.name in told.by_pool[column.name].pools
-            assert told.by_pool[column.name].answer == grid.matrix.answers[row.name, column.name]
+            assert column.name in reasons.by_pool[column.name].pools
+            assert reasons.by_pool[column.name].answer == grid.matrix.answers[row.name, column.name]
 
 
 def test_what_simply_runs_is_one_card_and_its_facts_appear_once() -> None:
@@ -197,14 +197,14 @@ def test_a_cell_of_two_lists_says_nothing_about_uses() -> None:
 
 def test_a_reason_says_who_is_affected() -> None:
     grid = synthetic.grid()
-    told = (
+    users = (
         "profile gpu of hub lab: Intro & more (180 seats, until 2027-03-31), Deep learning (1 seat, until 2027-03-31)"
     )
     text = matrix_text(grid, width=200)
-    assert f"used by {told}; job nightly\n" in text
-    assert f"  teaching on new: {told}\n" in text
+    assert f"used by {users}; job nightly\n" in text
+    assert f"  teaching on new: {users}\n" in text
     assert "<script>alert(1)</script>: not used by this stack\n" in text
-    assert f"Used by {told.replace('&', '&amp;')}; job nightly." in matrix_markdown(grid)
+    assert f"Used by {users.replace('&', '&amp;')}; job nightly." in matrix_markdown(grid)
     assert "profile gpu, job nightly<br>2 courses, 181 seats" in matrix_markdown(grid)
 
 

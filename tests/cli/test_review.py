@@ -1,4 +1,4 @@
-"""What a comment makes of changes, findings and values that no recording has: streams made by hand."""
+"""Comments on changes, findings and values that no recording has, from streams made by hand."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def test_without_a_pack_the_comment_says_loudly_that_nothing_was_proved() -> Non
         for line in previews.stream(step(POOL, "a", None, previews.pool("a"))).split(b"\n")
         if b"policy" not in line
     ]
-    told = review_of(read_stream(b"\n".join(lines)), None, SOURCES)
-    text = review_markdown(told, TODAY)
+    result = review_of(read_stream(b"\n".join(lines)), None, SOURCES)
+    text = review_markdown(result, TODAY)
     assert text.splitlines()[1] == "### ⛔ made: NOT PROVED"
     assert "nothing was proved" in text
-    assert told.verdict.outcome.exit_code == 1
+    assert result.verdict.outcome.exit_code == 1
 
 
 def test_the_pack_of_somebody_else_proves_nothing_of_ours() -> None:
@@ -77,9 +77,9 @@ def test_the_pack_of_somebody_else_proves_nothing_of_ours() -> None:
         line.replace(b'"policyPackName":"gpu-commons"', b'"policyPackName":"other"')
         for line in previews.stream().split(b"\n")
     ]
-    told = review_of(read_stream(b"\n".join(events)), None, SOURCES)
-    assert told.verdict.headline == "NOT PROVED"
-    assert "did not run (only other did)" in told.verdict.reasons[0]
+    result = review_of(read_stream(b"\n".join(events)), None, SOURCES)
+    assert result.verdict.headline == "NOT PROVED"
+    assert "did not run (only other did)" in result.verdict.reasons[0]
 
 
 def test_a_pack_that_was_loaded_and_looked_at_nothing_proves_nothing() -> None:
@@ -88,9 +88,9 @@ def test_a_pack_that_was_loaded_and_looked_at_nothing_proves_nothing() -> None:
 
 
 def test_a_failure_without_a_reason_is_a_failure() -> None:
-    told = review(there(), result="failed")
-    assert told.verdict.headline == "the preview failed"
-    assert told.verdict.outcome.exit_code == 1
+    result = review(there(), result="failed")
+    assert result.verdict.headline == "the preview failed"
+    assert result.verdict.outcome.exit_code == 1
 
 
 def test_the_engines_own_doubt_takes_the_verdict() -> None:
@@ -121,9 +121,9 @@ LATER = "P-PIN: Job batch/smoke: could not be proved: containers[0].image is not
 )
 def test_a_finding_weighs_as_its_policy_says(text: str, level: str, code_: int, counted: str) -> None:
     changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
-    told = review(changed, previews.message(text, level))
-    assert told.verdict.outcome.exit_code == code_
-    assert counted in review_markdown(told, TODAY)
+    result = review(changed, previews.message(text, level))
+    assert result.verdict.outcome.exit_code == code_
+    assert counted in review_markdown(result, TODAY)
 
 
 OPEN = [
@@ -142,24 +142,24 @@ OPEN = [
 @pytest.mark.parametrize("text", OPEN)
 def test_what_a_rule_could_not_prove_is_undecided_whatever_its_words(text: str) -> None:
     changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
-    told = review(changed, previews.message(text, "advisory"))
-    assert [finding.level.value for finding in told.findings] == ["undecided"]
-    assert told.verdict.headline.endswith("1 finding could not be decided")
-    assert told.sign == "attention"
-    rule, about, said = re.fullmatch(r"(\S+): (.*?): could not be proved: (.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
-    assert f"- Not decided: `{rule}` {about}: {escaped(said.splitlines()[0])}\n" in review_markdown(told, TODAY)
+    result = review(changed, previews.message(text, "advisory"))
+    assert [finding.level.value for finding in result.findings] == ["undecided"]
+    assert result.verdict.headline.endswith("1 finding could not be decided")
+    assert result.sign == "attention"
+    rule, about, body = re.fullmatch(r"(\S+): (.*?): could not be proved: (.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    assert f"- Not decided: `{rule}` {about}: {escaped(body.splitlines()[0])}\n" in review_markdown(result, TODAY)
 
 
 @pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
 @pytest.mark.parametrize(
-    ("level", "told"), [(policies.Level.UNPROVED, "undecided"), (policies.Level.WARN, "advice")], ids=str
+    ("level", "expected"), [(policies.Level.UNPROVED, "undecided"), (policies.Level.WARN, "advice")], ids=str
 )
 def test_what_the_pack_writes_of_a_rule_weighs_in_the_comment_as_in_the_pack(
-    rule: Rule, level: policies.Level, told: str
+    rule: Rule, level: policies.Level, expected: str
 ) -> None:
-    said = message(rule, "profile ml of hub h", policies.Finding("whether ml runs is not known", level)).text
-    (finding,) = review(previews.message(said, "advisory")).findings
-    assert (finding.level, finding.rule, finding.about) == (told, rule.id, "profile ml of hub h")
+    text = message(rule, "profile ml of hub h", policies.Finding("whether ml runs is not known", level)).text
+    (finding,) = review(previews.message(text, "advisory")).findings
+    assert (finding.level, finding.rule, finding.about) == (expected, rule.id, "profile ml of hub h")
 
 
 PLACES = [f"Deployment web-{number:02}" for number in range(40)]
@@ -167,27 +167,27 @@ NO_DIGEST = "containers of x have no digest: what runs can change"
 
 
 def everywhere(places: list[str], first: int = 0) -> list[previews.Event]:
-    """As the pack tells a finding of many places: of the first that it was shown, and of all of them at the end."""
-    told = previews.message(f"P-PIN: {places[first]}: {NO_DIGEST}. Write a digest.", name=f"web-{first}")
+    """A finding of many places as the pack reports it: once for the first that it saw, then for all at the end."""
+    full = previews.message(f"P-PIN: {places[first]}: {NO_DIGEST}. Write a digest.", name=f"web-{first}")
     names = listing(sorted(places), most=NAMED)
-    return [told, previews.message(f"P-PIN: {len(places)} places: {names}\n  the same: {NO_DIGEST}.", "advisory")]
+    return [full, previews.message(f"P-PIN: {len(places)} places: {names}\n  the same: {NO_DIGEST}.", "advisory")]
 
 
 def test_a_finding_of_forty_places_is_one_refusal_with_all_of_them() -> None:
-    told = review(there(), *everywhere(PLACES), result="failed")
-    assert sorted(finding.about for finding in told.findings) == PLACES
-    assert {finding.level.value for finding in told.findings} == {"refused"}
-    assert "**1 finding refuses this change.**" in review_markdown(told, TODAY)
-    lines = review_markdown(told, TODAY).splitlines()
+    result = review(there(), *everywhere(PLACES), result="failed")
+    assert sorted(finding.about for finding in result.findings) == PLACES
+    assert {finding.level.value for finding in result.findings} == {"refused"}
+    assert "**1 finding refuses this change.**" in review_markdown(result, TODAY)
+    lines = review_markdown(result, TODAY).splitlines()
     (bullet,) = [line for line in lines if line.startswith("- ") and "P-PIN" in line]
     assert bullet.startswith("- Refused: `P-PIN` Deployment web-00, ")
     assert bullet.endswith(f" more: {NO_DIGEST}. Write a digest.")
 
 
-def test_a_place_that_joins_is_new_and_the_others_stand_in_whatever_order_they_were_told() -> None:
+def test_a_place_that_joins_is_new_and_the_others_stand_whatever_their_order() -> None:
     base = previews.stream(*everywhere(PLACES[:-1], first=7), result="failed")
-    told = review(*everywhere(PLACES), base=base, result="failed")
-    assert {finding.about: finding.since.value for finding in told.findings} == {
+    result = review(*everywhere(PLACES), base=base, result="failed")
+    assert {finding.about: finding.since.value for finding in result.findings} == {
         **dict.fromkeys(PLACES[:-1], "standing"),
         PLACES[-1]: "new",
     }
@@ -195,9 +195,9 @@ def test_a_place_that_joins_is_new_and_the_others_stand_in_whatever_order_they_w
 
 def test_places_that_the_pack_only_counts_are_counted() -> None:
     many = [f"Deployment web-{number:03}" for number in range(120)]
-    told = review(there(), *everywhere(many), result="failed")
-    assert len(told.findings) == len(many)
-    assert "and 114 more: " in review_markdown(told, TODAY)
+    result = review(there(), *everywhere(many), result="failed")
+    assert len(result.findings) == len(many)
+    assert "and 114 more: " in review_markdown(result, TODAY)
 
 
 def test_something_else_that_is_undecided_of_the_same_workload_is_new() -> None:
@@ -209,9 +209,9 @@ def test_something_else_that_is_undecided_of_the_same_workload_is_new() -> None:
         ("a", "driver 470.82.01", "course C", "new"),
     ]:
         changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
-        told = review(changed, previews.message(open_.format(pool, why, who), "advisory"), base=base)
-        assert told.findings[0].since == since
-        assert told.verdict.outcome == ("undecided" if since == "new" else "fine")
+        result = review(changed, previews.message(open_.format(pool, why, who), "advisory"), base=base)
+        assert result.findings[0].since == since
+        assert result.verdict.outcome == ("undecided" if since == "new" else "fine")
 
 
 def test_what_is_undecided_stands_with_another_amount_and_in_another_order() -> None:
@@ -226,14 +226,14 @@ def test_what_is_undecided_stands_with_another_amount_and_in_another_order() -> 
 def test_findings_are_new_resolved_or_standing_against_the_base_branch() -> None:
     base = previews.stream(previews.message(REFUSED), previews.message(LATER, "advisory"), result="failed")
     fresh = "P-GPU: job x: env.NVIDIA_VISIBLE_DEVICES chooses GPUs. Take it away."
-    told = review(there(), previews.message(fresh), previews.message(LATER, "advisory"), base=base, result="failed")
-    assert [(each.rule, each.since.value) for each in told.findings] == [
+    result = review(there(), previews.message(fresh), previews.message(LATER, "advisory"), base=base, result="failed")
+    assert [(each.rule, each.since.value) for each in result.findings] == [
         ("P-GPU", "new"), ("P-PIN", "standing"), ("P-HOST", "resolved"),
     ]  # fmt: skip
-    text = review_markdown(told, TODAY)
+    text = review_markdown(result, TODAY)
     assert "1 new, 1 resolved, 1 as on the base branch." in text
     assert "<details><summary>1 as on the base branch</summary>" in text
-    assert told.verdict.outcome.exit_code == 1
+    assert result.verdict.outcome.exit_code == 1
 
 
 def test_a_finding_whose_numbers_alone_changed_stands() -> None:
@@ -246,11 +246,11 @@ def test_a_finding_whose_numbers_alone_changed_stands() -> None:
     assert finding.since == "standing"
 
 
-def test_a_base_branch_that_proves_nothing_is_said_and_compared_with_nothing() -> None:
+def test_a_base_branch_that_proves_nothing_is_named_and_compared_with_nothing() -> None:
     cut = previews.stream().rpartition(b'{"sequence"')[0]
-    told = review(previews.message(REFUSED), base=cut, result="failed")
-    assert [each.since.value for each in told.findings] == [""]
-    assert "new and resolved findings are not shown" in told.remarks[0]
+    result = review(previews.message(REFUSED), base=cut, result="failed")
+    assert [each.since.value for each in result.findings] == [""]
+    assert "new and resolved findings are not shown" in result.remarks[0]
 
 
 def test_a_finding_that_says_the_same_of_many_is_reported_once() -> None:
@@ -272,7 +272,7 @@ def test_a_message_of_several_lines_keeps_them() -> None:
     assert "- Refused: `P-RUN` image ml: does not run\n  - why: CUDA 10.2\n  - who: course ML\n" in text
 
 
-def test_the_message_of_a_foreign_pack_is_told_whole() -> None:
+def test_the_message_of_a_foreign_pack_is_shown_whole() -> None:
     text = markdown(there(), previews.message("a: b", policyPackName="other", policyName="tags"), result="failed")
     assert "`other tags` datahub: What is refused" in text
 
@@ -284,8 +284,8 @@ def test_the_order_of_the_engine_does_not_matter() -> None:
     lines = previews.recorded("image").split(b"\n")
     last = [line for line in lines if b'"summaryEvent"' in line or b"pulumi:pulumi:Stack" in line[:300]]
     others = [line for line in lines if line not in last]
-    told = [review_of(read_stream(b"\n".join([*some, *last])), None, SOURCES) for some in (others, others[::-1])]
-    assert review_markdown(told[0], TODAY) == review_markdown(told[1], TODAY)
+    results = [review_of(read_stream(b"\n".join([*some, *last])), None, SOURCES) for some in (others, others[::-1])]
+    assert review_markdown(results[0], TODAY) == review_markdown(results[1], TODAY)
 
 
 def test_an_upgrade_that_breaks_nothing_says_so() -> None:
@@ -314,7 +314,7 @@ def test_a_node_that_moves_a_profile_that_comes_and_a_pool_that_goes_are_each_on
 
 
 @pytest.mark.parametrize(
-    ("effect", "told"),
+    ("effect", "sentence"),
     [
         ("NoSchedule", "Nothing new starts on the 1 node of a without tolerating exam=yes:NoSchedule; what runs there"),
         (
@@ -323,9 +323,9 @@ def test_a_node_that_moves_a_profile_that_comes_and_a_pool_that_goes_are_each_on
         ),
     ],
 )
-def test_a_taint_says_what_becomes_of_sessions(effect: str, told: str) -> None:
+def test_a_taint_says_what_becomes_of_sessions(effect: str, sentence: str) -> None:
     taint = {"key": "exam", "value": "yes", "effect": effect}
-    assert told in markdown(step(POOL, "a", previews.pool("a"), previews.pool("a", taints=[taint])))
+    assert sentence in markdown(step(POOL, "a", previews.pool("a"), previews.pool("a", taints=[taint])))
 
 
 def test_a_pool_is_called_by_its_name_and_not_by_its_resource() -> None:
@@ -339,20 +339,20 @@ def test_a_pool_is_called_by_its_name_and_not_by_its_resource() -> None:
     assert "nodes-of-a" not in text.partition("<details>")[0]
 
 
-def test_what_refuses_a_change_is_told_before_the_change() -> None:
+def test_what_refuses_a_change_comes_before_the_change() -> None:
     changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
     text = markdown(changed, previews.message(REFUSED), result="failed")
     assert text.index("#### Findings") < text.index("#### What changes")
 
 
-def test_a_profile_whose_pool_goes_is_told() -> None:
+def test_a_profile_whose_pool_goes_is_reported() -> None:
     mine = previews.hub(previews.profile("a", "right"))
     text = markdown(step(POOL, "right", previews.pool("right"), None), step(HUB, "datahub", mine, mine))
     assert "Profile a of datahub asks for pool right, which is removed." in text
 
 
 @pytest.mark.parametrize(
-    ("kind", "old", "new", "told"),
+    ("kind", "old", "new", "cells"),
     [
         ("gpu-commons:index:CourseQuota", {"gpus": 8}, {"gpus": 16}, "| course quota `ml` | GPUs: `8` → `16` |"),
         (
@@ -361,11 +361,11 @@ def test_a_profile_whose_pool_goes_is_told() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_quota_is_a_change_of_its_own(kind: str, old: Any, new: Any, told: str) -> None:
-    assert told in markdown(step(kind, "ml", old, new))
+def test_a_quota_is_a_separate_change(kind: str, old: Any, new: Any, cells: str) -> None:
+    assert cells in markdown(step(kind, "ml", old, new))
 
 
-def test_packages_of_an_image_are_told_by_what_moved_came_and_went() -> None:
+def test_packages_of_an_image_are_shown_by_what_moved_came_and_went() -> None:
     old, new = previews.image("torch==1.7.1+cu101", cuda=["10.1"]), previews.image("torch==1.7.1+cu101", cuda=["10.1"])
     old["facts"]["packages"], new["facts"]["packages"] = (
         ["numpy==2.4.6", "scipy==1.17.1"],
@@ -375,20 +375,20 @@ def test_packages_of_an_image_are_told_by_what_moved_came_and_went() -> None:
     assert "numpy: `2.4.6` → `2.4.7`<br>packages: − `scipy==1.17.1`, \\+ `jax==0.4.1`" in text  # noqa: RUF001
 
 
-def test_the_size_of_an_image_is_told_with_its_change_where_both_are_known() -> None:
+def test_the_size_of_an_image_is_shown_with_its_change_where_both_are_known() -> None:
     sizes = ({"image_sizes": {"ml": {"compressed_mb": 240.0}}}, {"image_sizes": {"ml": {"compressed_mb": 250.5}}})
     changed = step(IMAGE, "ml", previews.image(version="1"), previews.image(version="2"))
     assert "size: `240.0 MB` → `250.5 MB (+10.5 MB)`" in markdown(changed, previews.stack_event(outputs=sizes))
 
 
-def test_lower_bounds_of_a_size_are_told_as_such() -> None:
+def test_lower_bounds_of_a_size_are_marked_as_such() -> None:
     old, new = (previews.image(expected={"compressed_mb": size}) for size in (200.0, 260.0))
     assert "size: `at least 200.0 MB by its spec` → `at least 260.0 MB by its spec` |" in markdown(
         step(IMAGE, "ml", old, new)
     )
 
 
-def test_before_a_build_a_lower_bound_of_the_size_is_told() -> None:
+def test_before_a_build_a_lower_bound_of_the_size_is_shown() -> None:
     old, new = (previews.image(expected={"compressed_mb": size}) for size in (200.0, 260.0))
     sizes = ({"image_sizes": {"ml": {"compressed_mb": 240.0}}}, {"image_sizes": {"ml": previews.UNKNOWN}})
     assert "size: `240.0 MB` → `known after the build, at least 260.0 MB by its spec`" in markdown(
@@ -419,7 +419,7 @@ def test_a_job_that_is_replaced_ends_its_run() -> None:
     assert "a run in progress ends" in markdown(step(JOB, "smoke", old, {**old, "cpu": 2}))
 
 
-def test_nodes_that_cost_money_are_told_by_the_month() -> None:
+def test_nodes_that_cost_money_are_priced_by_the_month() -> None:
     def group(most: int) -> dict[str, Any]:
         return {"instanceTypes": ["g4dn.xlarge"], "scalingConfig": {"minSize": 1, "maxSize": most}}
 
@@ -433,17 +433,17 @@ def test_nodes_that_cost_money_are_told_by_the_month() -> None:
 def test_an_image_stops_running_on_a_pool_whose_driver_goes_back() -> None:
     ml = previews.image("torch==2.4.0+cu124", cuda=["12.4"])
     users = previews.hub(previews.profile("a", "pool"))
-    told = review(
+    result = review(
         step(POOL, "pool", previews.pool("pool", "580.95.05"), previews.pool("pool", "470.82.01")),
         step(IMAGE, "ml", ml, ml), step(HUB, "datahub", users, users),
     )  # fmt: skip
-    (cell,) = told.cells.changed
+    (cell,) = result.cells.changed
     assert (cell.before, cell.after, cell.uses) == ("compatible", "incompatible", ("profile a of datahub",))
-    assert told.verdict.headline.startswith("ml will not run where this stack starts it; 8 GPUs in 1 node restart")
-    assert told.verdict.reasons[0] == "ml will not run on pool, where this stack starts it."
+    assert result.verdict.headline.startswith("ml will not run where this stack starts it; 8 GPUs in 1 node restart")
+    assert result.verdict.reasons[0] == "ml will not run on pool, where this stack starts it."
 
 
-def test_an_image_that_this_change_broke_is_told_to_go_back_to_what_it_has() -> None:
+def test_an_image_that_this_change_broke_may_go_back_to_its_deployed_versions() -> None:
     old, new = previews.image("torch==1.7.1+cu101", cuda=["10.1"]), previews.image("torch==1.8.1+cu111", cuda=["11.1"])
     users = previews.hub(previews.profile("a", "pool"))
     pool = previews.pool("pool")
@@ -475,47 +475,47 @@ def test_a_fleet_of_another_stack_is_read_from_the_configuration() -> None:
     assert (cell.before, cell.after) == ("compatible", "incompatible")
 
 
-def test_a_gpu_that_nobody_knows_is_said_and_hides_no_other_cell() -> None:
+def test_an_unknown_gpu_is_reported_and_hides_no_other_cell() -> None:
     ml = previews.image("torch==2.4.0+cu124", cuda=["12.4"])
-    told = review(
+    result = review(
         step(POOL, "odd", previews.pool("odd", gpu="Voodoo 2"), previews.pool("odd", "470.82.01", gpu="Voodoo 2")),
         step(POOL, "pool", previews.pool("pool", "580.95.05"), previews.pool("pool", "470.82.01")),
         step(IMAGE, "ml", ml, ml),
     )
-    assert [cell.pool for cell in told.cells.changed] == ["pool"]
-    assert "pool odd: gpu 'Voodoo 2'" in told.cells.not_told[0]
+    assert [cell.pool for cell in result.cells.changed] == ["pool"]
+    assert "pool odd: gpu 'Voodoo 2'" in result.cells.not_compared[0]
 
 
 def target(name: str, *frameworks: str, cuda: str) -> dict[str, Any]:
     return {**previews.image(*frameworks, cuda=[cuda]), "target": name}
 
 
-def test_each_target_of_a_spec_has_a_row_of_its_own_and_none_hides_another() -> None:
+def test_each_target_of_a_spec_has_its_own_row_and_none_hides_another() -> None:
     old, new = previews.image("torch==1.7.1+cu101", cuda=["10.1"]), previews.image("torch==2.4.0+cu124", cuda=["12.4"])
     batch = target("batch", "torch==1.7.1+cu101", cuda="10.1")
     users = previews.hub(previews.profile("a", "pool"), previews.profile("b", "pool", "ml-batch"))
     there_ = step(POOL, "pool", previews.pool("pool"), previews.pool("pool"))
-    told = review(
+    result = review(
         there_, step(IMAGE, "ml", old, new), step(IMAGE, "ml-batch", batch, batch), step(HUB, "h", users, users)
     )
-    assert [(cell.image, cell.after, cell.uses) for cell in told.cells.changed] == [
+    assert [(cell.image, cell.after, cell.uses) for cell in result.cells.changed] == [
         ("ml", "incompatible", ("profile a of h",))
     ]
-    assert told.verdict.reasons[0] == "ml will not run on pool, where this stack starts it."
-    assert told.cells.pairs == 2
+    assert result.verdict.reasons[0] == "ml will not run on pool, where this stack starts it."
+    assert result.cells.pairs == 2
     broken = target("batch", "torch==2.4.0+cu124", cuda="12.4")
-    told = review(
+    result = review(
         there_, step(IMAGE, "ml", old, old), step(IMAGE, "ml-batch", batch, broken), step(HUB, "h", users, users)
     )
-    assert [(cell.image, cell.uses) for cell in told.cells.changed] == [("ml-batch", ("profile b of h",))]
+    assert [(cell.image, cell.uses) for cell in result.cells.changed] == [("ml-batch", ("profile b of h",))]
 
 
 def placed(name: str, place: str, *frameworks: str, cuda: str) -> dict[str, Any]:
-    """Inputs of a GpuImage that has another name in the program, and a registry of its own."""
+    """Inputs of a GpuImage with another name in the program and its own registry."""
     return {**previews.image(*frameworks, cuda=[cuda]), "image": name, "repository": f"{place}.example.edu/{name}"}
 
 
-def test_two_images_of_one_spec_have_a_row_each_and_only_who_starts_one_is_told() -> None:
+def test_two_images_of_one_spec_have_a_row_each_and_only_those_who_start_one_are_named() -> None:
     old = {place: placed("ml", place, "torch==1.7.1+cu101", cuda="10.1") for place in ("east", "west")}
     new = placed("ml", "west", "torch==2.4.0+cu124", cuda="12.4")
     users = previews.hub(
@@ -524,11 +524,11 @@ def test_two_images_of_one_spec_have_a_row_each_and_only_who_starts_one_is_told(
     )
     changed = (step(IMAGE, "east", old["east"], old["east"]), step(IMAGE, "west", old["west"], new))
     there_ = step(POOL, "pool", previews.pool("pool"), previews.pool("pool"))
-    told = review(there_, *changed, step(HUB, "h", users, users))
-    (cell,) = told.cells.changed
+    result = review(there_, *changed, step(HUB, "h", users, users))
+    (cell,) = result.cells.changed
     assert (cell.image, cell.after, cell.uses) == ("ml (west)", "incompatible", ("profile b of h",))
-    assert told.cells.pairs == 2
-    (only,) = told.changes
+    assert result.cells.pairs == 2
+    (only,) = result.changes
     assert [profile.name for profile in only.affected.profiles] == ["b"]
     # Before a build nobody knows a reference: whoever starts an image of that name may start this one.
     users = previews.hub(previews.profile("a", "pool"))
@@ -562,18 +562,18 @@ def test_an_image_that_needs_the_new_driver_says_that_nodes_need_it_first() -> N
     assert "Before this update" not in alone
 
 
-def test_a_new_image_that_runs_is_told_beside_those_that_run_as_before() -> None:
+def test_a_new_image_that_runs_is_listed_beside_those_that_run_as_before() -> None:
     old, new = previews.image("torch==1.7.1+cu101", cuda=["10.1"]), previews.image("torch==2.4.0+cu124", cuda=["12.4"])
     text = markdown(UPGRADE, step(IMAGE, "old", old, old), step(IMAGE, "new", None, new))
     assert "Nothing changes: 1 of 1 pair of image and pool run, as before.\n\nNew: ml (new) runs on pool.\n" in text
 
 
-def test_a_profile_that_takes_another_image_is_told_by_names() -> None:
+def test_a_profile_that_takes_another_image_is_shown_with_both_names() -> None:
     sides = [previews.hub(previews.profile("a", "pool", name, reference=f"r/{name}@sha256:1")) for name in ("ml", "dl")]
     assert "| hub `h` | profile a, image: `ml` → `dl` |" in markdown(step(HUB, "h", *sides))
 
 
-def test_what_a_page_says_of_an_image_is_told_by_the_image() -> None:
+def test_facts_about_the_image_of_a_profile_are_shown_at_the_image() -> None:
     old, new = ({**previews.image(), "facts": {"version": each}} for each in "12")
     sides = [
         previews.hub(previews.profile("a", "pool", reference=f"r/ml@sha256:{n}", contents={"cuda": [f"1{n}.0"]}))
@@ -614,37 +614,37 @@ def test_only_who_gets_gpus_of_a_pool_starts_an_image_on_them(gpus: int, uses: t
     ml = previews.image("torch==2.4.0+cu124", cuda=["12.4"])
     job = {"image_name": "ml", "pool": "pool", "gpus": gpus}
     users = previews.hub({**previews.profile("cpu", ""), "gpus": 0})
-    told = review(
+    result = review(
         step(POOL, "pool", previews.pool("pool", "580.95.05"), previews.pool("pool", "470.82.01")),
         step(IMAGE, "ml", ml, ml), step(JOB, "j", job, job), step(HUB, "h", users, users),
     )  # fmt: skip
-    assert [cell.uses for cell in told.cells.changed] == [uses]
-    assert told.verdict.outcome.exit_code == bool(uses)
+    assert [cell.uses for cell in result.cells.changed] == [uses]
+    assert result.verdict.outcome.exit_code == bool(uses)
 
 
 # --- waivers
 
 
 @pytest.mark.parametrize(
-    ("until", "said"),
+    ("until", "state"),
     [(TODAY, "expires today"), (dt.date(2026, 11, 22), "expires in 1 day"), (dt.date(2026, 11, 20), "expired"),
      (dt.date(2027, 6, 30), ""), (None, "its last day cannot be read")],
 )  # fmt: skip
-def test_a_waiver_says_when_it_ends(until: dt.date | None, said: str) -> None:
-    assert Waiver("image ml", "up to 8 GB", "exam", "", until).state(TODAY) == said
+def test_a_waiver_says_when_it_ends(until: dt.date | None, state: str) -> None:
+    assert Waiver("image ml", "up to 8 GB", "exam", "", until).state(TODAY) == state
 
 
-def test_waivers_of_rules_and_of_images_are_told_and_what_the_pack_says_of_them_is_not_repeated() -> None:
+def test_waivers_of_rules_and_of_images_are_listed_and_the_packs_note_on_them_is_not_repeated() -> None:
     waiver = {"rule": "P-START", "resource": "profile ml of hub datahub", "reason": "warmed by hand", "owner": "ops"}
     config = {
         "policies": {"waivers": [{**waiver, "until": "2020-06-30"}]},
         "images": [{"name": "ml", "limit": {"compressed_gb": 8, "reason": "exam", "until": "2099-12-20"}}],
     }
-    said = "P-WAIVER: stack: no longer waived: P-START of profile ml of hub datahub, until 2020-06-30, by ops: by hand."
+    note = "P-WAIVER: stack: no longer waived: P-START of profile ml of hub datahub, until 2020-06-30, by ops: by hand."
     changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
-    told = review(changed, previews.message(said, "advisory"), config=config)
-    text = review_markdown(told, TODAY)
-    assert told.findings == ()
+    result = review(changed, previews.message(note, "advisory"), config=config)
+    text = review_markdown(result, TODAY)
+    assert result.findings == ()
     assert "| profile ml of hub datahub | what P-START refuses | 2020-06-30, expired | warmed by hand (ops) |" in text
     assert "| image ml | up to 8 GB compressed | 2099-12-20 | exam |" in text
 
@@ -656,13 +656,13 @@ def test_a_waiver_names_the_target_that_it_is_for() -> None:
 
 
 def test_a_rule_that_only_warns_here_is_reported_once_and_without_an_end() -> None:
-    said = "P-WAIVER: stack: the site only warns of P-START."
+    note = "P-WAIVER: stack: the site only warns of P-START."
     changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
     levels = {"P-START": "warn", "P-HOST": "refuse"}
-    told = review(changed, previews.message(said, "advisory"), config={"policies": {"levels": levels}})
-    assert told.findings == ()
+    result = review(changed, previews.message(note, "advisory"), config={"policies": {"levels": levels}})
+    assert result.findings == ()
     assert "| everything | what P-START refuses | never expires | the site only warns about it |" in (
-        text := review_markdown(told, TODAY)
+        text := review_markdown(result, TODAY)
     )
     assert "P-HOST" not in text
 
@@ -706,11 +706,11 @@ def test_what_the_engine_hides_stays_hidden(value: Any) -> None:
     ],
 )
 def test_no_secret_reaches_a_comment(inputs: dict[str, Any], secret: str) -> None:
-    thing = "gpu-commons:index:Thing"  # told in the table and in the diff
+    thing = "gpu-commons:index:Thing"  # shown in the table and in the diff
     changed = json.loads(json.dumps(inputs).replace(secret, f"{secret}2"))
-    told = [markdown(step(thing, "x", inputs, changed)), markdown(step(thing, "x", {}, inputs))]
-    assert not [text for text in told if secret in text]
-    assert all("| thing `x` |" in text for text in told)
+    comments = [markdown(step(thing, "x", inputs, changed)), markdown(step(thing, "x", {}, inputs))]
+    assert not [text for text in comments if secret in text]
+    assert all("| thing `x` |" in text for text in comments)
 
 
 @pytest.mark.parametrize(
@@ -724,7 +724,7 @@ def test_no_secret_reaches_a_comment(inputs: dict[str, Any], secret: str) -> Non
         ({"values": {"max": {"tokens": ["ninety1"]}}}, "ninety1"),
     ],
 )
-def test_what_is_no_secret_is_told_in_a_comment(inputs: dict[str, Any], shown: str) -> None:
+def test_what_is_no_secret_is_shown_in_a_comment(inputs: dict[str, Any], shown: str) -> None:
     changed = json.loads(json.dumps(inputs).replace("ninety1", "ninety2"))
     text = markdown(step("other:index:Thing", "x", changed, inputs))
     assert shown in text
@@ -739,12 +739,12 @@ def test_no_secret_reaches_a_comment_through_a_list_of_names(key: str, pin: str)
     for side, pins in zip(sides, ([], [first], [second]), strict=True):
         side["facts"][key] = pins
     none, one, two = sides
-    told = [markdown(step(IMAGE, "ml", *pair)) for pair in ((none, one), (one, two), (two, none))]
-    assert not [text for text in told if "hunter2xyz" in text]
-    assert all("image `ml`" in text for text in told)
+    comments = [markdown(step(IMAGE, "ml", *pair)) for pair in ((none, one), (one, two), (two, none))]
+    assert not [text for text in comments if "hunter2xyz" in text]
+    assert all("image `ml`" in text for text in comments)
 
 
-def test_the_content_of_a_kubernetes_secret_is_not_told_whatever_its_keys() -> None:
+def test_the_content_of_a_kubernetes_secret_is_hidden_whatever_its_keys() -> None:
     old, new = ({"stringData": {"plain": value}} for value in ("hunter2", "hunter3"))
     text = markdown(step("kubernetes:core/v1:Secret", "s", old, new))
     assert "hunter" not in text
@@ -752,7 +752,7 @@ def test_the_content_of_a_kubernetes_secret_is_not_told_whatever_its_keys() -> N
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("text", "cleaned"),
     [
         ("password=hunter2 and more", f"password={HIDDEN} and more"),
         ("api_token: abcdef", f"api_token: {HIDDEN}"),
@@ -761,11 +761,11 @@ def test_the_content_of_a_kubernetes_secret_is_not_told_whatever_its_keys() -> N
         ("Bearer abcdefgh123456", f"Bearer {HIDDEN}"),
     ],
 )
-def test_free_text_loses_what_looks_like_a_secret_and_nothing_else(said: str, told: str) -> None:
-    assert without_secrets(said) == told
+def test_free_text_loses_what_looks_like_a_secret_and_nothing_else(text: str, cleaned: str) -> None:
+    assert without_secrets(text) == cleaned
 
 
-def test_a_value_that_is_not_known_yet_is_said_so() -> None:
+def test_a_value_that_is_not_known_yet_is_marked_as_such() -> None:
     assert shown(previews.UNKNOWN) == "(known after the update)"
     assert previews.UNKNOWN not in markdown(step("other:index:Thing", "x", {"a": "1"}, {"a": previews.UNKNOWN}))
 
@@ -784,12 +784,12 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_message_of_others_stays_text(text: str) -> None:
-    said = markdown(there(), previews.message(f"P-GPU: job {text}: {text}. Change it."), result="failed")
-    findings = said.partition("#### Findings")[2].partition("<details>")[0]
+    comment = markdown(there(), previews.message(f"P-GPU: job {text}: {text}. Change it."), result="failed")
+    findings = comment.partition("#### Findings")[2].partition("<details>")[0]
     assert "@team" not in findings
     assert not re.search(r"(?<!\u200b)#\d|GH-7", findings.replace("\u200b", "\u200b"))
-    assert not Tags.of(said) - {"details", "summary", "br"}
-    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in said
+    assert not Tags.of(comment) - {"details", "summary", "br"}
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in comment
     assert findings.strip().count("\n- ") == 0  # one item, whatever it holds
 
 
@@ -818,10 +818,10 @@ def test_code_holds_backticks_and_bars() -> None:
 
 @given(st.text(max_size=300))
 def test_no_text_makes_a_second_line_or_a_mention(text: str) -> None:
-    told = escaped(text)
-    assert "\n" not in told
-    assert not re.search(r"(?<![\w/])@\w", re.sub(r"https?://\S+", "", told))
-    assert "<" not in told
+    result = escaped(text)
+    assert "\n" not in result
+    assert not re.search(r"(?<![\w/])@\w", re.sub(r"https?://\S+", "", result))
+    assert "<" not in result
 
 
 # --- size
@@ -829,7 +829,7 @@ def test_no_text_makes_a_second_line_or_a_mention(text: str) -> None:
 
 @pytest.mark.slow
 def test_a_comment_is_never_longer_than_github_takes(run: Run) -> None:
-    result = run("comment", "-", given=previews.big(5000))
+    result = run("comment", "-", stdin=previews.big(5000))
     assert result.exit_code == 1
     assert len(result.stdout.encode()) <= LIMIT
     assert "more. The rest is in the log of the preview." in result.stdout

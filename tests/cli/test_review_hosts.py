@@ -83,7 +83,7 @@ def test_a_container_that_is_changed_in_place_goes_on() -> None:
         ),
     ],
 )
-def test_a_part_of_a_hub_that_is_replaced_is_told_as_on_a_cluster(part: str, says: str) -> None:
+def test_a_part_of_a_hub_that_is_replaced_is_reported_as_on_a_cluster(part: str, says: str) -> None:
     text = comment(container(f"dcsg-{part}", "replace", parents="gpu-commons:index:DockerHub"))
     assert says in text
     assert "is replaced" not in text
@@ -119,7 +119,7 @@ def of_hub(new: dict[str, Any], *more: previews.Event) -> str:
 
 
 @pytest.mark.parametrize(
-    ("new", "told"),
+    ("new", "cell"),
     [
         (kernel_with(gpus=2), "profile remote, kernel cupy, GPUs: `1` → `2`"),
         (kernel_with(memory_gib=16), "profile remote, kernel cupy, memory: `8 GiB` → `16 GiB`"),
@@ -127,12 +127,12 @@ def of_hub(new: dict[str, Any], *more: previews.Event) -> str:
         (hub_inputs(pool="other"), "pool: `box` → `other`"),
     ],
 )
-def test_what_changes_of_a_hub_on_a_host_is_told_with_everybody_on_it(new: dict[str, Any], told: str) -> None:
-    assert told in of_hub(new)
+def test_a_change_of_a_hub_on_a_host_is_shown_with_everybody_on_it(new: dict[str, Any], cell: str) -> None:
+    assert cell in of_hub(new)
     assert "course Machine learning (30 seats)" in of_hub(new)
 
 
-def test_a_kernel_that_is_built_anew_is_told_by_the_name_of_its_image() -> None:
+def test_a_kernel_that_is_rebuilt_is_shown_by_the_name_of_its_image() -> None:
     image = previews.IMAGE, "kernel"
     rebuilt = step(*image, {"image": "kernel", "facts": {}}, {"image": "kernel", "facts": {"version": "2"}})
     row = of_hub(kernel_with(image="r/kernel@sha256:2"), rebuilt)

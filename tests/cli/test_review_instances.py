@@ -27,7 +27,7 @@ STAYS = step(HUB, "datahub", USERS, USERS)
 
 
 def below(group: str, kind: str, old: Any, new: Any) -> previews.Event:
-    """A resource that the group's component makes, of the group's own name."""
+    """A resource that the group's component makes under the group's name."""
     event, body = step(kind, "l4", old, new)
     metadata = {**body["metadata"], "urn": previews.urn(f"{group}${kind}", "l4")}
     return event, {"metadata": metadata}
@@ -59,7 +59,7 @@ def test_a_flatcar_group_says_that_nothing_is_drained() -> None:
     assert "Flatcar: `4593.2.5` → `4593.2.6`" in text
 
 
-def test_what_the_stack_file_and_the_group_both_record_is_told_once() -> None:
+def test_what_the_stack_file_and_the_group_both_record_is_shown_once() -> None:
     pinned = {"machine_image": {"type": "AL2023_x86_64_NVIDIA", "release": "1.34.1-20251002"}}
     recorded = ({"fleet": {"pools": [{"name": "l4"}]}}, {"fleet": {"pools": [{"name": "l4", **pinned}]}})
     record = "gpu-commons:index:StackRecord"

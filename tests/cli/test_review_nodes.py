@@ -1,4 +1,4 @@
-"""What a comment says of nodes that differ from their pool, of workloads on several pools, of nodes without GPUs."""
+"""The comment about nodes that differ from their pool, workloads on several pools, and nodes without GPUs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def first(text: str) -> str:
     return text.splitlines()[1].removeprefix("### ")
 
 
-def test_a_driver_on_one_node_is_told_like_that_of_a_pool_with_its_node_and_its_gpus() -> None:
+def test_a_driver_on_one_node_is_reported_like_that_of_a_pool_with_its_node_and_its_gpus() -> None:
     new = {**OLD, "node_drivers": {"n02": "580.95.05"}}
     text = markdown(step(POOL, "rtx", OLD, new), STAYS)
     assert first(text) == "⚠️ made: 8 GPUs in 1 node restart; 30 seats; install driver 580.95.05"
@@ -55,7 +55,7 @@ def test_the_last_step_of_an_upgrade_touches_the_nodes_that_are_left() -> None:
     assert "sessions and jobs on n01, n03 end" in text
 
 
-def test_a_node_whose_declared_driver_does_not_change_is_not_told_to_restart() -> None:
+def test_a_node_whose_declared_driver_does_not_change_need_not_restart() -> None:
     old = {**OLD, "node_drivers": {"n02": "580.95.05"}}
     text = markdown(step(POOL, "rtx", old, {**old, "labels": {"example.edu/row": "b"}}), STAYS)
     assert "restart" not in first(text)
@@ -107,21 +107,21 @@ def test_a_profile_and_a_job_on_several_pools_are_affected_by_each_and_proved_on
     assert (who.seats, who.jobs) == (30, ("train",))
 
 
-def test_a_profile_whose_pool_goes_and_that_has_another_is_told_so() -> None:
+def test_a_profile_whose_pool_goes_and_that_has_another_is_reported_as_such() -> None:
     several = {**previews.profile("a"), "pools": ["gtx", "rtx"]}
     users, gtx = previews.hub(several), previews.pool("gtx", nodes=["m01"])
     text = markdown(step(POOL, "gtx", gtx, gtx), step(POOL, "rtx", OLD, None), step(HUB, "datahub", users, users))
     assert "Profile a of datahub asks for pool rtx, which is removed; it still lands on gtx." in text
 
 
-def test_nodes_without_gpus_are_told_as_such_and_no_image_is_asked_about_them() -> None:
+def test_nodes_without_gpus_are_marked_as_such_and_no_image_is_checked_on_them() -> None:
     text = markdown(
         step(POOL, "cpu", None, {"pool": "cpu", "node_names": ["c01", "c02"]}), step(IMAGE, "ml", None, CUDA_10)
     )
     assert "2 nodes without GPUs" in text
     assert "gpu is missing" not in text
     found = review(step(POOL, "cpu", None, {"pool": "cpu", "node_names": ["c01"]}), step(IMAGE, "ml", None, CUDA_10))
-    assert found.cells.not_told == ()
+    assert found.cells.not_compared == ()
 
 
 def test_a_fleet_of_another_stack_has_its_nodes_with_another_driver_too() -> None:

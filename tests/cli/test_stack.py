@@ -1,4 +1,4 @@
-"""`gpu-commons stack check`: what is said of a stack file offline, and how a mistake in it is told."""
+"""`gpu-commons stack check`: the offline report on a stack file, and messages about mistakes in it."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_all_mistakes_of_the_settings_come_at_once_with_path_and_line(run: Run, 
 
 
 def refused(run: Run, *arguments: str) -> str:
-    """What is said of a call that ends with 2 and prints nothing."""
+    """The message of a call that ends with 2 and prints nothing else."""
     result = run("stack", "check", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Traceback" not in result.stderr
@@ -173,8 +173,8 @@ def test_from_the_shell_it_loads_nothing_of_the_engine() -> None:
 
 @pytest.mark.parametrize(("name", "pools"), [("comet", "gpu-k80, gpu-p100, shared-k80, shared-p100"), ("quest", "gpu")])
 def test_an_image_is_proved_on_each_partition_that_jobs_name(run: Run, name: str, pools: str) -> None:
-    said = run("stack", "check", name).stdout
-    assert re.search(rf"^  cupy-cuda11 +✓ compatible on {pools}$", said, re.MULTILINE)
+    output = run("stack", "check", name).stdout
+    assert re.search(rf"^  cupy-cuda11 +✓ compatible on {pools}$", output, re.MULTILINE)
 
 
 def test_a_job_of_slurm_that_counts_on_its_node_is_refused_before_anything_is_built(run: Run, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_job_of_slurm_that_counts_on_its_node_is_refused_before_anything_is_bu
     assert "P-BATCH Job whole-node: 'module load cuda/9.2'" in result.stdout
 
 
-def test_a_driver_that_nobody_looked_up_is_told_with_what_brings_it(run: Run, tmp_path: Path) -> None:
+def test_a_driver_that_nobody_looked_up_is_reported_with_what_brings_it(run: Run, tmp_path: Path) -> None:
     text = (PROJECT / "stacks" / "Pulumi.quest.yaml").read_text()
     file = tmp_path / "Pulumi.quest.yaml"
     file.write_text(

@@ -1,4 +1,4 @@
-"""`gpu-commons stack check --probed`: pools beside what a probe has read of their hosts, with the day of it."""
+"""`gpu-commons stack check --probed`: pools, compared with what a probe read on their hosts, and its date."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ def probed(tmp_path: Path) -> Callable[..., str]:
 
 
 def test_a_host_as_its_pool_says_is_one_line_with_its_day(run: Run, probed: Callable[..., str]) -> None:
-    told = run("stack", "check", "comet", "--probed", probed())
-    assert (told.exit_code, told.stderr) == (0, "")
+    result = run("stack", "check", "comet", "--probed", probed())
+    assert (result.exit_code, result.stderr) == (0, "")
     assert "comet-30-03 (probed 2026-11-20) matches pool shared-p100; the same: gpu, gpus_per_node, driver" in (
-        told.stdout
+        result.stdout
     )
 
 
 def test_a_driver_that_is_another_ends_the_check_with_1(run: Run, probed: Callable[..., str]) -> None:
     file = probed(driver="470.199.02")
-    told, data = (
+    result, data = (
         run("stack", "check", "comet", "--probed", file),
         run("stack", "check", "comet", "--json", "--probed", file),
     )
-    assert (told.exit_code, data.exit_code) == (1, 1)
-    assert "driver: the pool says 470.256.02, the host has 470.199.02" in told.stdout
+    assert (result.exit_code, data.exit_code) == (1, 1)
+    assert "driver: the pool says 470.256.02, the host has 470.199.02" in result.stdout
     (host,) = json.loads(data.stdout)["probed"]
     assert (host["stack"], host["compared_with"], host["is_fine"]) == ("comet", "shared-p100", False)
     assert host["host"]["probed"] == "2026-11-20T09:30:00Z"
 
 
 def test_a_host_is_compared_with_the_pool_that_is_named(run: Run, probed: Callable[..., str]) -> None:
-    told = run("stack", "check", "comet", "--probed", f"shared-k80={probed()}")
-    assert told.exit_code == 1
-    assert "gpu: the pool says Tesla K80, the host has Tesla P100-PCIE-16GB" in told.stdout
+    result = run("stack", "check", "comet", "--probed", f"shared-k80={probed()}")
+    assert result.exit_code == 1
+    assert "gpu: the pool says Tesla K80, the host has Tesla P100-PCIE-16GB" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_a_host_is_compared_with_the_pool_that_is_named(run: Run, probed: Callab
         ({"gpu": {"unknown": "no driver"}}, "may belong to pool shared-k80, shared-p100; say which: --probed POOL="),
     ],
 )
-def test_a_host_that_may_be_of_several_pools_is_asked_about(
+def test_a_host_that_may_be_of_several_pools_needs_the_name_of_one(
     run: Run, probed: Callable[..., str], change: dict[str, Any], words: str
 ) -> None:
-    told = run("stack", "check", "comet", "--probed", probed(**change))
-    assert told.exit_code == 2
-    assert words in " ".join(told.stderr.split())
+    result = run("stack", "check", "comet", "--probed", probed(**change))
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_a_file_that_is_no_probe_is_one_line(run: Run, tmp_path: Path, text: str
     file = tmp_path / "facts.json"
     if text is not None:
         file.write_text(text)
-    told = run("stack", "check", "comet", "--probed", str(file))
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert words in told.stderr
+    result = run("stack", "check", "comet", "--probed", str(file))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
 
 
-def test_facts_of_an_older_probe_are_asked_for_anew(run: Run, tmp_path: Path) -> None:
+def test_facts_of_an_older_probe_have_to_be_probed_again(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "old.json"
     file.write_text('{"pool": {}, "host": {"probed": "2026-01-01", "host": "n", "slurm": "none"}}')
-    told = run("stack", "check", "comet", "--probed", f"gpu-k80={file}")
-    assert told.exit_code == 2
-    assert "lacks facts that this version compares: probe the host again" in told.stderr
+    result = run("stack", "check", "comet", "--probed", f"gpu-k80={file}")
+    assert result.exit_code == 2
+    assert "lacks facts that this version compares: probe the host again" in result.stderr
     assert "there is no pool" in run("stack", "check", "comet", "--probed", f"gpu-k8={file}").stderr

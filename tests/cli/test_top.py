@@ -1,4 +1,4 @@
-"""`gpu-commons top`: who has which GPUs, from an engine over a real socket and from what kubectl answers."""
+"""`gpu-commons top`: who has which GPUs, from an engine over a real socket and from kubectl's answers."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def test_each_gpu_of_a_host_has_a_row_with_its_holder_or_free(run: Run, tmp_path
     containers = of_hub(holder("dcsg-kernel-ada-0a", 1), "dcsg", "ada"), holder("old", 0, state="exited")
     with running_engine(tmp_path, *containers) as address:
         site = overlay(tmp_path, address)
-        told = run("top", "--stack", "perceptron", "--site", site)
+        result = run("top", "--stack", "perceptron", "--site", site)
         data = json.loads(run("top", "--stack", "perceptron", "--site", site, "--json").stdout)
-    assert (told.exit_code, told.stderr) == (0, "")
-    first, blank, *table = told.stdout.splitlines()
+    assert (result.exit_code, result.stderr) == (0, "")
+    first, blank, *table = result.stdout.splitlines()
     assert (first, blank) == ("perceptron: 2 GPUs: 1 held, 1 free", "")
     assert [line.split()[:6] for line in table] == [
         ["POOL", "HOST", "GPU", "HOLDER", "USER", "HUB"],
@@ -62,17 +62,17 @@ def test_gpus_that_several_may_use_are_not_called_free(run: Run, tmp_path: Path)
         text.replace("        gpus_per_node: 2\n", "        gpus_per_node: 2\n        shared_gpus: true\n")
     )
     with running_engine(tmp_path) as address:
-        told = run("top", "--stack", str(shared), "--site", overlay(tmp_path, address))
-    assert told.stdout.startswith("shared: 2 GPUs: 2 shared\n")
+        result = run("top", "--stack", str(shared), "--site", overlay(tmp_path, address))
+    assert result.stdout.startswith("shared: 2 GPUs: 2 shared\n")
 
 
 def test_an_engine_that_does_not_answer_is_one_line_and_the_code_says_so(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GPU_COMMONS_SITE", overlay(tmp_path, f"unix://{tmp_path}/nobody.sock"))
-    told = run("top", "--stack", "perceptron")
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert told.stderr == (
+    result = run("top", "--stack", "perceptron")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
         f"error: host workstation: the Docker engine at unix://{tmp_path}/nobody.sock does not answer: "
         "No such file or directory; start it, or correct engine\n"
     )
@@ -81,7 +81,7 @@ def test_an_engine_that_does_not_answer_is_one_line_and_the_code_says_so(
 
 
 @pytest.mark.parametrize("before", ["", "sleep 0.5;"])
-def test_an_ssh_that_cannot_connect_has_said_why(tmp_path: Path, before: str) -> None:
+def test_an_ssh_that_cannot_connect_shows_its_reason(tmp_path: Path, before: str) -> None:
     ssh = tmp_path / "ssh"
     ssh.write_text(f"#!/bin/sh\n{before} echo 'ssh: no route to host' >&2; exit 255\n")
     ssh.chmod(0o755)
@@ -165,9 +165,9 @@ def test_pods_with_gpus_are_listed_by_node_the_oldest_first_then_what_is_free(
         pod("waits", 2, phase="Pending"),
     ]
     calls = kubectl(nodes, pods)
-    told = run("top", "--stack", "dsmlp-fall")
-    assert (told.exit_code, told.stderr) == (0, "")
-    first, _, head, *table = told.stdout.splitlines()
+    result = run("top", "--stack", "dsmlp-fall")
+    assert (result.exit_code, result.stderr) == (0, "")
+    first, _, head, *table = result.stdout.splitlines()
     assert first == "dsmlp-fall: 12 GPUs: 7 held, 5 free; 2 pending"
     assert head.split() == ["POOL", "NODE", "GPUS", "HOLDER", "USER", "HUB", "SINCE"]
     assert [line.split()[:4] for line in table] == [
@@ -202,9 +202,9 @@ def test_the_kubeconfig_and_context_of_the_site_are_used(
 
 def test_what_kubectl_says_last_is_the_one_line_of_an_error(run: Run, kubectl: Callable[..., Path]) -> None:
     kubectl(fails="E1123 memcache.go:265\nerror: context \\`x\\` does not exist")
-    told = run("top", "--stack", "dsmlp-fall")
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert told.stderr == (
+    result = run("top", "--stack", "dsmlp-fall")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
         "error: cluster of stack dsmlp-fall: kubectl reported: context `x` does not exist; "
         "check KUBECONFIG, or kubeconfig and kube_context of the site\n"
     )
@@ -212,15 +212,15 @@ def test_what_kubectl_says_last_is_the_one_line_of_an_error(run: Run, kubectl: C
 
 def test_without_kubectl_it_says_what_to_install(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    told = run("top", "--stack", "dsmlp-fall")
-    assert told.exit_code == 2
-    assert "kubectl is not on PATH; install it" in told.stderr
+    result = run("top", "--stack", "dsmlp-fall")
+    assert result.exit_code == 2
+    assert "kubectl is not on PATH; install it" in result.stderr
 
 
 def test_a_stack_without_gpus_asks_nobody(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    told = run("top", "--stack", "cupy")
-    assert (told.exit_code, told.stdout) == (0, "cupy: no GPUs\n")
+    result = run("top", "--stack", "cupy")
+    assert (result.exit_code, result.stdout) == (0, "cupy: no GPUs\n")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Policies that met a value that is not known yet: the SDK reports them by a sentence of its own, without a field."""
+"""Policies that met a value that is not known yet: the SDK reports them by its own sentence, without a field."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POD = "kubernetes:core/v1:Pod"
 
 
 def reported(policy: ResourceValidationPolicy, pack: str) -> list[Any]:
-    """What the SDK tells the engine when this policy looks at a pod whose node is not known yet."""
+    """What the SDK reports to the engine when this policy checks a pod whose node is not known yet."""
     properties = Struct()
     properties.update({"spec": {"nodeName": UNKNOWN_STRING_VALUE}})
     request = proto.AnalyzeRequest(type=POD, name="x", urn=previews.urn(POD, "x"), properties=properties)
@@ -38,15 +38,15 @@ def reported(policy: ResourceValidationPolicy, pack: str) -> list[Any]:
 
 def reviewed(policy: ResourceValidationPolicy, pack: str) -> Review:
     """A preview in which the engine passes that report on."""
-    (said,) = reported(policy, pack)
+    (diagnostic,) = reported(policy, pack)
     body = {
-        "policyName": said.policyName,
-        "policyPackName": said.policyPackName,
-        "enforcementLevel": proto.EnforcementLevel.Name(said.enforcementLevel).lower(),
-        "resourceUrn": said.urn or previews.urn(POD, "x"),
-        "message": said.message,
+        "policyName": diagnostic.policyName,
+        "policyPackName": diagnostic.policyPackName,
+        "enforcementLevel": proto.EnforcementLevel.Name(diagnostic.enforcementLevel).lower(),
+        "resourceUrn": diagnostic.urn or previews.urn(POD, "x"),
+        "message": diagnostic.message,
     }
-    sources = Sources(lambda name, facts: None, lambda name: None, TODAY)  # noqa: ARG005 - nothing is asked for
+    sources = Sources(lambda name, facts: None, lambda name: None, TODAY)  # noqa: ARG005 - nothing is looked up
     return review_of(read_stream(previews.stream(("policyEvent", body))), None, sources)
 
 
