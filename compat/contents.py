@@ -488,14 +488,16 @@ def _able(builds: tuple[Build, ...], given: Given) -> tuple[Build, ...]:
 
 def _of_month(reader: Reader, given: Given, wish: Wish, month: str) -> tuple[ImageFacts, ...]:
     """The release that was the newest in a month, or came out in it; empty where no table has it."""
-    versions = dates.released_by(wish.framework, month, and_next=dates.is_nightly(f"{given.version} {given.build}"))
+    is_nightly = dates.is_nightly(f"{given.version} {given.build}")
+    versions = dates.released_by(wish.framework, month, and_next=is_nightly)
     choices = [_choice(given, replace(wish, version=version)) for version in versions]
     builds = tuple(dict.fromkeys(build for choice in choices for build in choice.builds))
     if not builds:
         return ()
     shown = " or ".join(map(str, versions))
     fact = tables.release_dates()[wish.framework][0].origin.fact(f"releases of {wish.framework} by their days")
-    message = f"{wish.framework} of {month} is read as {shown}, which was the newest then or came in that month"
+    which = "between which it was built" if is_nightly else "which was the newest then or came in that month"
+    message = f"{wish.framework} of {month} is read as {shown}, {which}"
     reader.notes.append(note("R-FRAMEWORK", message, fact))
     if len(builds) > 1:
         reader.open.append(Axis("framework_version", f"which release of {wish.framework} it is ({shown})"))

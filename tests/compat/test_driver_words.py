@@ -58,3 +58,13 @@ def test_on_a_jetson_it_tells_the_jetpack() -> None:
         "build": "deviceQuery shows CUDA driver version 12.6",
     }
     assert check(case_from(case)).verdict.runs
+
+
+@pytest.mark.parametrize(
+    "build", ["nvidia-smi in the container", "smoke test; nvidia-smi works", "nothing but nvidia-smi"]
+)
+def test_nvidia_smi_alone_needs_no_code_for_the_gpu(build: str) -> None:
+    asked = {"gpu": "RTX 5080", "driver": "575.57.08", "host": "docker", "image": "nvidia/cuda:11.8.0-base-ubuntu22.04"}
+    assert check(case_from({**asked, "build": build})).verdict.runs
+    assert not check(case_from({**asked, "build": "deviceQuery; nvidia-smi 575.57.08"})).verdict.runs
+    assert check(case_from({**asked, "driver": "450.51.05", "build": build})).verdict is Verdict.INCOMPATIBLE

@@ -328,3 +328,17 @@ def test_the_fastertransformer_backend_in_a_triton_server_is_for_volta_and_newer
     assert verdict(**fields, gpu="Tesla P4") is NOT
     assert verdict(**fields, gpu="Tesla T4").runs
     assert verdict(**{**fields, "build": ""}, gpu="Tesla P4").runs
+
+
+@pytest.mark.parametrize(
+    ("build", "lowest"),
+    [
+        ("Triton's ptxas is that of CUDA 12.6", "12.0"),
+        ("the ptxas found on the path is 11.0.221", "8.6"),
+        ("ptxas release 11.7", "8.9"),
+    ],
+)
+def test_a_ptxas_that_is_older_than_the_gpu_does_not_serve_it(build: str, lowest: str) -> None:
+    capability = ComputeCapability.parse(lowest)
+    assert "ptxas is of CUDA" in reason_against(build, capability)
+    assert not reason_against(build, ComputeCapability(7, 5))

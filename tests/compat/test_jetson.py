@@ -51,3 +51,36 @@ def test_the_way_out_is_a_jetpack_of_the_line_of_the_image() -> None:
     answer = check(case_from(case))
     assert answer.remedy is not None
     assert "JetPack 6.0" in answer.remedy.text
+
+
+@pytest.mark.parametrize(
+    ("gpu", "host", "image"),
+    [
+        ("Jetson AGX Xavier", "JetPack 5.1.2", "nvcr.io/nvidia/pytorch:23.05-py3"),
+        ("Jetson Orin Nano", "JetPack 6.1", "nvcr.io/nvidia/tritonserver:24.08-py3"),
+        ("Jetson TX2", "", "nvidia/cuda:10.1-devel-ubuntu18.04"),
+        ("Jetson Nano", "JetPack 4.6", "nvcr.io/nvidia/tensorrt:22.03-py3"),
+    ],
+)
+def test_an_image_for_servers_does_not_run_on_a_jetson_before_jetpack_7(gpu: str, host: str, image: str) -> None:
+    assert check(case_from({"gpu": gpu, "driver": host, "image": image, "cpu_arch": "arm64"})).verdict is NOT
+
+
+@pytest.mark.parametrize(
+    ("gpu", "host", "version", "runs"),
+    [
+        ("Jetson AGX Orin", "JetPack 6.1", "7.1", True),
+        ("Jetson AGX Orin", "JetPack 6.1", "8.0", False),
+        ("Jetson AGX Orin", "JetPack 5.1.2", "7.0", False),
+        ("Jetson AGX Thor", "JetPack 7.0", "8.0", True),
+    ],
+)
+def test_a_release_of_deepstream_is_for_one_jetpack(gpu: str, host: str, version: str, *, runs: bool) -> None:
+    asked = {"gpu": gpu, "driver": host, "framework": "deepstream", "framework_version": version, "os": "l4t"}
+    assert check(case_from(asked)).verdict.runs is runs
+
+
+def test_the_previews_of_jetpack_5_are_for_orin_too() -> None:
+    asked = {"gpu": "Jetson AGX Orin", "image": "nvcr.io/nvidia/l4t-ml:r34.1.1-py3"}
+    assert check(case_from({**asked, "driver": "L4T 34.1.1"})).verdict.runs
+    assert check(case_from({**asked, "driver": "JetPack 6.0"})).verdict is NOT

@@ -187,3 +187,77 @@ def test_a_month_names_the_release_beside_a_cuda_too() -> None:
     fields = {"gpu": "Tesla P100", "driver": "535.183.01", "framework": "onnxruntime", "cuda": "12.4"}
     assert verdict(**fields, build="CUDA 12 wheel of May 2026").runs
     assert verdict(**{**fields, "gpu": "GTX 970"}, build="CUDA 12 wheel of May 2026") is NOT
+
+
+@pytest.mark.parametrize(
+    ("framework", "build", "driver", "runs"),
+    [
+        ("triton", "Triton Release 21.02 NGC container", "460.32.03", True),
+        ("tensorflow", "NGC TensorFlow container 20.06, tf1", "418.88", False),
+        ("pytorch", "NVIDIA Release 23.04 (build 58180998), PyTorch image", "470.57.02", False),
+        ("pytorch", "container of NGC 22.05", "515.43.04", True),
+    ],
+)
+def test_the_month_of_an_ngc_image_is_read_in_words(framework: str, build: str, driver: str, *, runs: bool) -> None:
+    asked = {"gpu": "RTX 2080 Ti", "host": "docker", "framework": framework, "build": build, "driver": driver}
+    assert verdict(**asked).runs is runs
+
+
+def test_a_nightly_of_a_month_is_between_the_releases_around_it() -> None:
+    asked = {"framework": "vllm", "build": "nightly image of March 2026", "driver": "595.58.03"}
+    assert verdict(gpu="RTX 5070 Ti", **asked).runs
+    assert verdict(gpu="GTX 1080", **asked) is NOT
+
+
+@pytest.mark.parametrize(
+    ("gpu", "framework", "build", "runs"),
+    [
+        ("RTX 2080", "vllm", "FP8 checkpoint", False),
+        ("A40", "vllm", "FP8 checkpoint", True),
+        ("RTX 2080", "vllm", "AWQ, --kv-cache-dtype fp8", True),
+        ("GTX 1060", "faster-whisper", "compute_type float16", False),
+        ("GTX 1060", "faster-whisper", "compute_type int8", True),
+        ("RTX 2060", "faster-whisper", "compute_type float16", True),
+    ],
+)
+def test_a_number_format_has_a_floor_of_its_own(gpu: str, framework: str, build: str, *, runs: bool) -> None:
+    version = {"vllm": "0.6.3", "faster-whisper": "1.1.0"}[framework]
+    asked = {"driver": "550.54.14", "framework": framework, "framework_version": version, "build": build}
+    assert verdict(gpu=gpu, **asked).runs is runs
+
+
+@pytest.mark.parametrize(
+    ("gpu", "framework", "build", "runs"),
+    [
+        ("GTX 1080", "comfyui", "portable, PyTorch 2.7.1+cu128", False),
+        ("RTX 3070", "comfyui", "portable, PyTorch 2.7.1+cu128", True),
+        ("GTX 780", "stable-diffusion-webui", "default installation of June 2023, torch 2.0.1+cu118", False),
+        ("GTX 980", "automatic1111", "torch 2.0.1+cu118", True),
+    ],
+)
+def test_a_program_on_pytorch_runs_where_its_wheel_does(gpu: str, framework: str, build: str, *, runs: bool) -> None:
+    asked = {"driver": "572.16", "os": "windows", "framework": framework, "framework_version": "1.6.0"}
+    driver = "475.14" if gpu == "GTX 780" else "572.16"
+    assert verdict(gpu=gpu, **{**asked, "driver": driver}, build=build).runs is runs
+
+
+def test_wheels_for_windows_have_the_targets_of_their_build_scripts() -> None:
+    asked = {"driver": "537.13", "os": "windows", "framework": "torch"}
+    assert verdict(gpu="GTX 1070", framework_version="1.13.1+cu117", **asked).runs
+    assert verdict(gpu="GTX 1070", framework_version="2.4.0+cu121", **asked).runs
+    assert verdict(gpu="Quadro K2200", framework_version="2.0.1+cu118", **asked).runs
+    blackwell = {**asked, "driver": "580.88"}
+    assert verdict(gpu="RTX 5080", framework_version="2.0.1+cu118", **blackwell) is NOT
+
+
+def test_rapids_has_machine_code_for_blackwell_whatever_cuda_it_asks_for() -> None:
+    answer = check(case_from({"gpu": "RTX 5090", "framework": "cuml", "framework_version": "25.08", "cuda": "12.8"}))
+    assert answer.verdict.runs
+    assert "machine code sm_120" in " ".join(each.message for each in answer.findings)
+
+
+def test_the_program_whose_image_is_named_counts_before_the_framework_in_it() -> None:
+    asked = {"gpu": "GTX 1080", "driver": "550.54.14", "host": "docker", "framework": "tensorflow"}
+    named = check(case_from({**asked, "build": "image of DeepVariant 1.6.1"}))
+    direct = check(case_from({**asked, "framework": "deepvariant", "framework_version": "1.6.1"}))
+    assert named.verdict is direct.verdict

@@ -119,7 +119,8 @@ def test_without_a_driver_those_that_do_not_list_the_board_do_not_count() -> Non
         ("latest pip wheel of March 2024", "2024-03"),
         ("release of Sep. 2023", "2023-09"),
         ("2024-06-11", "2024-06"),
-        ("nightly of March 2024", ""),
+        ("nightly of March 2024", "2024-03"),
+        ("environment of a setup.sh, March 2024", ""),
         ("from source, March 2024", ""),
         ("between May 2023 and June 2023", ""),
         ("2.3.1", ""),
@@ -211,3 +212,21 @@ def test_what_the_card_is_and_what_a_release_is_not_compiled_for() -> None:
     assert check(Case(gpu="RTX 3070", **fields, build=build)).verdict is NOT
     assert check(Case(gpu="RTX 2070", **fields, build=build)).verdict.runs
     assert check(Case(gpu="GTX 980", **fields, build="card reports architecture 30")).verdict.runs
+
+
+# --- no driver
+
+
+def test_an_unstated_driver_is_a_late_release_of_the_first_branch_for_the_gpu() -> None:
+    """450.36 is the first driver for the A100, and CUDA 11.2 asks for 450.80.02."""
+    assert check(Case(gpu="A100", cuda="11.2", framework="torch", framework_version="1.8.1+cu111")).verdict.runs
+    assert check(Case(gpu="A100", cuda="12.0", sm_list="sm_80")).verdict is UNKNOWN
+
+
+# --- no CUDA at all
+
+
+def test_what_the_drivers_opencl_compiles_needs_no_cuda() -> None:
+    asked = {"gpu": "GTX 1060", "driver": "390.87"}
+    assert check(Case(**asked, framework="somebodys-miner", build="OpenCL release 1.2")).verdict.runs
+    assert check(Case(**asked, framework="somebodys-miner", build="CUDA and OpenCL release 1.2")).verdict is UNKNOWN

@@ -25,3 +25,26 @@ def test_the_way_out_is_the_first_driver_that_is_supported() -> None:
     remedy = check(case_from({"gpu": "RTX 3070", "host": "wsl", "driver": "466.11", "cuda": "11.0"})).remedy
     assert remedy is not None
     assert "driver 495.00 or newer" in remedy.text
+
+
+@pytest.mark.parametrize(
+    ("build", "reason"),
+    [
+        ("Windows 10 Pro build 19041.508, Docker Desktop", "Windows build 19041"),
+        ("Windows 10 21H1, WSL 2", "Windows 10 21H1"),
+        ("WSL 1 with Ubuntu 18.04", "WSL 1"),
+        ("CUDA samples; the A2 is in TCC mode", "TCC mode"),
+    ],
+)
+def test_windows_before_21h2_wsl_1_and_cards_in_tcc_mode_have_no_gpus_in_wsl_2(build: str, reason: str) -> None:
+    answer = check(case_from({"gpu": "A2", "host": "wsl", "driver": "551.61", "cuda": "12.2", "build": build}))
+    assert answer.verdict is Verdict.INCOMPATIBLE
+    assert any(each.rule == "R-WSL" and reason in each.message for each in answer.findings)
+
+
+@pytest.mark.parametrize(
+    "build", ["Windows 11 build 22631.3296", "Windows 10 22H2 build 19045.4", "WSL 2.1.5.0, not TCC"]
+)
+def test_later_windows_has_gpus_in_wsl_2(build: str) -> None:
+    answer = check(case_from({"gpu": "RTX 4070", "host": "wsl", "driver": "551.61", "cuda": "12.2", "build": build}))
+    assert answer.verdict.runs
