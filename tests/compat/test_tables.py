@@ -96,7 +96,7 @@ def test_the_tables_have_no_mistake(copy: Path) -> None:
         ("cuda_driver", ",source,", ",origin,", r"release_date, unverified_cells, notes, source, collected$"),
         ("ec2_gpu_instances", ",host_arch,", ",host,", r"gpu_count, host_arch, min_driver"),
         ("ec2_gpu_instances", ",amd64,", ",amd65,", r"host_arch is 'amd65', not amd64 or arm64"),
-        ("image_tag", ",6.0,", ",6.x,", r"\"6\.x\" is not a compute capability"),
+        ("image_tag", ";535,6.0,", ";535,6.x,", r"\"6\.x\" is not a compute capability"),
         ("gpu_operator", "\nv26.3.3,", "\n26-x,", r"row 26-x: \"26-x\" is not a version"),
         ("require", ",8.0.61,", ",8.x,", r"row nvidia/cuda 8\.x: \"8\.x\" is not a CUDA version"),
         ("container_toolkit", ",mounted,", ",copied,", r"'copied' is not one of mounted, ignored, hook"),
