@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from lab.instance import Instance
 
 sys.path.insert(0, str(Path(__file__).parent))  # for pages.py and hub_browser.py: folders of tests are no packages
+
+# A test run that is ended tears its labs down, as after Ctrl-C.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 settings.register_profile("gpu-commons", deadline=None)  # a busy machine is slow and not wrong
 settings.load_profile("gpu-commons")

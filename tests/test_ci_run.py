@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 RUN = Path(__file__).parents[1] / ".ci" / "run"
 MAKE = """#!/bin/sh
 echo "$@: $XDG_CACHE_HOME $(readlink "$XDG_CACHE_HOME/gpu-commons/tools") $(ls "$XDG_CACHE_HOME/gpu-commons")"
-[ "$1" != test ] || { [ -z "$TEST_SLEEP" ] || exec sleep "$TEST_SLEEP"; exit "${TEST_EXIT:-0}"; }
+[ "$1" != test ] || { [ -z "$TEST_SLEEP" ] || { sleep "$TEST_SLEEP"; exit; }; exit "${TEST_EXIT:-0}"; }
 """
 
 
@@ -57,6 +59,12 @@ def test_ci_fails_as_the_tests_do_and_cleans_up_all_the_same(tmp_path: Path, cod
     assert "-s clean: " in ran.stdout
 
 
+def _is_sleep_of(process: psutil.Process, path: str) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return process.name() == "sleep" and process.environ().get("PATH") == path
+    return False
+
+
 @pytest.mark.parametrize("sent", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_ci_at_once_as_a_failure_and_cleans_up(tmp_path: Path, sent: signal.Signals) -> None:
     variables = environment(tmp_path, TEST_SLEEP="600")
@@ -71,5 +79,6 @@ def test_a_signal_ends_ci_at_once_as_a_failure_and_cleans_up(tmp_path: Path, sen
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGKILL)
     assert running.returncode == 128 + sent
+    assert not [each for each in psutil.process_iter() if _is_sleep_of(each, variables["PATH"])]  # what `make` started
     assert "-s clean: " in rest
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "mine"]
