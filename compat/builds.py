@@ -9,6 +9,7 @@ from functools import lru_cache
 from packaging.version import Version
 
 from compat import tables
+from compat.build_words import of_this_build
 from compat.distributions import ALIASES
 from compat.patterns import pattern
 from compat.readings import read_cudas
@@ -50,6 +51,11 @@ class Part:
     words: re.Pattern[str]
 
 
+_FP8 = pattern(
+    r"(?<!kv-cache-dtype )(?<!kv-cache-dtype=)(?<!kv cache )\bfp8\b(?!\W{0,3}(?:kv|e5m2|cache))", re.IGNORECASE
+)
+_FP4 = pattern(r"\b(?:nv)?fp4\b(?!\W{0,3}(?:kv|cache))", re.IGNORECASE)
+_FLASH_2 = pattern(r"\bflash[_ -]?att(?:n|ention)[_ -]?2\b|\bfa2\b", re.IGNORECASE)
 _FLOAT16 = pattern(r"(?<!b)(?<!int8_)\bfloat16\b|compute[-_ ]type\W{0,3}(?:int8_)?float16", re.IGNORECASE)
 PARTS = (
     Part("ctranslate2-int8", "ctranslate2", pattern(r"int8|compute[-_ ]type\W{0,2}auto", re.IGNORECASE)),
@@ -60,7 +66,14 @@ PARTS = (
     Part("libtensorflow", "tensorflow", pattern(r"\blibtensorflow|\bc[- ](?:library|api)\b|\bmaven\b", re.IGNORECASE)),
     Part("bitsandbytes-int8", "bitsandbytes", pattern(r"(?:load_in_)?8[-_ ]?bit|int8", re.IGNORECASE)),
     Part("vllm-bf16", "vllm", pattern(r"bf(?:loat)?16", re.IGNORECASE)),
-    Part("vllm-fp8", "vllm", pattern(r"\bfp8\b(?!\W{0,3}(?:kv|e5m2|cache))(?<!kv-cache-dtype fp8)", re.IGNORECASE)),
+    Part("vllm-fp8", "vllm", _FP8),
+    Part("sglang-fp8", "sglang", _FP8),
+    Part("tensorrt-llm-fp8", "tensorrt-llm", _FP8),
+    Part("tensorrt-llm-fp4", "tensorrt-llm", _FP4),
+    Part("tensorrt-fp8", "tensorrt", _FP8),
+    Part("tensorrt-fp4", "tensorrt", _FP4),
+    Part("flash-attn-2", "pytorch", _FLASH_2),
+    Part("flash-attn-2", "transformers", _FLASH_2),
     Part("vllm-awq", "vllm", pattern(r"\bawq\b", re.IGNORECASE)),
     Part("vllm-v1", "vllm", pattern(r"\bVLLM_USE_V1\s*=\s*[\"']?1\b")),
     Part("torch.compile", "pytorch", pattern(r"torch\.compile|inductor", re.IGNORECASE)),
@@ -69,8 +82,16 @@ _SAYS_HOW = pattern("|".join((r"--\S+ \S+", *(part.words.pattern for part in PAR
 
 
 def parts_named(framework: str, text: str) -> tuple[str, ...]:
-    """Keys of the parts of a framework that a text asks for: `--dtype bfloat16` of vLLM."""
-    return tuple(part.key for part in PARTS if part.framework == framework and part.words.search(text))
+    """Keys of the parts of a framework that a text asks for, and does not do without: `--dtype bfloat16` of vLLM."""
+    return tuple(part.key for part in PARTS if part.framework == framework and _asks_for(part, text))
+
+
+def _asks_for(part: Part, text: str) -> bool:
+    if not part.words.search(text):
+        return False
+    # A variable is written in capitals, and is no sentence in which a part could be turned off.
+    is_in_words = part.words.search(text.lower()) is not None
+    return not is_in_words or part.words.search(of_this_build(text)) is not None
 
 
 def words_of_use(text: str) -> str:

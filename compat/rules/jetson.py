@@ -6,7 +6,10 @@ import re
 from dataclasses import replace
 from enum import Enum
 
+from packaging.version import Version
+
 from compat import tables
+from compat.builds import is_of_ones_own
 from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity
 from compat.patterns import pattern
 from compat.rows import Jetson
@@ -43,6 +46,14 @@ _WHEELS = (
     "https://github.com/microsoft/onnxruntime/issues/15732 ; "
     "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/index.html"
 )
+# The last builds for JetPack 4 and its Python 3.6 are of torch 1.11 and TensorFlow 2.7.
+_AFTER_JETPACK_4 = {"pytorch": Version("1.12"), "tensorflow": Version("2.8")}
+_LAST_JETPACK_4 = frozenset(map(ComputeCapability.parse, ("5.3", "6.2")))
+_OTHERS_BUILD = pattern(r"\bqengineering\b|\bcompiled?\b|\bdocker\b|\bimage\b", re.IGNORECASE)
+_BUILDS_OF_4 = (
+    "https://github.com/Qengineering/PyTorch-Jetson-Nano/issues/4 ; https://github.com/pytorch/pytorch/issues/78067 ; "
+    "https://docs.nvidia.com/deeplearning/frameworks/install-tf-jetson-platform-release-notes/tf-jetson-rel.html"
+)
 _HAVE_JETPACK_7 = frozenset(map(ComputeCapability.parse, ("8.7", "11.0")))
 _OF_CUDA = pattern(r"(?:^|/)nvidia/cuda[:@]", re.IGNORECASE)
 _FIRST_CUDA_OF_ARM = CudaVersion(11, 0)
@@ -69,6 +80,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if (servers := _of_servers(image, pool) or _generic(image, pool)) is not None:
         return (servers,)
     made = _wheel_of_another(image, pool) if image.l4t is None else (_made_for(image.l4t, image, pool),)
+    made = (*made, *_beyond_jetpack_4(image, pool))
     if image.cuda is None or any(each.severity is Severity.REFUSE for each in made):
         return made
     if pool.jetson is None:
@@ -93,6 +105,19 @@ def _wheel_of_another(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]
         fact = replace(fact, text="JetPacks with one CUDA bring the same libraries", source=f"{_WHEELS} ; {_SAME_CUDA}")
         return (warn(ID, f"{message}, which brings the same CUDA {pack.cuda.line}", fact),)
     return (unknown(ID, f"{message}: it is not known whether it finds its libraries there", fact),)
+
+
+def _beyond_jetpack_4(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    """A release of which nobody publishes a build for JetPack 4, unless somebody compiled it."""
+    first = _AFTER_JETPACK_4.get(image.framework)
+    never_5 = pool.gpu.capability in _LAST_JETPACK_4 if pool.jetson is None else pool.jetson.release <= _HOSTS_LIBRARIES
+    if first is None or image.framework_version is None or image.l4t is not None or not never_5:
+        return ()
+    if image.framework_version < first or is_of_ones_own(image.remarks) or _OTHERS_BUILD.search(image.remarks):
+        return ()
+    fact = Fact(f"NVIDIA's builds of {image.framework} from {first} on need JetPack 5", _BUILDS_OF_4, "2026-11-27")
+    message = f"{fact.text}, and {pool.gpu.name} has JetPack 4; pip takes a wheel without CUDA there"
+    return (refuse(ID, message, fact),)
 
 
 def _without_release(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:

@@ -28,6 +28,14 @@ _TCC_FACT = Fact(
     f"{_SOURCE} ; https://github.com/microsoft/WSL/issues/12835 ; https://github.com/microsoft/WSL/issues/11865",
     "2026-11-27",
 )
+# What WSL 2 brings of the driver: CUDA, NVML, video and Direct3D, and neither OpenCL nor OptiX.
+_NOT_THERE = pattern(r"(?<!no )(?<!without )\b(opencl|optix)\b(?! (?:is |was )?(?:off|disabled|unused))", re.IGNORECASE)
+_NOT_THERE_FACT = Fact(
+    "NVIDIA's driver brings neither OpenCL nor OptiX to WSL 2",
+    "https://github.com/microsoft/WSL/issues/6951 ; https://github.com/mitsuba-renderer/mitsuba3/issues/1221 ; "
+    "https://github.com/DeltaGroupNJUPT/Vina-GPU-2.1/issues/65",
+    "2026-11-27",
+)
 _WSL_1 = pattern(r"\bwsl[ -]?1(?:\.0)?\b(?![.\d])", re.IGNORECASE)
 _WSL_1_FACT = Fact("WSL 1 has no access to GPUs, WSL 2 has", _SOURCE, "2026-11-27")
 _OLD_RELEASE = pattern(r"\bwindows 10\b[^;,]*\b(1903|1909|2004|20h2|21h1)\b", re.IGNORECASE)
@@ -45,6 +53,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (
             refuse(ID, f"{pool.gpu.name} is in TCC mode, in which WSL 2 does not see it: it takes WDDM", _TCC_FACT),
         )
+    if (part := _NOT_THERE.search(image.remarks)) is not None and "cuda" not in image.remarks.lower():
+        name = {"opencl": "OpenCL", "optix": "OptiX"}[part[1].lower()]
+        return (refuse(ID, f"it takes {name}, which the driver does not bring to WSL 2", _NOT_THERE_FACT),)
     if windows := _old_windows(image.remarks):
         fact = Fact("GPUs in WSL 2 need Windows 11 or Windows 10 21H2 (build 19044)", _WINDOWS, "2026-11-27")
         return (refuse(ID, f"{windows} has no GPUs in WSL 2: they came with Windows 10 21H2 (build 19044)", fact),)
@@ -91,7 +102,8 @@ RULE = Rule(
         "CUDA in WSL 2 uses the driver of Windows (its versions, its floors), for Pascal and newer GPUs; a Linux "
         "driver must not be installed inside, and compat packages do not work. Before R495 only preview drivers had it "
         "(455, 460, 465 and 470), and from 471 on ordinary ones did without being supported. Windows itself must be "
-        "11, or 10 from 21H2 on, and the card in WDDM mode, not TCC; WSL 1 has no GPUs."
+        "11, or 10 from 21H2 on, and the card in WDDM mode, not TCC; WSL 1 has no GPUs, and "
+        "WSL 2 neither OpenCL nor OptiX."
     ),
     sources=(_SOURCE, _WINDOWS),
     severity=Severity.REFUSE,

@@ -134,3 +134,20 @@ def test_torch2trt_needs_the_python_module_that_tensorrt_has_since_jetpack_4_2()
 def test_without_a_container_the_cuda_beside_a_major_is_the_one_of_its_jetpack(cuda: str, *, runs: bool) -> None:
     case = {"gpu": "Jetson Orin NX 16GB", "driver": "JetPack 6", "framework": "llama.cpp", "build": "from source"}
     assert check(case_from(case | {"cuda": cuda, "sm_list": "sm_87", "os": "l4t", "host": "bare"})).verdict.runs is runs
+
+
+@pytest.mark.parametrize(
+    ("gpu", "host", "framework", "version", "build", "runs"),
+    [
+        ("Jetson TX2", "JetPack 4.6", "torch", "1.13.0", "pip wheel", False),
+        ("Jetson TX2", "JetPack 4.6", "torch", "1.13.0", "compiled on the device", True),
+        ("Jetson TX2", "JetPack 4.6", "torch", "1.9.0", "wheel of NVIDIA", True),
+        ("Jetson Nano", "", "tensorflow", "2.10", "", False),
+        ("Jetson AGX Xavier", "JetPack 5.1", "tensorflow", "2.10.0+nv22.11", "", True),
+    ],
+)
+def test_nobody_publishes_newer_frameworks_for_jetpack_4(
+    gpu: str, host: str, framework: str, version: str, build: str, *, runs: bool
+) -> None:
+    case = {"gpu": gpu, "driver": host, "framework": framework, "framework_version": version, "build": build}
+    assert check(case_from({**case, "cpu_arch": "arm64", "os": "l4t"})).verdict.runs is runs

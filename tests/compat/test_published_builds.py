@@ -214,6 +214,14 @@ def test_a_nightly_of_a_month_is_between_the_releases_around_it() -> None:
     [
         ("RTX 2080", "vllm", "FP8 checkpoint", False),
         ("A40", "vllm", "FP8 checkpoint", True),
+        ("A40", "sglang", "FP8 checkpoint", False),
+        ("L40S", "sglang", "FP8 checkpoint", True),
+        ("A40", "tensorrt-llm", "engine in fp8", False),
+        ("H100", "tensorrt-llm", "NVFP4 checkpoint", False),
+        ("B200", "tensorrt-llm", "NVFP4 checkpoint", True),
+        ("RTX 2080", "torch", "attn_implementation flash_attention_2", False),
+        ("A40", "torch", "attn_implementation flash_attention_2", True),
+        ("RTX 2080", "torch", "flash_attention_2 disabled", True),
         ("RTX 2080", "vllm", "AWQ, --kv-cache-dtype fp8", True),
         ("GTX 1060", "faster-whisper", "compute_type float16", False),
         ("GTX 1060", "faster-whisper", "compute_type int8", True),
@@ -221,8 +229,15 @@ def test_a_nightly_of_a_month_is_between_the_releases_around_it() -> None:
     ],
 )
 def test_a_number_format_has_a_floor_of_its_own(gpu: str, framework: str, build: str, *, runs: bool) -> None:
-    version = {"vllm": "0.6.3", "faster-whisper": "1.1.0"}[framework]
-    asked = {"driver": "550.54.14", "framework": framework, "framework_version": version, "build": build}
+    versions = {
+        "vllm": "0.6.3",
+        "faster-whisper": "1.1.0",
+        "sglang": "0.4.6",
+        "tensorrt-llm": "1.0.0",
+        "torch": "2.7.1",
+    }
+    version = versions[framework]
+    asked = {"driver": "575.57.08", "framework": framework, "framework_version": version, "build": build}
     assert verdict(gpu=gpu, **asked).runs is runs
 
 

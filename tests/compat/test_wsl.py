@@ -34,6 +34,8 @@ def test_the_way_out_is_the_first_driver_that_is_supported() -> None:
         ("Windows 10 21H1, WSL 2", "Windows 10 21H1"),
         ("WSL 1 with Ubuntu 18.04", "WSL 1"),
         ("CUDA samples; the A2 is in TCC mode", "TCC mode"),
+        ("hashcat by OpenCL", "OpenCL"),
+        ("a renderer on OptiX 7.7", "OptiX"),
     ],
 )
 def test_windows_before_21h2_wsl_1_and_cards_in_tcc_mode_have_no_gpus_in_wsl_2(build: str, reason: str) -> None:
