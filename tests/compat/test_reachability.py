@@ -198,6 +198,7 @@ REFERENCES = (
     "ghcr.io/pytorch/pytorch:2.11.0-cuda12.8-cudnn9-devel",
     "pytorch/pytorch:2.11.0-cuda12.8-cudnn9-devel",
     "huggingface/transformers-pytorch-gpu:4.35.0",
+    "nvcr.io/nvidia/deepstream-l4t:8.0",
     "jupyterhub/k8s-hub:3.3.7",
     "nvcr.io/nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04",
     "nvcr.io/nvidia/cuda-dl-base:25.01-cuda12.8-devel-ubuntu24.04",
@@ -241,6 +242,14 @@ def container_toolkit(row: Row) -> Iterator[Fields]:
 
 # How people ask for a part of a framework.
 WORDS = {
+    "ctranslate2-float16": "compute_type float16",
+    "flash-attn-2": "flash_attention_2",
+    "sglang-fp8": "FP8",
+    "tensorrt-fp4": "FP4",
+    "tensorrt-fp8": "FP8",
+    "tensorrt-llm-fp4": "NVFP4",
+    "tensorrt-llm-fp8": "FP8",
+    "vllm-fp8": "FP8",
     "bitsandbytes-int8": "8-bit",
     "ctranslate2-int8": "int8",
     "faster-whisper-xxl": "XXL",
