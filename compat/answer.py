@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 from compat import remedy, tables, unknown_build
 from compat.case import POOL_FIELDS, Case, CaseError
-from compat.contents import read_images, system_of, without_remark
+from compat.contents import read_images, system_of
 from compat.drivers import FIRST_IN_WSL, first_drivers, last_driver, turning_drivers
 from compat.host import Host
 from compat.model import Answer, Change, ImageFacts, Platform, PoolFacts, Remedy, Severity, Verdict
 from compat.pools import try_host, with_jetpack_of
 from compat.reading import Axis
+from compat.references import without_remark
 from compat.resolve import Findings, solve, worst_first
 from compat.rows import LINUX
 from compat.rules import drop

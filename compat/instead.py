@@ -15,13 +15,14 @@ from typing import TypeVar
 from packaging.version import Version
 
 from compat import tables
-from compat.builds import for_system, words_of_use
+from compat.builds import for_system
 from compat.case import Case
 from compat.contents import system_of
 from compat.drivers import major_floor, native_floor
 from compat.images import ImageName, read_image
 from compat.installs import install, short_name
 from compat.model import Change, ImageFacts, Platform, PoolFacts
+from compat.parts import words_of_use
 from compat.rows import Build
 from compat.rules import arch
 from compat.targets import runs

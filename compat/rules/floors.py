@@ -8,11 +8,12 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from compat import tables
-from compat.builds import is_of_ones_own, parts_named
+from compat.builds import is_of_ones_own
 from compat.distributions import ALIASES
 from compat.drivers import TURNS_AT
 from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts
 from compat.names import UnknownGpu, find_gpus
+from compat.parts import parts_named
 from compat.patterns import pattern
 from compat.rows import FrameworkFloor
 from compat.rules.rule import refuse, warn

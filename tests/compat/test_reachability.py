@@ -16,13 +16,13 @@ import pytest
 from packaging.version import Version
 
 from compat import Answer, Case, CaseError, Severity, check
-from compat.builds import PARTS
 from compat.case import FIELDS
 from compat.dates import released_by
 from compat.drivers import reaches
 from compat.facts import facts, table_names
 from compat.images import ImageName, read_image
 from compat.model import Fact, Platform
+from compat.parts import PARTS
 from compat.pools import read_host
 from compat.readings import read_cudas
 from compat.rows import Origin
