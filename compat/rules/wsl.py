@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from compat.denied import affirmed
 from compat.drivers import FIRST_IN_WSL
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
 from compat.patterns import pattern
@@ -21,23 +22,25 @@ _LOWEST = ComputeCapability(6, 0)
 # Windows 10 21H2; previews of what followed have higher numbers.
 _FIRST_WINDOWS = 19044
 _WINDOWS = "https://learn.microsoft.com/en-us/windows/ai/directml/gpu-cuda-in-wsl"
-_BUILD = pattern(r"\bwindows\b[^;]*?\bbuild\s+(\d{5})\b|\b(?:10\.0\.)(\d{5})\b", re.IGNORECASE)
-_TCC = pattern(r"(?<!not )(?<!no )\btcc\b(?! (?:is|was) (?:off|disabled))", re.IGNORECASE)
+_BUILD = pattern(r"\b(?:windows\b[^;]{0,80}?|to )\bbuild\s+(\d{5})\b|\b(?:10\.0\.)(\d{5})\b", re.IGNORECASE)
+_TCC = pattern(r"\btcc\b", re.IGNORECASE)
 _TCC_FACT = Fact(
     "WSL 2 sees GPUs by the display driver model of Windows (WDDM); a card in TCC mode has none",
     f"{_SOURCE} ; https://github.com/microsoft/WSL/issues/12835 ; https://github.com/microsoft/WSL/issues/11865",
     "2026-11-27",
 )
 # What WSL 2 brings of the driver: CUDA, NVML, video and Direct3D, and neither OpenCL nor OptiX.
-_NOT_THERE = pattern(r"(?<!no )(?<!without )\b(opencl|optix)\b(?! (?:is |was )?(?:off|disabled|unused))", re.IGNORECASE)
+_NOT_THERE = pattern(r"\b(opencl|optix)\b(?! (?:headers?|fallback)\b)", re.IGNORECASE)
+_IN_ANOTHER_WAY = pattern(r"cuda|\bpocl\b", re.IGNORECASE)  # PoCL compiles OpenCL by CUDA
 _NOT_THERE_FACT = Fact(
     "NVIDIA's driver brings neither OpenCL nor OptiX to WSL 2",
     "https://github.com/microsoft/WSL/issues/6951 ; https://github.com/mitsuba-renderer/mitsuba3/issues/1221 ; "
     "https://github.com/DeltaGroupNJUPT/Vina-GPU-2.1/issues/65",
     "2026-11-27",
 )
-_WSL_1 = pattern(r"\bwsl[ -]?1(?:\.0)?\b(?![.\d])", re.IGNORECASE)
+_WSL_1 = pattern(r"\bwsl(?: version)?[ -]?1(?:\.0)?\b(?![.\d])", re.IGNORECASE)
 _WSL_1_FACT = Fact("WSL 1 has no access to GPUs, WSL 2 has", _SOURCE, "2026-11-27")
+_LATER_RELEASE = pattern(r"\bwindows 11\b|\b(?:21|22)h2\b", re.IGNORECASE)
 _OLD_RELEASE = pattern(r"\bwindows 10\b[^;,]*\b(1903|1909|2004|20h2|21h1)\b", re.IGNORECASE)
 
 
@@ -47,13 +50,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if pool.gpu.capability < _LOWEST:
         fact = Fact("CUDA on WSL 2 is for Pascal and newer GPUs", _SOURCE, _DATE)
         return (refuse(ID, f"{pool.gpu.name} ({pool.gpu.capability}) is older than what WSL 2 supports", fact),)
-    if _WSL_1.search(image.remarks):
+    if affirmed(image.remarks, _WSL_1):
         return (refuse(ID, "WSL 1 gives programs no GPU: it takes WSL 2", _WSL_1_FACT),)
-    if _TCC.search(image.remarks):
+    if affirmed(image.remarks, _TCC):
         return (
             refuse(ID, f"{pool.gpu.name} is in TCC mode, in which WSL 2 does not see it: it takes WDDM", _TCC_FACT),
         )
-    if (part := _NOT_THERE.search(image.remarks)) is not None and "cuda" not in image.remarks.lower():
+    if (part := affirmed(image.remarks, _NOT_THERE)) is not None and not _IN_ANOTHER_WAY.search(image.remarks):
         name = {"opencl": "OpenCL", "optix": "OptiX"}[part[1].lower()]
         return (refuse(ID, f"it takes {name}, which the driver does not bring to WSL 2", _NOT_THERE_FACT),)
     if windows := _old_windows(image.remarks):
@@ -89,10 +92,10 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 def _old_windows(remarks: str) -> str:
     """A release of Windows before the first with GPUs in WSL 2, as the case names it; empty where it names none."""
-    if (found := _BUILD.search(remarks)) is not None:
-        build = int(found[1] or found[2])
-        return f"Windows build {build}" if build < _FIRST_WINDOWS else ""
-    return f"Windows 10 {old[1].upper()}" if (old := _OLD_RELEASE.search(remarks)) is not None else ""
+    if builds := [int(first or second) for first, second in _BUILD.findall(remarks)]:
+        return f"Windows build {max(builds)}" if max(builds) < _FIRST_WINDOWS else ""
+    old = None if _LATER_RELEASE.search(remarks) else _OLD_RELEASE.search(remarks)
+    return f"Windows 10 {old[1].upper()}" if old is not None else ""
 
 
 RULE = Rule(

@@ -33,6 +33,7 @@ def test_the_way_out_is_the_first_driver_that_is_supported() -> None:
         ("Windows 10 Pro build 19041.508, Docker Desktop", "Windows build 19041"),
         ("Windows 10 21H1, WSL 2", "Windows 10 21H1"),
         ("WSL 1 with Ubuntu 18.04", "WSL 1"),
+        ("WSL version 1", "WSL 1"),
         ("CUDA samples; the A2 is in TCC mode", "TCC mode"),
         ("hashcat by OpenCL", "OpenCL"),
         ("a renderer on OptiX 7.7", "OptiX"),
@@ -45,7 +46,30 @@ def test_windows_before_21h2_wsl_1_and_cards_in_tcc_mode_have_no_gpus_in_wsl_2(b
 
 
 @pytest.mark.parametrize(
-    "build", ["Windows 11 build 22631.3296", "Windows 10 22H2 build 19045.4", "WSL 2.1.5.0, not TCC"]
+    "build",
+    [
+        "Windows 11 build 22631.3296",
+        "Windows 10 22H2 build 19045.4",
+        "upgraded from Windows 10 2004 to Windows 11",
+        "Windows 10 22H2 (was 1909)",
+        "updated from Windows build 19041 to build 19045",
+        "WSL 2.1.5.0, not TCC",
+        "not in TCC mode any more",
+        "TCC can be turned off",
+        "the card was switched from TCC to WDDM",
+        "WDDM mode instead of TCC",
+        "TCC mode disabled",
+        "isn't in TCC mode",
+        "non-TCC card",
+        "converted from WSL 1 to WSL 2",
+        "WSL2, was WSL1 before",
+        "no OpenCL",
+        "OpenCL headers are installed too",
+        "OpenCL backend not compiled",
+        "does not use OpenCL",
+        "OptiX denoiser off",
+        "OpenCL by PoCL",
+    ],
 )
 def test_later_windows_has_gpus_in_wsl_2(build: str) -> None:
     answer = check(case_from({"gpu": "RTX 4070", "host": "wsl", "driver": "551.61", "cuda": "12.2", "build": build}))
