@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from compat.build_words import of_this_build
+from compat.denied import affirmed
 from compat.patterns import pattern
 
 
@@ -18,10 +19,14 @@ class Part:
     words: re.Pattern[str]
 
 
-_FP8 = pattern(
-    r"(?<!kv-cache-dtype )(?<!kv-cache-dtype=)(?<!kv cache )\bfp8\b(?!\W{0,3}(?:kv|e5m2|cache))", re.IGNORECASE
+# The format of a cache is another one than that of the model: `--kv-cache-dtype fp8`, `KV cache in FP8`.
+_OF_CACHE = pattern(
+    r"(?:\b|_)cache(?:[-_ ]?d?type)?\W{1,4}(?:(?:in|of|as|is|at) )?(?:fp8|(?:nv)?fp4|int8)\b(?:_e\dm\d)?"
+    r"|\b(?:fp8|(?:nv)?fp4|int8)(?:[_ ]e\dm\d)?\W{0,3}(?:kv|cache)",
+    re.IGNORECASE,
 )
-_FP4 = pattern(r"\b(?:nv)?fp4\b(?!\W{0,3}(?:kv|cache))", re.IGNORECASE)
+_FP8 = pattern(r"\bfp8\b(?!\W{0,3}e5m2)", re.IGNORECASE)
+_FP4 = pattern(r"\b(?:nv)?fp4\b", re.IGNORECASE)
 _FLASH_2 = pattern(r"\bflash[_ -]?att(?:n|ention)[_ -]?2\b|\bfa2\b", re.IGNORECASE)
 _FLOAT16 = pattern(r"(?<!b)(?<!int8_)\bfloat16\b|compute[-_ ]type\W{0,3}(?:int8_)?float16", re.IGNORECASE)
 PARTS = (
@@ -54,11 +59,11 @@ def parts_named(framework: str, text: str) -> tuple[str, ...]:
 
 
 def _asks_for(part: Part, text: str) -> bool:
-    if not part.words.search(text):
+    if not part.words.search(text := _OF_CACHE.sub(" ", text)):
         return False
     # A variable is written in capitals, and is no sentence in which a part could be turned off.
     is_in_words = part.words.search(text.lower()) is not None
-    return not is_in_words or part.words.search(of_this_build(text)) is not None
+    return not is_in_words or affirmed(of_this_build(text), part.words) is not None
 
 
 def words_of_use(text: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from compat.builds import is_made_there
 from compat.case import Case
+from compat.denied import affirmed
 from compat.distributions import ALIASES
 from compat.images import read_image
 from compat.patterns import pattern
@@ -38,10 +39,12 @@ _SHORT_OF_MONTH = pattern(
 # `NGC TensorFlow container 20.08`, `Triton Release 20.08 NGC container`, `NVIDIA Release 20.09 (build 16016295)`.
 _MONTH_IN_WORDS = pattern(
     r"\b(?:(?:ngc|nvidia|nvcr\S*)\b[^;]{0,30}?(?:container|image|release|ngc)|(?:container|image|release)\b(?=[^;]*\b(?:ngc|nvcr)))"
-    r"[^;\d]{0,20}\b(?P<month>(?:1[7-9]|2\d)\.(?:0[1-9]|1[0-2]))\b(?!\.\d)",
+    r"[^;\d]{0,20}(?<!ubuntu )(?<!ubuntu)(?<!docker )\b"
+    r"(?P<month>(?:1[7-9]|2\d)\.(?:0[1-9]|1[0-2]))\b(?!\.\d| lts| of ubuntu)",
     re.IGNORECASE,
 )
 _TF1 = pattern(r"\btf[ -]?1\b|\btensorflow 1\b", re.IGNORECASE)
+_FOR_JETSON = pattern(r"\bigpu\b", re.IGNORECASE)
 _SERVER = pattern(r"tritonserver|tensorrtserver|trtis|trtserver|inference server|triton server")
 _TF2_SINCE = "19.12"
 _PYTHON_SINCE = "18.01"  # the version of Python is part of a tag from this month on
@@ -83,16 +86,25 @@ def _of_deepstream(case: Case, system: str) -> Case:
     number = re.match(r"\d+\.\d+(?:\.\d+)?", case.framework_version.strip())
     if system not in {TEGRA, JETSON} or not is_deepstream or number is None or is_made_there(case.build):
         return case
-    image = f"nvcr.io/nvidia/deepstream-l4t:{number[0]}"
-    if (named := read_image(image)) is None or named.l4t is None:
+    release = re.sub(r"(?<=\.\d)\.0$", "", number[0])  # 7.1.0 has the tag 7.1
+    image = f"nvcr.io/nvidia/deepstream-l4t:{release}"
+    if (of_release := read_image(image)) is None or of_release.l4t is None:
         return case
     return replace(case, image=image, framework="", framework_version="")
 
 
 def _with_month(case: Case) -> Case:
     """The month of an image of NGC that the words of the build name, in place of the framework's own version."""
-    found = {match["month"] for match in _MONTH_IN_WORDS.finditer(case.build)} if not case.image else set()
-    return replace(case, framework_version=found.pop()) if len(found) == 1 and case.framework else case
+    has_images = case.framework.strip().lower() == "triton" or _image_of_month(case.framework) is not None
+    if case.image or not has_images or "+cu" in case.framework_version:
+        return case
+    first = affirmed(case.build, _MONTH_IN_WORDS)
+    found = {match["month"] for match in _MONTH_IN_WORDS.finditer(case.build)}
+    return replace(case, framework_version=found.pop()) if first is not None and len(found) == 1 else case
+
+
+def _image_of_month(framework: str) -> str | None:
+    return _IMAGE_OF_MONTH.get(ALIASES.get(re.sub(r"[^a-z0-9]", "", framework.lower()), ""))
 
 
 def _monthly(case: Case) -> Case:
@@ -100,13 +112,15 @@ def _monthly(case: Case) -> Case:
     month = _MONTHLY.fullmatch(case.framework_version.strip().lower())
     if month is not None and _is_copy_of_month(case.image, month[1]):
         case = replace(case, image="")
-    image = _IMAGE_OF_MONTH.get(ALIASES.get(re.sub(r"[^a-z0-9]", "", case.framework.lower()), ""))
+    image = _image_of_month(case.framework)
     if month is None or case.image or image is None:
         return case
     if "-tf2-" in image and (month[1] < _TF2_SINCE or _TF1.search(case.build)):
         image = image.replace("-tf2-py3", "-py3" if month[1] < _TF2_SINCE else "-tf1-py3")
     if "tritonserver" in image and month[1] < _FIRST_TRITON:
         image = image.replace("tritonserver", "tensorrtserver")
+    if _FOR_JETSON.search(case.build):
+        image = f"{image}-igpu"
     return replace(case, image=image.format(month[1]), framework="", framework_version="")
 
 

@@ -70,6 +70,7 @@ def test_an_image_for_servers_does_not_run_on_a_jetson_before_jetpack_7(gpu: str
     ("gpu", "host", "version", "runs"),
     [
         ("Jetson AGX Orin", "JetPack 6.1", "7.1", True),
+        ("Jetson AGX Orin", "JetPack 6.1", "7.1.0", True),
         ("Jetson AGX Orin", "JetPack 6.1", "8.0", False),
         ("Jetson AGX Orin", "JetPack 5.1.2", "7.0", False),
         ("Jetson AGX Thor", "JetPack 7.0", "8.0", True),
@@ -84,3 +85,9 @@ def test_the_previews_of_jetpack_5_are_for_orin_too() -> None:
     asked = {"gpu": "Jetson AGX Orin", "image": "nvcr.io/nvidia/l4t-ml:r34.1.1-py3"}
     assert check(case_from({**asked, "driver": "L4T 34.1.1"})).verdict.runs
     assert check(case_from({**asked, "driver": "JetPack 6.0"})).verdict is NOT
+
+
+def test_the_words_igpu_mean_the_image_of_ngc_for_jetson() -> None:
+    asked = {"gpu": "Jetson AGX Orin", "driver": "JetPack 6.1", "framework": "torch", "os": "l4t"}
+    assert check(case_from({**asked, "build": "NGC container 24.08"})).verdict is NOT
+    assert check(case_from({**asked, "build": "NGC container 24.08 with -igpu tag"})).verdict is not NOT
