@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 
 from compat import tables
+from compat.denied import affirmed
 from compat.patterns import pattern
 
 _KEPT = 4096
@@ -53,9 +54,16 @@ _SMI_ALONE = pattern(
     r"|\b(?:only|just|nothing but) nvidia-smi\b",
     re.IGNORECASE,
 )
+# Something else ran, or failed, beside it.
+_MORE = pattern(
+    r"\b(?:fails?|failed|crash\w*|errors?|stops?|no kernel|(?:does|do|did) not|more than|vectoradd|devicequery|nbody"
+    r"|samples?|torch|tensorflow|programs?|apps?|code|kernels?|solver)\b|n['\u2019]t\b",
+    re.IGNORECASE,
+)
 
 
 @lru_cache(_KEPT)
 def runs_nvidia_smi_alone(build: str) -> bool:
     """Is all that was run the driver's own nvidia-smi?"""
-    return _SMI_ALONE.search(build[:_READ]) is not None
+    text = build[:_READ]
+    return affirmed(text, _SMI_ALONE) is not None and not _MORE.search(_SMI_ALONE.sub(" ", text))

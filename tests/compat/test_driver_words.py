@@ -67,4 +67,10 @@ def test_nvidia_smi_alone_needs_no_code_for_the_gpu(build: str) -> None:
     asked = {"gpu": "RTX 5080", "driver": "575.57.08", "host": "docker", "image": "nvidia/cuda:11.8.0-base-ubuntu22.04"}
     assert check(case_from({**asked, "build": build})).verdict.runs
     assert not check(case_from({**asked, "build": "deviceQuery; nvidia-smi 575.57.08"})).verdict.runs
+    for more in (
+        "nvidia-smi works; deviceQuery fails",
+        "not only nvidia-smi: our solver too",
+        "torch code; nvidia-smi",
+    ):
+        assert not check(case_from({**asked, "build": more})).verdict.runs
     assert check(case_from({**asked, "driver": "450.51.05", "build": build})).verdict is Verdict.INCOMPATIBLE
