@@ -12,6 +12,7 @@ from functools import lru_cache
 from compat import tables
 from compat.build_words import of_this_build
 from compat.capability_bounds import families, highest_in
+from compat.denied import affirmed
 from compat.model_words import denied_by_name
 from compat.names import models_named
 from compat.patterns import pattern
@@ -125,6 +126,7 @@ def reason_against(text: str, capability: ComputeCapability) -> str:
 
 # The assembler that a program brings along for what it compiles at run time: `Triton's ptxas is that of CUDA 12.8`.
 _PTXAS_OF = pattern(
+    r"(?<!made by )(?<!made with )(?<!built by )(?<!built with )(?<!compiled by )(?<!compiled with )"
     r"\bptxas\b[\s:=(]{0,2}"
     r"(?:(?:is|was|that|comes?|from|of|the one|bundled|found|on|the|its|path|in|it|brings|release|version|cuda"
     r"|toolkit|v)"
@@ -137,7 +139,7 @@ def _older_ptxas(plain: str, capability: ComputeCapability) -> str:
     """A clause where the build's ptxas is older than the first CUDA that makes code for the GPU."""
     arch = tables.architectures().get(capability)
     lines = {match["line"] for match in _PTXAS_OF.finditer(plain)}
-    if arch is None or arch.first_cuda is None or len(lines) != 1:
+    if arch is None or arch.first_cuda is None or len(lines) != 1 or affirmed(plain, _PTXAS_OF) is None:
         return ""
     line = CudaVersion.parse(lines.pop())
     return (

@@ -342,3 +342,18 @@ def test_a_ptxas_that_is_older_than_the_gpu_does_not_serve_it(build: str, lowest
     capability = ComputeCapability.parse(lowest)
     assert "ptxas is of CUDA" in reason_against(build, capability)
     assert not reason_against(build, ComputeCapability(7, 5))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        "older ptxas 12.4 is not used",
+        "not the ptxas of CUDA 12.4",
+        "ptxas of 12.4 was removed from the path",
+        "after moving from ptxas 12.4 to 12.8",
+        "ptxas 12.4 on the path before, now 12.8",
+        "built with ptxas 11.7",
+    ],
+)
+def test_a_ptxas_that_does_not_compile_for_the_gpu_says_nothing_of_it(build: str) -> None:
+    assert not reason_against(build, ComputeCapability(12, 0))
