@@ -11,7 +11,11 @@ from compat import tables
 from compat.patterns import pattern
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NAMED = pattern(rf"\b({'|'.join(_MONTHS)})[a-z]*\.? (20\d\d)\b", re.ASCII)
+_NAMED = pattern(
+    r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+    r"(?:uary|ruary|ch|il|e|y|ust|t|tember|ober|ember)?\.? (20\d\d)\b",
+    re.ASCII,
+)
 _NUMBERED = pattern(r"\b(20\d\d)-(0[1-9]|1[0-2])(?:-\d\d)?\b", re.ASCII)
 # An environment of another project has the releases that it pins, whenever somebody set it up.
 _NO_RELEASE = pattern(

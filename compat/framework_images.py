@@ -22,6 +22,7 @@ from compat.builds import (
     is_made_there,
     is_of_ones_own,
 )
+from compat.denied import affirmed
 from compat.device_code import can_make
 from compat.distributions import ALIASES
 from compat.eras import era_of
@@ -131,14 +132,15 @@ def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
 
 
 _OF_CUDA = pattern(r"\bcuda[- ]back-?end\b|\bbackend[: =]+cuda\b", re.IGNORECASE)
-_BY_OPENCL = pattern(r"(?<!no )(?<!without )\bopencl\b", re.IGNORECASE)
+_BY_OPENCL = pattern(r"\bopencl\b(?! (?:headers?|fallback)\b)", re.IGNORECASE)
+_WITH_CUDA = pattern(r"cuda|\bcu(?:blas|dnn|fft)|\bnvcc\b|\bnvrtc\b|\bptx\b", re.IGNORECASE)
 
 
 def _is_of_opencl(given: Given, wish: Wish) -> bool:
     """Does it run on OpenCL instead of CUDA: an old release, or one without any CUDA around it?"""
     from_here = OPENCL.get(wish.framework)
     if from_here is None:
-        is_said = _BY_OPENCL.search(given.build) is not None and "cuda" not in given.build.lower()
+        is_said = affirmed(given.build, _BY_OPENCL) is not None and not _WITH_CUDA.search(given.build)
         return (
             is_said and not (wish.cuda or given.around or given.code) and wish.framework not in tables.framework_rows()
         )

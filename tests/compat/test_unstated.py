@@ -121,6 +121,7 @@ def test_without_a_driver_those_that_do_not_list_the_board_do_not_count() -> Non
         ("2024-06-11", "2024-06"),
         ("nightly of March 2024", "2024-03"),
         ("environment of a setup.sh, March 2024", ""),
+        ("a decent 2024 wheel", ""),
         ("from source, March 2024", ""),
         ("between May 2023 and June 2023", ""),
         ("2.3.1", ""),
@@ -230,3 +231,20 @@ def test_what_the_drivers_opencl_compiles_needs_no_cuda() -> None:
     asked = {"gpu": "GTX 1060", "driver": "390.87"}
     assert check(Case(**asked, framework="somebodys-miner", build="OpenCL release 1.2")).verdict.runs
     assert check(Case(**asked, framework="somebodys-miner", build="CUDA and OpenCL release 1.2")).verdict is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        "does not use OpenCL",
+        "OpenCL is optional",
+        "not the OpenCL release",
+        "OpenCL build disabled",
+        "OpenCL headers are installed too",
+        "uses cuBLAS; OpenCL for preprocessing",
+        "OpenCL and nvcc-built kernels",
+    ],
+)
+def test_opencl_that_is_denied_or_beside_cuda_decides_nothing(build: str) -> None:
+    asked = {"gpu": "GTX 1060", "driver": "390.87", "framework": "somebodys-miner"}
+    assert check(Case(**asked, build=build)).verdict is UNKNOWN
