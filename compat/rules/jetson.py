@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from compat import tables
 from compat.builds import is_of_ones_own
-from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity
+from compat.model import THE_CASE, Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity
 from compat.patterns import pattern
 from compat.rows import Jetson
 from compat.rules.rule import Rule, note, refuse, unknown, warn
@@ -49,7 +49,7 @@ _WHEELS = (
 # The last builds for JetPack 4 and its Python 3.6 are of torch 1.11 and TensorFlow 2.7.
 _AFTER_JETPACK_4 = {"pytorch": Version("1.12"), "tensorflow": Version("2.8")}
 _LAST_JETPACK_4 = frozenset(map(ComputeCapability.parse, ("5.3", "6.2")))
-_OTHERS_BUILD = pattern(r"\bqengineering\b|\bcompiled?\b|\bdocker\b|\bimage\b", re.IGNORECASE)
+_OTHERS_BUILD = pattern(r"\bqengineering\b|\bbuilt\b|\bcompiled?\b|\bdocker\b|\bimage\b", re.IGNORECASE)
 _BUILDS_OF_4 = (
     "https://github.com/Qengineering/PyTorch-Jetson-Nano/issues/4 ; https://github.com/pytorch/pytorch/issues/78067 ; "
     "https://docs.nvidia.com/deeplearning/frameworks/install-tf-jetson-platform-release-notes/tf-jetson-rel.html"
@@ -113,7 +113,9 @@ def _beyond_jetpack_4(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]
     never_5 = pool.gpu.capability in _LAST_JETPACK_4 if pool.jetson is None else pool.jetson.release <= _HOSTS_LIBRARIES
     if first is None or image.framework_version is None or image.l4t is not None or not never_5:
         return ()
-    if image.framework_version < first or is_of_ones_own(image.remarks) or _OTHERS_BUILD.search(image.remarks):
+    is_others = is_of_ones_own(image.remarks) or _OTHERS_BUILD.search(image.remarks)
+    is_listed = image.code is not None and image.code.fact.source == THE_CASE
+    if image.framework_version < first or is_others or is_listed:
         return ()
     fact = Fact(f"NVIDIA's builds of {image.framework} from {first} on need JetPack 5", _BUILDS_OF_4, "2026-11-27")
     message = f"{fact.text}, and {pool.gpu.name} has JetPack 4; pip takes a wheel without CUDA there"

@@ -142,6 +142,7 @@ def test_without_a_container_the_cuda_beside_a_major_is_the_one_of_its_jetpack(c
         ("Jetson TX2", "JetPack 4.6", "torch", "1.13.0", "pip wheel", False),
         ("Jetson TX2", "JetPack 4.6", "torch", "1.13.0", "compiled on the device", True),
         ("Jetson TX2", "JetPack 4.6", "torch", "1.9.0", "wheel of NVIDIA", True),
+        ("Jetson Nano", "JetPack 4.6.1", "torch", "1.12.0", "built by ourselves for sm_53 with CUDA 10.2", True),
         ("Jetson Nano", "", "tensorflow", "2.10", "", False),
         ("Jetson AGX Xavier", "JetPack 5.1", "tensorflow", "2.10.0+nv22.11", "", True),
     ],
