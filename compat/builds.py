@@ -240,7 +240,10 @@ def _framework_inside(program: str, build: str) -> str | None:
     return inside if inside is not None and _version_in(build, inside) else None
 
 
-_NUMBERED = pattern(r"([A-Za-z][\w-]*)?(?:\[[\w,-]*\])?(\s*==\s*|[\s@:=-]*)v?(?<![\d.])(\d+(?:\.\d+)+(?:\+\w+)?)")
+_NUMBERED = pattern(
+    r"([A-Za-z][\w-]{0,60})?(?:\[[\w,-]{0,60}\])?"
+    r"(\s{0,8}==\s{0,8}|[\s@:=-]{0,8})v?(?<![\d.])(\d+(?:\.\d+)+(?:\+\w+)?)"
+)
 _SAYS_VERSION = frozenset({"version", "release", "wheel", "wheels", "image", "tag", "v", "pip", "install"})
 
 

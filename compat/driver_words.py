@@ -24,9 +24,9 @@ _SAYS = (
 )
 _LEVEL = r"(?P<level>\d{1,2}\.\d)(?![\d.])"
 _OF_DRIVER = pattern(
-    rf"[;,(]?\s*\b{_WHO}\b[\s:(]*(?:{_SAYS}\s+)?(?:up to\s+)?(?:a\s+)?cuda(?:\s+driver)?(?:\s+version)?[\s:=]*{_LEVEL}"
-    rf"(?!\s*toolkit)\)?"
-    rf"|[;,(]?\s*\b(?:cuda |nvidia )?driver api version[\s:=]*(?:is )?(?P<api>\d{{1,2}}\.\d)(?![\d.])\)?",
+    rf"[;,(]?\s{{0,4}}\b{_WHO}\b[\s:(]*(?:{_SAYS}\s+)?(?:up to\s+)?(?:a\s+)?cuda(?:\s+driver)?(?:\s+version)?"
+    rf"[\s:=]*{_LEVEL}(?!\s*toolkit)\)?"
+    rf"|[;,(]?\s{{0,4}}\b(?:cuda |nvidia )?driver api version[\s:=]*(?:is )?(?P<api>\d{{1,2}}\.\d)(?![\d.])\)?",
     re.IGNORECASE,
 )
 

@@ -38,7 +38,8 @@ _SHORT_OF_MONTH = pattern(
 )
 # `NGC TensorFlow container 20.08`, `Triton Release 20.08 NGC container`, `NVIDIA Release 20.09 (build 16016295)`.
 _MONTH_IN_WORDS = pattern(
-    r"\b(?:(?:ngc|nvidia|nvcr\S*)\b[^;]{0,30}?(?:container|image|release|ngc)|(?:container|image|release)\b(?=[^;]*\b(?:ngc|nvcr)))"
+    r"\b(?:(?:ngc|nvidia|nvcr\S{0,40})\b[^;]{0,30}?(?:container|image|release|ngc)"
+    r"|(?:container|image|release)\b(?=[^;]*\b(?:ngc|nvcr)))"
     r"[^;\d]{0,20}(?<!ubuntu )(?<!ubuntu)(?<!docker )\b"
     r"(?P<month>(?:1[7-9]|2\d)\.(?:0[1-9]|1[0-2]))\b(?!\.\d| lts| of ubuntu)",
     re.IGNORECASE,
@@ -70,7 +71,7 @@ def _with_reference(case: Case) -> Case:
     return case if words_of is None else replace(case, image=f"nvcr.io/nvidia/{words_of[1].lower()}:{words_of[2]}")
 
 
-_NVIDIAS = pattern(r"\d(?:\.\d+)+(?:a0)?\+(?:[0-9a-f]+\.)?nv(?P<month>\d\d\.\d\d)", re.IGNORECASE)
+_NVIDIAS = pattern(r"\d(?:\.\d{1,3}){1,3}(?:a0)?\+(?:[0-9a-f]+\.)?nv(?P<month>\d\d\.\d\d)", re.IGNORECASE)
 
 
 def _of_nvidias_build(case: Case, system: str) -> Case:
