@@ -20,10 +20,12 @@ LOADS_CUDA_FROM_OUTSIDE = frozenset(
     {"tensorflow", "mxnet", "cupy", "onnxruntime", "paddle", "ctranslate2", "faster-whisper"}
 )
 
-# Their wheels for Windows are made by the same build as those for Linux, of which alone the tables have rows.
-_ALIKE_ON_WINDOWS = frozenset({"bitsandbytes", "catboost", "ctranslate2", "lmdeploy", "paddle", "xgboost"})
+# From that release on, wheels for Windows of which the tables have no row are as those for Linux.
+# Sources: github:pytorch/builder windows/cuda121.bat (PyTorch 2.1), https://github.com/pytorch/pytorch/pull/164471
+_ALIKE_ON_WINDOWS = dict.fromkeys(
+    ("bitsandbytes", "catboost", "ctranslate2", "lmdeploy", "paddle", "xgboost"), Version("0")
+) | {"pytorch": Version("2.1")}
 WINDOWS = "windows x86_64"
-_ALIKE_SINCE = Version("2.1")
 
 # Published for each CUDA line under the same version: the installer, or who installs, takes the one for the driver.
 # bitsandbytes has a library for each CUDA in one wheel, and takes that of the torch beside it.
@@ -154,10 +156,8 @@ def choose(wish: Wish) -> Choice:
 @lru_cache(4096)
 def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare equal: the first is any patch of it
     rows = tuple(row for row in tables.builds(wish.framework) if for_system(row, wish.system))
-    if not rows and wish.system == WINDOWS and wish.framework in _ALIKE_ON_WINDOWS:
-        rows = tables.builds(wish.framework)
-    if wish.system == WINDOWS and wish.framework == "pytorch":
-        rows = (*rows, *_alike_for_linux(rows))
+    if wish.system == WINDOWS and (since := _ALIKE_ON_WINDOWS.get(wish.framework)) is not None:
+        rows = (*rows, *_alike_for_linux(wish.framework, rows, since))
     near, is_likely = "", False
     if wish.version is not None:
         exact = tuple(row for row in rows if _same_version(row, wish.version))
@@ -178,16 +178,13 @@ def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare eq
     return Choice(tuple(_as_read(row, wish.system, is_near=bool(near)) for row in found), near, is_likely)
 
 
-def _alike_for_linux(rows: tuple[Build, ...]) -> tuple[Build, ...]:
-    """Wheels of PyTorch for Linux that stand for those for Windows, of releases of which the table has none.
-
-    Source: https://github.com/pytorch/pytorch/blob/main/RELEASE.md (one list for both from 2.9 on)
-    """
+def _alike_for_linux(framework: str, rows: tuple[Build, ...], since: Version) -> tuple[Build, ...]:
+    """Wheels for Linux of releases, from that one on, of which the rows have none for Windows."""
     have = {row.version for row in rows if _system_of(row)}
     return tuple(
         row
-        for row in tables.builds("pytorch")
-        if _system_of(row) == LINUX and row.version not in have and parse_release(row.version) >= _ALIKE_SINCE
+        for row in tables.builds(framework)
+        if _system_of(row) == LINUX and row.version not in have and parse_release(row.version) >= since
     )
 
 

@@ -46,6 +46,15 @@ def without_driver(build: str) -> str:
     return _OF_DRIVER.sub("", build).strip(" ;,") if cuda_of_driver(build) else build
 
 
+_OPENCL = pattern(r"\bopencl\b(?! (?:headers?|fallback)\b)", re.IGNORECASE)
+_CUDA = pattern(r"cuda|\bcu(?:blas|dnn|fft)|\bnvcc\b|\bnvrtc\b|\bptx\b", re.IGNORECASE)
+
+
+def needs_opencl(build: str) -> bool:
+    """Does it run on the OpenCL of the driver, and not on CUDA?"""
+    return affirmed(build, _OPENCL) is not None and not _CUDA.search(build)
+
+
 # `nvidia-smi in the container`, `nothing but nvidia-smi`: it comes with the driver, and starts no code of the image.
 _SMI_ALONE = pattern(
     r"\bnvidia-smi(?: only| alone)?(?: (?:works?|runs?|ran|worked|was run|shows? the (?:gpu|card)s?))?"

@@ -22,9 +22,9 @@ from compat.builds import (
     is_made_there,
     is_of_ones_own,
 )
-from compat.denied import affirmed
 from compat.device_code import can_make
 from compat.distributions import ALIASES
+from compat.driver_words import needs_opencl
 from compat.eras import era_of
 from compat.ggml import COMPILED_AT_HOME, OF_GGML, code_of
 from compat.image_facts import Given, brings_cuda, lines_of, with_build
@@ -64,7 +64,7 @@ _OPENCL = Fact(
 )
 _OF_DRIVERS_OPENCL = Fact(
     "the OpenCL that the driver brings compiles it for the GPU, and no CUDA counts",
-    "https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html#_compiling_opencl_programs",
+    "https://github.com/leela-zero/leela-zero/issues/684",
     "2026-11-27",
 )
 # Their wheels on PyPI have no CUDA for arm64, or are not for Jetson: NVIDIA publishes some for each JetPack, of which
@@ -90,6 +90,7 @@ def each_of(reader: Reader, cudas: tuple[CudaVersion, ...], code: Code | None) -
 
 
 def images_of(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
+    """The image with each build of the framework that the case may mean; notes and open points go to the reader."""
     if _has_no_gpu(given):
         assert given.named is not None  # noqa: S101 - checked by `_has_no_gpu`
         return (replace(_gpu_free(given, wish, given.named.fact), is_whole=True),)
@@ -132,20 +133,15 @@ def _with_code(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ..
 
 
 _OF_CUDA = pattern(r"\bcuda[- ]back-?end\b|\bbackend[: =]+cuda\b", re.IGNORECASE)
-_BY_OPENCL = pattern(r"\bopencl\b(?! (?:headers?|fallback)\b)", re.IGNORECASE)
-_WITH_CUDA = pattern(r"cuda|\bcu(?:blas|dnn|fft)|\bnvcc\b|\bnvrtc\b|\bptx\b", re.IGNORECASE)
 
 
 def _is_of_opencl(given: Given, wish: Wish) -> bool:
     """Does it run on OpenCL instead of CUDA: an old release, or one without any CUDA around it?"""
-    from_here = OPENCL.get(wish.framework)
-    if from_here is None:
-        is_said = affirmed(given.build, _BY_OPENCL) is not None and not _WITH_CUDA.search(given.build)
-        return (
-            is_said and not (wish.cuda or given.around or given.code) and wish.framework not in tables.framework_rows()
-        )
-    is_old = wish.version is not None and wish.version < from_here
-    return (is_old and not _OF_CUDA.search(given.build)) or not (wish.cuda or given.around or given.code)
+    names_cuda = bool(wish.cuda or given.around or given.code)
+    if (takes_cuda_from := OPENCL.get(wish.framework)) is None:
+        return needs_opencl(given.build) and not names_cuda and wish.framework not in tables.framework_rows()
+    is_old = wish.version is not None and wish.version < takes_cuda_from
+    return (is_old and not _OF_CUDA.search(given.build)) or not names_cuda
 
 
 def _for_jetson(given: Given, wish: Wish, line: CudaVersion | None) -> ImageFacts:

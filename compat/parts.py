@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from compat.build_words import of_this_build
 from compat.denied import affirmed
 from compat.patterns import pattern
 
@@ -59,11 +58,7 @@ def parts_named(framework: str, text: str) -> tuple[str, ...]:
 
 
 def _asks_for(part: Part, text: str) -> bool:
-    if not part.words.search(text := _OF_CACHE.sub(" ", text)):
-        return False
-    # A variable is written in capitals, and is no sentence in which a part could be turned off.
-    is_in_words = part.words.search(text.lower()) is not None
-    return not is_in_words or affirmed(of_this_build(text), part.words) is not None
+    return affirmed(_OF_CACHE.sub(" ", text), part.words) is not None
 
 
 def words_of_use(text: str) -> str:

@@ -1,7 +1,7 @@
 """Whether the disk of a lab filled up while an operation ran.
 
-A server says so in its log, and what called it may not pass that on: Docker's provider says of an image that could not
-be pulled only that it could not.
+A server reports that in its log, and its caller may not pass it on: Docker's provider says only that an image could not
+be pulled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def log_sizes(instance: Instance) -> Mapping[Path, int]:
 
 
 def reason(instance: Instance, before: Mapping[Path, int]) -> str:
-    """What to tell people, when a log that has grown since says that the disk is full; else nothing."""
+    """A sentence for the error, if a log has reported a full disk since; else nothing."""
     for log in sorted(instance.logs.glob("*.log")):
         with log.open("rb") as source:
             source.seek(before.get(log, 0))
@@ -33,7 +33,7 @@ def reason(instance: Instance, before: Mapping[Path, int]) -> str:
         if is_full:
             free = shutil.disk_usage(instance.home).free / _GB
             return (
-                f"The disk of {instance.home} filled up, says {log}; now {free:.1f} GB are free. "
-                "Make room, or set XDG_STATE_HOME to a folder on a larger disk.\n"
+                f"The disk of {instance.home} filled up ({log}); {free:.1f} GB are free now. "
+                "Free some space, or set XDG_STATE_HOME to a folder on a larger disk.\n"
             )
     return ""

@@ -57,10 +57,7 @@ _BUILDS_OF_4 = (
 _HAVE_JETPACK_7 = frozenset(map(ComputeCapability.parse, ("8.7", "11.0")))
 _OF_CUDA = pattern(r"(?:^|/)nvidia/cuda[:@]", re.IGNORECASE)
 _FIRST_CUDA_OF_ARM = CudaVersion(11, 0)
-_FOR_AMD64 = (
-    "https://github.com/NVIDIA/nvidia-docker/issues/1370 ; "
-    "https://gitlab.com/nvidia/container-images/cuda/-/blob/master/doc/unsupported-tags.md"
-)
+_FOR_AMD64 = "https://github.com/NVIDIA/nvidia-docker/issues/1370"
 _OF_NGC = pattern(r"(?:^|/)nvcr\.io/nvidia/(?:pytorch|tensorflow|jax|tritonserver|tensorrt)[:@]", re.IGNORECASE)
 
 
@@ -118,7 +115,7 @@ def _beyond_jetpack_4(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]
     if image.framework_version < first or is_others or is_listed:
         return ()
     fact = Fact(f"NVIDIA's builds of {image.framework} from {first} on need JetPack 5", _BUILDS_OF_4, "2026-11-27")
-    message = f"{fact.text}, and {pool.gpu.name} has JetPack 4; pip takes a wheel without CUDA there"
+    message = f"{fact.text}, and {pool.gpu.name} has JetPack 4; pip installs a wheel without CUDA there"
     return (refuse(ID, message, fact),)
 
 
@@ -201,12 +198,12 @@ def _of_servers(image: ImageFacts, pool: PoolFacts) -> Finding | None:
         return None
     if _OF_CUDA.search(image.name) and image.cuda is not None and image.cuda.line < _FIRST_CUDA_OF_ARM:
         fact = Fact("nvidia/cuda has no image for arm64 before CUDA 11", _FOR_AMD64, "2026-11-27")
-        return refuse(ID, f"{image.name} is for amd64 (and POWER): {pool.gpu.name} takes l4t-base and its like", fact)
+        return refuse(ID, f"{image.name} is for amd64 and POWER; on {pool.gpu.name} use an l4t image", fact)
     if not _OF_NGC.search(image.name):
         return None
     fact = Fact("NGC images for Jetson have tags with -igpu; the others are for servers", _NGC, "2026-11-27")
     message = f"{image.name} is for servers, and what is built for their GPUs does not run on {pool.gpu.name}"
-    return refuse(ID, f"{message} before JetPack 7: take the image with -igpu, or an l4t one", fact)
+    return refuse(ID, f"{message} before JetPack 7: use the image with -igpu, or an l4t image", fact)
 
 
 def _generic(image: ImageFacts, pool: PoolFacts) -> Finding | None:

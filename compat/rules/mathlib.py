@@ -82,15 +82,8 @@ _FOR_AMPERE = _Failing(
 )
 
 
-# Old builds for Windows carry PTX of 3.7, and some builds that of their newest target.
-_FOR_BLACKWELL = _Failing(
-    CudaVersion(12, 8),
-    "no kernel image, or CUDNN_STATUS_EXECUTION_FAILED",
-    (
-        "https://github.com/jonfanlab/metachat/issues/3",
-        "https://github.com/pytorch/pytorch/issues/145949",
-    ),
-)
+# Wheels for Windows and some builds carry PTX of 3.7, with which PyTorch starts there.
+_FOR_BLACKWELL = _Failing(CudaVersion(12, 0), "no kernel image", ("https://github.com/jonfanlab/metachat/issues/3",))
 
 
 # cuFFT of CUDA 11.7 and older has no code for 8.9, and fails where every other library runs the code for 8.0.
@@ -190,7 +183,7 @@ RULE = Rule(
         "machine code or PTX of a program's own is not enough where it calls them. Frameworks that always "
         "call them fail with CUDA 7.5 or older on Pascal, with 9.1 or older on Turing, although it runs machine code "
         "for Volta, unless their cuDNN is 7.3 or newer (with an older one 9.2 fails too), and with 10.0 or older on "
-        "Ampere and Ada; PyTorch fails there with any CUDA before 11, and on Blackwell with any before 12.8. "
+        "Ampere and Ada; PyTorch fails there with any CUDA before 11, and on Blackwell with any before 12. "
         "cuFFT before CUDA 11.8 fails on Ada: what "
         "says that it calls it is refused there, and so are programs that are known to."
     ),

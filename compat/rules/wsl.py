@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from compat.denied import affirmed
+from compat.driver_words import needs_opencl
 from compat.drivers import FIRST_IN_WSL
 from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
 from compat.patterns import pattern
@@ -21,7 +22,10 @@ _WITHOUT = "https://github.com/microsoft/WSL/issues/7336 ; https://github.com/NV
 _LOWEST = ComputeCapability(6, 0)
 # Windows 10 21H2; previews of what followed have higher numbers.
 _FIRST_WINDOWS = 19044
-_WINDOWS = "https://learn.microsoft.com/en-us/windows/ai/directml/gpu-cuda-in-wsl"
+_WINDOWS = (
+    "https://github.com/microsoft/WSL2-Linux-Kernel/issues/126 ; https://github.com/docker/for-win/issues/11208 ; "
+    "https://github.com/microsoft/WSL/issues/7627"
+)
 _BUILD = pattern(r"\b(?:windows\b[^;]{0,80}?|to )\bbuild\s+(\d{5})\b|\b(?:10\.0\.)(\d{5})\b", re.IGNORECASE)
 _TCC = pattern(r"\btcc\b", re.IGNORECASE)
 _TCC_FACT = Fact(
@@ -30,10 +34,9 @@ _TCC_FACT = Fact(
     "2026-11-27",
 )
 # What WSL 2 brings of the driver: CUDA, NVML, video and Direct3D, and neither OpenCL nor OptiX.
-_NOT_THERE = pattern(r"\b(opencl|optix)\b(?! (?:headers?|fallback)\b)", re.IGNORECASE)
-_IN_ANOTHER_WAY = pattern(r"cuda|\bpocl\b", re.IGNORECASE)  # PoCL compiles OpenCL by CUDA
-_NOT_THERE_FACT = Fact(
-    "NVIDIA's driver brings neither OpenCL nor OptiX to WSL 2",
+_OPTIX, _POCL = pattern(r"\boptix\b", re.IGNORECASE), pattern(r"\bpocl\b", re.IGNORECASE)  # PoCL compiles by CUDA
+_NOT_THERE = Fact(
+    "NVIDIA's driver provides neither OpenCL nor OptiX in WSL 2",
     "https://github.com/microsoft/WSL/issues/6951 ; https://github.com/mitsuba-renderer/mitsuba3/issues/1221 ; "
     "https://github.com/DeltaGroupNJUPT/Vina-GPU-2.1/issues/65",
     "2026-11-27",
@@ -51,14 +54,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         fact = Fact("CUDA on WSL 2 is for Pascal and newer GPUs", _SOURCE, _DATE)
         return (refuse(ID, f"{pool.gpu.name} ({pool.gpu.capability}) is older than what WSL 2 supports", fact),)
     if affirmed(image.remarks, _WSL_1):
-        return (refuse(ID, "WSL 1 gives programs no GPU: it takes WSL 2", _WSL_1_FACT),)
+        return (refuse(ID, "WSL 1 has no access to GPUs: use WSL 2", _WSL_1_FACT),)
     if affirmed(image.remarks, _TCC):
         return (
-            refuse(ID, f"{pool.gpu.name} is in TCC mode, in which WSL 2 does not see it: it takes WDDM", _TCC_FACT),
+            refuse(ID, f"{pool.gpu.name} is in TCC mode, in which WSL 2 does not see it: switch it to WDDM", _TCC_FACT),
         )
-    if (part := affirmed(image.remarks, _NOT_THERE)) is not None and not _IN_ANOTHER_WAY.search(image.remarks):
-        name = {"opencl": "OpenCL", "optix": "OptiX"}[part[1].lower()]
-        return (refuse(ID, f"it takes {name}, which the driver does not bring to WSL 2", _NOT_THERE_FACT),)
+    if missing := _missing_there(image.remarks):
+        return (refuse(ID, f"it needs {missing}, which the driver does not provide in WSL 2", _NOT_THERE),)
     if windows := _old_windows(image.remarks):
         fact = Fact("GPUs in WSL 2 need Windows 11 or Windows 10 21H2 (build 19044)", _WINDOWS, "2026-11-27")
         return (refuse(ID, f"{windows} has no GPUs in WSL 2: they came with Windows 10 21H2 (build 19044)", fact),)
@@ -90,6 +92,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (note(ID, "WSL 2 uses the driver of Windows, with its own floors", fact),)
 
 
+def _missing_there(remarks: str) -> str:
+    """The part of the driver that a program needs and WSL 2 lacks; empty where it needs none."""
+    if needs_opencl(remarks) and not _POCL.search(remarks):
+        return "OpenCL"
+    return "OptiX" if affirmed(remarks, _OPTIX) else ""
+
+
 def _old_windows(remarks: str) -> str:
     """A release of Windows before the first with GPUs in WSL 2, as the case names it; empty where it names none."""
     if builds := [int(first or second) for first, second in _BUILD.findall(remarks)]:
@@ -108,7 +117,7 @@ RULE = Rule(
         "11, or 10 from 21H2 on, and the card in WDDM mode, not TCC; WSL 1 has no GPUs, and "
         "WSL 2 neither OpenCL nor OptiX."
     ),
-    sources=(_SOURCE, _WINDOWS),
+    sources=(_SOURCE, *_WINDOWS.split(" ; ")),
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "driver", "host"),

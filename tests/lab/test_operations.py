@@ -126,7 +126,7 @@ FULL = 'level=error msg="Download failed after 1 attempts: write /GetImageBlob3:
 def test_an_update_that_fails_while_a_server_finds_the_disk_full_says_so(instance: Instance, player: Player) -> None:
     log = instance.logs / "dockerd.log"
     player.plays([], code=1, err="error: unable to find or pull image 127.0.0.1:5000/hub: ", logs={log: FULL})
-    with pytest.raises(LabError, match=r"The disk of .* filled up, says .*dockerd.log; now .* GB are free"):
+    with pytest.raises(LabError, match=r"The disk of .* filled up \(.*dockerd.log\); .* GB are free now"):
         operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
 
 
