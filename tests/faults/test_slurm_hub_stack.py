@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from lab.cluster import wait_until
 from lab.machine import machine_account
-from lab.servers import slurm_files, sshd
+from lab.servers import slurm_files
+from tests.lab import slurm_labs
 
 pytestmark = [pytest.mark.lab, pytest.mark.browser, pytest.mark.timeout(2400)]
 
@@ -76,13 +76,8 @@ def state(lab: OwnLab) -> Path:
 
 def queue(lab: OwnLab) -> dict[str, tuple[str, str]]:
     """Jobs of the hub that Slurm has: account → number and GPUs."""
-    instance = lab.instance
-    ssh = ["ssh", "-F", "none", "-i", str(sshd.identity(instance)), "-p", str(instance.ports["sshd"])]
-    ssh += ["-o", f"UserKnownHostsFile={sshd.known_hosts(instance)}", "-o", "BatchMode=yes"]
-    where = f"{slurm_files.account(instance)}@127.0.0.1"
-    words = [*ssh, where, f"squeue -h -n {HUB} -t PENDING,RUNNING -o '%u %i %b'"]
-    output = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
-    return {line.split()[0]: (line.split()[1], line.split()[2]) for line in output.splitlines()}
+    shown = slurm_labs.queue(lab.instance, "%u %i %b", "-n", HUB)
+    return {name: (number, gpus) for name, number, gpus in shown}
 
 
 def test_it_ends_with_the_hubs_address_and_how_to_log_in(lab: OwnLab, url: str) -> None:

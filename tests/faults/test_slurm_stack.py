@@ -77,7 +77,7 @@ def logs(lab: OwnLab) -> dict[str, dict[str, str]]:
 
 def queue(lab: OwnLab) -> list[str]:
     """Names of the jobs that wait or run."""
-    return slurm_labs.ssh(lab.instance, "squeue -h -o %j").split()
+    return [name for (name,) in slurm_labs.queue(lab.instance, "%j")]
 
 
 def refused(lab: OwnLab) -> str:

@@ -58,6 +58,12 @@ def ssh(instance: Instance, command: str, *, fails: bool = False) -> str:
     return (done.stderr if fails else done.stdout).strip()
 
 
+def queue(instance: Instance, shows: str, *options: str) -> list[tuple[str, ...]]:
+    """What squeue shows of each job that waits or runs; one that ends stays in its list until its node is clean."""
+    output = ssh(instance, f"squeue -h -t PENDING,RUNNING -o '{shows}' {' '.join(options)}")
+    return [tuple(line.split()) for line in output.splitlines()]
+
+
 def run_job(instance: Instance, options: str, command: str) -> str:
     """Submit a job, wait for its end, return its output."""
     log = slurm_files.home(instance) / "job.out"

@@ -116,7 +116,7 @@ def log(instance: Instance, user: str, job: str) -> str:
 
 
 def queue(instance: Instance) -> set[tuple[str, ...]]:
-    return {tuple(line.split()) for line in labs.ssh(instance, "squeue -h -o '%i %u %P'").splitlines()}
+    return {*labs.queue(instance, "%i %u %P")}
 
 
 def test_two_users_have_jobs_of_their_own_accounts_with_exactly_their_devices(slurm: Instance) -> None:
@@ -152,7 +152,8 @@ def test_no_token_is_where_slurm_or_anybody_else_can_read_it(slurm: Instance) ->
     assert [*home.rglob("variables-*")] == []
     assert "secret" not in labs.ssh(slurm, f"scontrol show job {job}; sacct -j {job} --batch-script || true")
     assert "Permission denied" in labs.ssh(slurm, f"ls {home}", fails=True)
-    reply(slurm, "ada", f"end {HUB}")
+    assert reply(slurm, "ada", f"end {HUB}") == "ended 1"
+    labs.wait_until(lambda: queue(slurm) == set())
 
 
 @pytest.mark.parametrize(
