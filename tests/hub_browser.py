@@ -5,15 +5,26 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from playwright.sync_api import Page, expect
+import stamina
+from playwright.sync_api import Error, Page, expect
 
 # Chromium ends every request that has no connection yet when an interface of the machine comes or goes, and labs beside
 # this one have such interfaces. JupyterLab tries none of them again ("Failed to fetch"): its users start over.
 NETWORK_CHANGED: Final = "net::ERR_NETWORK_CHANGED"
 
 
+def _lost(error: Exception) -> bool:
+    return isinstance(error, Error) and NETWORK_CHANGED in error.message
+
+
+@stamina.retry(on=_lost, attempts=5, timeout=None)
+def go(page: Page, address: str) -> None:
+    """To that address, again where the network changed on the way."""
+    page.goto(address)
+
+
 def log_in(page: Page, hub: str, user: str, password: str) -> None:
-    page.goto(hub)
+    go(page, hub)
     page.get_by_label("Username:").fill(user)
     page.get_by_label("Password:").fill(password)
     page.get_by_role("button", name="Sign in").click()
@@ -21,7 +32,7 @@ def log_in(page: Page, hub: str, user: str, password: str) -> None:
 
 def stop_server(page: Page, hub: str) -> None:
     """By the button of the user's home page, which does nothing before the page's script is there."""
-    page.goto(f"{hub}hub/home")
+    go(page, f"{hub}hub/home")
     page.wait_for_function("window._jupyterhub_page_loaded")
     page.get_by_role("button", name="Stop My Server").click()
 
@@ -44,7 +55,7 @@ def open_notebook(page: Page, kernel: str, *, within_s: int, idle: str = "") -> 
     except AssertionError:
         if not lost:
             raise
-        page.goto(f"{page.url.partition('/lab')[0]}/lab?reset")
+        go(page, f"{page.url.partition('/lab')[0]}/lab?reset")
         card.click(timeout=60_000)
         is_idle.to_be_visible(timeout=120_000)
 

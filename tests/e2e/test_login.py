@@ -13,6 +13,7 @@ import own_stack
 import pictures
 import pytest
 import yaml
+from hub_browser import go
 from identity_provider import Provider
 from own_stack import Project, succeeded
 from playwright.sync_api import Page, expect
@@ -91,7 +92,7 @@ def hub(lab: RunningLab, provider: Provider, tmp_path_factory: pytest.TempPathFa
 
 
 def sign_on(page: Page, hub: str, who: str) -> None:
-    page.goto(hub)
+    go(page, hub)
     page.get_by_role("button", name="Sign in with Example University").click()
     page.get_by_placeholder("sub").fill(who)
     page.get_by_role("button", name="Authorize").click()
