@@ -68,6 +68,20 @@ def recursion_limit_is_restored() -> Iterator[None]:
     sys.setrecursionlimit(before)
 
 
+@pytest.fixture(scope="session")
+def no_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("no-tools")
+
+
+@pytest.fixture(autouse=True)
+def only_tests_of_the_lab_find_its_tools(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, no_tools: Path
+) -> None:
+    """On a new machine the other tests run while the tools are being built."""
+    if request.node.get_closest_marker("lab") is None:
+        monkeypatch.setattr("lab.toolchain.cache_home", lambda: no_tools)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_child_is_left() -> Iterator[None]:
     """Fail the run when a process that its tests started still runs, or was not waited for, at its end."""

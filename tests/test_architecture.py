@@ -87,6 +87,7 @@ def test_compat_needs_neither_the_engine_nor_pydantic_nor_a_network_library() ->
     assert not loaded_by(names) & {*ENGINE, "pydantic", "yaml", "httpx", "click", "rich"}
 
 
+@pytest.mark.slow
 def test_what_decides_is_imported_without_the_engine() -> None:
     # The configuration of the hub and its credentials are programs that run in the cluster.
     run_in_the_cluster = {"kube.jupyterhub_config", "kube.hub_credentials"}
@@ -100,6 +101,7 @@ def test_what_decides_is_imported_without_the_engine() -> None:
     assert not loaded_by([name for name in pure if name not in run_in_the_cluster]) & {*ENGINE, "httpx", "yaml"}
 
 
+@pytest.mark.slow
 def test_settings_and_images_are_read_without_the_engine() -> None:
     assert not loaded_by(["settings.reading", *modules("images/spec", "images/size")]) & {*ENGINE, "httpx"}
 
@@ -142,6 +144,7 @@ def imported(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [*FLOORS, *PROGRAM])
 def test_the_program_is_between_the_components_and_the_pack(place: str) -> None:
     # Import contracts look at packages, and these two are files.
@@ -178,6 +181,7 @@ def test_these_are_the_components() -> None:
     assert sorted(component_classes()) == COMPONENTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_a_component_registers_its_outputs_once_and_last(name: str) -> None:
     component = component_classes()[name]
@@ -189,6 +193,7 @@ def test_a_component_registers_its_outputs_once_and_last(name: str) -> None:
     assert last.value is calls[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_a_component_hands_its_arguments_to_the_engine_under_its_own_token(name: str) -> None:
     constructions = [node for node in ast.walk(component_classes()[name]) if "super().__init__" in called(node)]
@@ -233,6 +238,7 @@ def tracked_texts() -> Iterator[tuple[str, str]]:
             yield name, path.read_text(errors="replace")
 
 
+@pytest.mark.slow
 def test_no_file_names_a_folder_of_a_developers_machine() -> None:
     # /root/.cache is root's home inside an image: the target of a cache mount.
     private = re.compile(

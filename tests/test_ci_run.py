@@ -65,6 +65,7 @@ def _is_sleep_of(process: psutil.Process, path: str) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_ci_at_once_as_a_failure_and_cleans_up(tmp_path: Path, sent: signal.Signals) -> None:
     variables = environment(tmp_path, TEST_SLEEP="600")

@@ -63,6 +63,7 @@ def comment(number: int, body: str, author: str = "github-actions[bot]") -> dict
 PULL = {"number": 7, "head": {"sha": "abc"}}
 
 
+@pytest.mark.slow
 def test_the_first_comment_is_made(post: Post) -> None:
     others = [comment(1, "looks good", "ann"), comment(2, MARKER, "ann"), comment(3, MARKER.replace("dsmlp", "other"))]
     assert post([PULL], others) == [
@@ -72,6 +73,7 @@ def test_the_first_comment_is_made(post: Post) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_next_one_takes_its_place(post: Post) -> None:
     calls = post([PULL], [comment(1, "hello", "ann"), comment(12, f"{MARKER}\n### older"), comment(13, MARKER)])
     assert calls[-1] == ["PATCH", "repos/team/fleet/issues/comments/12", "body=@comment.md"]
@@ -104,12 +106,14 @@ def test_what_is_no_comment_of_ours_is_not_posted(post: Post, tmp_path: Path) ->
     assert not (tmp_path / "calls").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", scripts())
 def test_a_script_of_ci_is_a_script(place: str) -> None:
     done = subprocess.run(["bash", "-n"], input=scripts()[place], text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_every_command_of_ours_in_ci_has_the_options_that_are_given(run: Callable[..., Any]) -> None:
     called = "\n".join(scripts().values())
     known = run("comment", "--help").stdout

@@ -50,6 +50,7 @@ def test_the_list_of_commands_is_not_cut(run: Run) -> None:
         assert "..." not in run(*group, "--help").stdout.replace("[ARGS]...", "")
 
 
+@pytest.mark.slow
 def test_a_check_loads_none_of_the_heavy_packages() -> None:
     program = f"import sys, json\nfrom cli.__main__ import commands\ncommands.main({ONE!r}, standalone_mode=False)\n"
     program += "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
@@ -110,6 +111,7 @@ def on_a_terminal(**variables: str) -> str:
     return text.decode()
 
 
+@pytest.mark.slow
 def test_colours_are_for_a_terminal_and_no_color_counts(run: Run) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     assert "\x1b[" not in run(*ONE).stdout

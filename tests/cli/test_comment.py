@@ -41,6 +41,7 @@ def test_a_preview_that_changes_nothing_is_one_line(run: Run) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in RECORDINGS if name not in {"nothing", "next", "first-driver"}])
 def test_the_comment_of_a_recorded_preview(run: Run, golden: Callable[[str], Any], name: str) -> None:
     result = run("comment", "-", *IN_TERM, stdin=previews.recorded(name))
@@ -131,6 +132,7 @@ def test_the_same_branch_twice_is_one_line(run: Run, tmp_path: Path) -> None:
     assert "nothing changes" in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_the_data_is_as_its_schema_says(run: Run, name: str) -> None:
     jsonschema.validate(data(run, name), comment_schema())
@@ -152,6 +154,7 @@ def test_a_recording_names_nothing_of_the_machine_that_made_it(name: str) -> Non
     assert not re.search(r"/(?:root/(?!\.)|tmp/|work/|home/(?!jovyan))|127\.0\.0\.1:5\d{3}", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in RECORDINGS if name != "nothing"])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
 def test_a_stream_that_was_cut_short_is_never_a_pass(run: Run, name: str, share: float) -> None:

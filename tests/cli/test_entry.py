@@ -30,6 +30,7 @@ def ended(*command: str, redirected: str = "", **variables: str) -> tuple[int, s
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [(*GPU_COMMONS, *ONE), (*GPU_COMMONS, "--help")])
 @pytest.mark.parametrize(
     ("redirected", "why"), [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")]
@@ -42,6 +43,7 @@ def test_an_output_that_cannot_be_written_is_reported_in_one_line(
     assert errors == (f"error: standard output: {why}; the output is incomplete: redirect it to a file or a pipe\n")
 
 
+@pytest.mark.slow
 def test_the_lab_ends_likewise() -> None:
     code, _, errors = ended(*LAB, "--help", redirected=">/dev/full")
     assert code == 1
@@ -49,6 +51,7 @@ def test_the_lab_ends_likewise() -> None:
     assert "Traceback" not in errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [GPU_COMMONS, LAB])
 def test_help_whose_reader_is_gone_ends_silently(program: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
@@ -62,6 +65,7 @@ def test_help_whose_reader_is_gone_ends_silently(program: tuple[str, ...]) -> No
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "<&-"])
 def test_other_closed_or_full_streams_do_not_change_the_answer(redirected: str) -> None:
     code, output, _ = ended(*GPU_COMMONS, *ONE, redirected=redirected)
@@ -69,6 +73,7 @@ def test_other_closed_or_full_streams_do_not_change_the_answer(redirected: str) 
     assert "compatible" in output
 
 
+@pytest.mark.slow
 def test_a_file_that_is_opened_next_does_not_become_the_closed_output(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     code, _, _ = ended(*GPU_COMMONS, "matrix", "--stack", "dsmlp-fall", "--html", str(page), redirected=">&-")
@@ -77,6 +82,7 @@ def test_a_file_that_is_opened_next_does_not_become_the_closed_output(tmp_path: 
     assert page.read_text().rstrip().endswith("</html>")
 
 
+@pytest.mark.slow
 def test_a_working_directory_that_is_gone_is_named(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -137,6 +143,7 @@ def test_empty_variables_are_ignored() -> None:
     assert list(network_faults({"HTTPS_PROXY": "", "SSL_CERT_FILE": "", "SSL_CERT_DIR": ""})) == []
 
 
+@pytest.mark.slow
 def test_a_mistake_is_reported_without_the_secret_in_it() -> None:
     code, _, errors = ended(*GPU_COMMONS, "explain", "https://bob:hush42@example.edu")
     assert code == 2

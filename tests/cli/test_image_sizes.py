@@ -143,6 +143,7 @@ def test_a_fault_of_the_index_is_tried_again(run: Run, index: Index, image: Path
     assert len(index.requests) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "says", "questions"),
     [

@@ -73,6 +73,7 @@ def test_everything_that_is_stated_is_no_assumption(run: Run) -> None:
     assert "registry" not in stack.site.assumptions
 
 
+@pytest.mark.slow
 def test_each_pool_gets_the_newest_image_that_runs_on_it_and_the_hub_runs_on_nodes_without_gpus(run: Run) -> None:
     result = run("init", "mine", "--pool", T4, "--pool", OLD, "--pool", CPU, "--hub", "lab")
     assert (result.exit_code, result.stdout.count("refuse")) == (0, 0)
@@ -194,6 +195,7 @@ def test_with_a_closed_input_it_names_the_flags(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_on_a_terminal_it_asks_and_asks_again_after_a_mistake(tmp_path: Path) -> None:
     parent, child = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(PROJECT), "NO_COLOR": "1"}

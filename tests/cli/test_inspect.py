@@ -129,6 +129,7 @@ def test_what_was_read_is_kept_and_what_failed_is_not(run: Run, registry: Regist
     assert len(registry.seen) == before + 1
 
 
+@pytest.mark.slow
 def test_200_references_take_two_requests_each(run: Run, registry: Registry) -> None:
     references = [registry.push(image({f"f{number}": b"1"}), f"team/image-{number}") for number in range(200)]
     result = run("inspect", "--json", *references)
@@ -190,6 +191,7 @@ def messages(answer: dict[str, Any], severity: str) -> str:
     return " | ".join(each["message"] for each in answer["findings"] if each["severity"] == severity)
 
 
+@pytest.mark.slow
 def test_check_says_that_an_image_uses_no_gpu_and_what_is_not_known(run: Run, registry: Registry) -> None:
     answer = checked(run, registry.push(image({"a": b"1"})))
     assert answer["verdict"] == "compatible"
@@ -198,6 +200,7 @@ def test_check_says_that_an_image_uses_no_gpu_and_what_is_not_known(run: Run, re
     assert "1 files of its layers" in [each["fact"] for each in answer["findings"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ubuntu:22.04", "docker.io/library/debian:12-slim", "python:3.12"])
 @pytest.mark.parametrize(("gpu", "driver"), [("T4", "418.88"), ("T4", "580.95.05"), ("RTX 2080 Ti", "390.77")])
 def test_an_image_without_gpu_use_gets_the_same_answer_by_its_name_and_by_its_content(

@@ -21,6 +21,7 @@ def test_the_page_shows_commands_with_and_without_what_they_print() -> None:
     assert len([below for _, below in SHOWN if below]) == PAGE.count("```text\n") > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("commands", "below"), SHOWN)
 def test_a_command_of_the_page_prints_what_the_page_says(commands: str, below: str, tmp_path: Path) -> None:
     called = [line for line in commands.splitlines() if not line.startswith("make ")]

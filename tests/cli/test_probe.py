@@ -148,6 +148,7 @@ def test_an_output_that_only_the_node_sees_is_reported_with_what_to_do(machine: 
         by_slurm(HERE, {}, JOB, within_s=20, file_within_s=0)
 
 
+@pytest.mark.slow
 def test_an_output_that_comes_late_is_waited_for(machine: Callable[..., None]) -> None:
     # The job writes elsewhere; a second after it has ended the file comes to where it is looked for.
     copied = '{ while kill -0 $$; do sleep 0.1; done; sleep 1; cat late > "$output"; } >/dev/null 2>&1 &\noutput=late'
@@ -377,6 +378,7 @@ def test_a_node_with_its_own_driver_is_compared_with_that(tmp_path: Path) -> Non
     assert not is_fine(compare(found, pool))
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_1_where_the_node_is_not_what_the_pool_says(
     run: Run, machine: Callable[..., None], tmp_path: Path
 ) -> None:

@@ -111,6 +111,7 @@ def probe_node(run: Run, *words: str, wanted: str = "n01.example.edu") -> Result
     return run("probe", "--kubernetes", wanted, "--image", IMAGE, *words)
 
 
+@pytest.mark.slow
 def test_a_node_is_probed_by_a_job_that_is_gone_afterwards(run: Run, cluster: Callable[..., Path]) -> None:
     folder = cluster()
     result = probe_node(run)
@@ -133,6 +134,7 @@ def test_a_node_is_probed_by_a_job_that_is_gone_afterwards(run: Run, cluster: Ca
     assert made["spec"]["template"]["spec"]["runtimeClassName"] == "nvidia"
 
 
+@pytest.mark.slow
 def test_what_a_pod_cannot_see_is_unknown_and_its_own_is_not_shown_as_the_nodes(
     run: Run, cluster: Callable[..., Path]
 ) -> None:
@@ -142,6 +144,7 @@ def test_what_a_pod_cannot_see_is_unknown_and_its_own_is_not_shown_as_the_nodes(
         assert "this runs in a container (kubernetes), which" in host[name]["unknown"], name
 
 
+@pytest.mark.slow
 def test_gpus_that_pods_share_are_counted_once(run: Run, cluster: Callable[..., Path]) -> None:
     shared = node("n01", 16)
     shared["metadata"]["labels"]["nvidia.com/gpu.count"] = "4"
@@ -150,6 +153,7 @@ def test_gpus_that_pods_share_are_counted_once(run: Run, cluster: Callable[..., 
     assert shown["pool"]["gpus_per_node"] == 4
 
 
+@pytest.mark.slow
 def test_namespace_and_the_sites_cluster_are_used(run: Run, cluster: Callable[..., Path], tmp_path: Path) -> None:
     folder = cluster(runtimeclasses=[])
     (tmp_path / "site.yaml").write_text("kubeconfig: /etc/site.conf\nkube_context: classroom\n")
@@ -161,6 +165,7 @@ def test_namespace_and_the_sites_cluster_are_used(run: Run, cluster: Callable[..
     assert "runtimeClassName" not in (folder / "job.json").read_text()
 
 
+@pytest.mark.slow
 def test_a_pool_is_compared_with_one_of_its_nodes(run: Run, cluster: Callable[..., Path], tmp_path: Path) -> None:
     folder = cluster(nodes=[pooled("n02", "gtx1080ti", cordoned=True), pooled("n03", "gtx1080ti", 4)])
     result = probe_node(run, "--stack", "dsmlp-fall", "--pool", "gtx1080ti", wanted="gtx1080ti")
@@ -177,6 +182,7 @@ def test_a_pool_is_compared_with_one_of_its_nodes(run: Run, cluster: Callable[..
     assert "does not match pool gtx1080ti" in checked.stdout
 
 
+@pytest.mark.slow
 def test_a_node_of_a_cloud_belongs_to_the_pool_of_its_label(
     run: Run, cluster: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -225,6 +231,7 @@ def test_a_node_that_cannot_be_probed_gets_one_line_and_no_job(
     assert not (folder / "job.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("objects", "reason"),
     [

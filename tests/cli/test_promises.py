@@ -212,6 +212,7 @@ for key in ("site", "jobs"):
 del CASES["any: hubs.profiles.time_min"]  # the same: only a job of Slurm has it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [name for name, (_, path) in CASES.items() if path[-1] not in WHY_NOT])
 def test_a_key_that_changes_is_in_the_comment(case: str) -> None:
     stack, path = CASES[case]

@@ -63,6 +63,7 @@ def test_every_id_beside_the_engines_is_explained_with_its_page(run: Run, name: 
         assert f"`{name}`" in (PROJECT / data["page"]).read_text()
 
 
+@pytest.mark.slow
 def test_every_id_in_an_output_of_ours_is_explained() -> None:
     """Golden outputs, pages and recorded previews with messages of the pack."""
     texts = {path.name: path.read_text() for path in OUTPUTS}

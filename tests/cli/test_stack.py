@@ -41,6 +41,7 @@ def changed(tmp_path: Path) -> Callable[..., str]:
     return write
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", [path.stem.removeprefix("Pulumi.") for path in (PROJECT / "stacks").glob("*.yaml")])
 def test_nothing_is_refused_of_the_stacks_of_the_project(run: Run, stack: str) -> None:
     result = run("stack", "check", stack)
@@ -65,6 +66,7 @@ def test_a_stack_of_images_alone_is_fine(run: Run) -> None:
     assert result.stdout == "✓ stacks/Pulumi.cupy.yaml: nothing to change\n  no fleet, 4 images\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "rule", "subject", "says"),
     [
@@ -145,6 +147,7 @@ def test_every_other_mistake_is_one_message_and_2(run: Run, changed: Callable[..
     assert 'policies.levels.P-TREM: "P-TREM" is not a rule' in refused(run, changed(("config:\n", rule)))
 
 
+@pytest.mark.slow
 def test_an_overlay_counts_when_it_is_named_and_only_then(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +167,7 @@ def test_it_uses_no_network_and_no_process(run: Run, monkeypatch: pytest.MonkeyP
     assert run("stack", "check", "dsmlp-next").exit_code == 0
 
 
+@pytest.mark.slow
 def test_from_the_shell_it_loads_nothing_of_the_engine() -> None:
     program = "import sys, cli.__main__ as it\ntry: it.main()\nfinally: print(*sorted(sys.modules), file=sys.stderr)"
     call = [sys.executable, "-c", program, "stack", "check", "dsmlp-fall"]

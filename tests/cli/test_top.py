@@ -80,6 +80,7 @@ def test_an_engine_that_does_not_answer_is_one_line_and_the_code_says_so(
     assert (data["gpus"], len(data["unanswered"])) == ([], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "sleep 0.5;"])
 def test_an_ssh_that_cannot_connect_shows_its_reason(tmp_path: Path, before: str) -> None:
     ssh = tmp_path / "ssh"

@@ -147,6 +147,7 @@ def test_drivers_from_550_54_14_on_give_no_finding(driver: str, compressed: str)
     assert bool(found) == (driver < "550.54.14")
 
 
+@pytest.mark.slow
 @given(driver=drivers)
 def test_more_compression_never_helps(driver: str) -> None:
     rank = [Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.UNKNOWN, Verdict.INCOMPATIBLE]

@@ -33,6 +33,7 @@ IMAGES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["418.88", "535.183.01", "580.95.05"])
 def test_a_host_from_values_gets_the_answers_of_the_same_host_in_words(driver: str) -> None:
     for model in SERVERS[::9]:
@@ -83,6 +84,7 @@ def _possible(case: Case) -> Iterator[tuple[ImageFacts, PoolFacts]]:
                 yield image, replace(pool, driver=driver)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.id) for rule in ALL_RULES])
 def test_a_rule_looks_at_nothing_of_a_pool_but_what_it_names(rule: Rule) -> None:
     seen: set[str] = set()

@@ -30,6 +30,7 @@ AROUND = (
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(MODELS), st.sampled_from(AROUND))
 @settings(max_examples=200, deadline=None)
 def test_what_stands_around_a_name_does_not_change_the_gpu(name: str, around: str) -> None:

@@ -57,6 +57,7 @@ def test_a_statement_on_another_model_or_build_is_not(text: str) -> None:
     assert not reason_against(text, PASCAL)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from(MODELS), st.sampled_from(sorted(architectures())))
 def test_what_was_dropped_is_gone_with_what_is_older_and_nothing_else(model: str, gpu: ComputeCapability) -> None:

@@ -286,6 +286,7 @@ def test_a_name_like_no_other_is_refused_without_a_wild_guess(text: str) -> None
     assert caught.value.suggestions == ()
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_any_text_is_a_gpu_or_an_error_in_words(text: str) -> None:
     found: tuple[GpuModel, ...] = ()

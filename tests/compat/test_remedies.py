@@ -45,6 +45,7 @@ def _ways(remedy: Remedy) -> list[tuple[Change, ...]]:
     return [changes for changes in (remedy.changes, *(way.changes for way in remedy.otherwise)) if changes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", [known.reported(), _drawn(400)], ids=["reported", "drawn"])
 def test_with_the_changes_of_any_way_the_case_runs(cases: list[Case]) -> None:
     tried, failed = 0, []
@@ -73,6 +74,7 @@ def test_a_change_starts_from_what_the_case_says_where_that_cannot_be_read() -> 
     assert version.from_ == "current docs"
 
 
+@pytest.mark.slow
 def test_no_remedy_shows_a_driver_that_stands_for_something_else() -> None:
     for case in [*known.reported(), *_drawn(200)]:
         try:

@@ -81,6 +81,7 @@ def test_the_tables_have_no_mistake(copy: Path) -> None:
     check(copy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "old", "new", "message"),
     [

@@ -26,6 +26,7 @@ def test_a_cuda_version_prints_as_it_was_written_and_reads_back_equal(text: str)
     assert CudaVersion.parse(str(cuda)) == cuda
 
 
+@pytest.mark.slow
 @given(drivers=st.lists(DRIVERS.map(DriverVersion.parse), min_size=2))
 def test_drivers_are_ordered_by_number_and_not_by_text(drivers: list[DriverVersion]) -> None:
     assert [(d.branch, d.minor, d.patch) for d in sorted(drivers)] == sorted(

@@ -73,6 +73,7 @@ def test_a_host_shows_what_its_engine_says_of_it(recorded: Callable[..., Any], f
     assert facts["runtimes"] == "nvidia, runc"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "facts", "words"),
     [

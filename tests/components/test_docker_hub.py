@@ -88,6 +88,7 @@ def test_the_filter_is_told_what_this_hub_may_ask_for(recorded: Callable[..., An
     assert "frontend kernels" in text
 
 
+@pytest.mark.slow
 def test_a_change_of_what_the_hub_runs_starts_it_anew_and_nothing_else_does(recorded: Callable[..., Any]) -> None:
     def mark(**changes: Any) -> str:
         labels = containers(made(recorded, **changes))["dcsg-hub"]["labels"]

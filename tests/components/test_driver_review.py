@@ -73,6 +73,7 @@ def step(key: Key, old: Any, new: Any) -> previews.Event:
     return event, {"metadata": {**body["metadata"], "urn": previews.urn(f"{GROUP}${kind}", name)}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "old", "new", "expected"),
     [

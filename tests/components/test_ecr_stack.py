@@ -32,6 +32,7 @@ def stack(tmp_path: Path, registry: str) -> Stack:
     return load_stack(file)
 
 
+@pytest.mark.slow
 def test_each_image_has_a_repository_with_immutable_tags_in_ecr_and_in_no_other_registry(
     recorded: Callable[..., Any], program: ModuleType, tmp_path: Path
 ) -> None:

@@ -229,6 +229,7 @@ def test_nodes_have_a_private_subnet_in_each_zone_and_one_way_out(recorded: Call
     assert run.only("vpcEndpoint:VpcEndpoint").inputs["serviceName"] == "com.amazonaws.us-east-1.s3"
 
 
+@pytest.mark.slow
 def test_a_network_with_endpoints_has_no_way_out_and_aws_services_inside(recorded: Callable[..., Any]) -> None:
     run = cluster(recorded, network={**CLUSTER["network"], "egress": "endpoints"})
     assert not run.of_type("natGateway:NatGateway")

@@ -95,6 +95,7 @@ def test_who_starts_others_ends_first_and_networks_go_last(tmp_path: Path) -> No
     assert engine.names == ["class-hub"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_removed_is_named_with_the_engines_words(tmp_path: Path) -> None:
     engine = Engine(*ALL, refuses={"class-gateway-ada": "driver aufs failed to remove root filesystem"})
     with running(engine, tmp_path) as address, pytest.raises(ServersLeft) as left:

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 from settings.reading import load_stack
 
 PROJECT = Path(__file__).parents[2]
@@ -15,6 +17,7 @@ STACK = load_stack(PROJECT / "tests" / "stacks" / "Pulumi.mixed.yaml")
 POOL = "gpu-commons.org/pool"
 
 
+@pytest.mark.slow
 def test_what_needs_no_gpu_runs_on_nodes_without_any_and_the_rest_on_the_pools_it_names(
     recorded: Callable[..., Any], program: ModuleType
 ) -> None:

@@ -152,6 +152,7 @@ def test_no_secret_is_registered_and_pods_only_name_one(recorded: Callable[..., 
         assert {variable["valueFrom"]["secretKeyRef"]["name"] for variable in environment} == {"hub-credentials"}
 
 
+@pytest.mark.slow
 def test_a_changed_profile_restarts_the_hub_and_nothing_else_does(recorded: Callable[..., Any]) -> None:
     def fingerprint(args: NotebookHubArgs) -> str:
         annotations = template(run(recorded, args), "StatefulSet")["metadata"]["annotations"]

@@ -32,6 +32,7 @@ def name(inputs: Any, logical: str) -> str:
     return f"{metadata.get('namespace')}/{metadata['name']}" if metadata.get("name") else logical
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", ["dsmlp-fall", "dsmlp-next", "cupy"])
 def test_the_offline_check_judges_what_the_program_registers(stack: str, recorded: Callable[..., Any]) -> None:
     settings = load_stack(ROOT / "stacks" / f"Pulumi.{stack}.yaml")

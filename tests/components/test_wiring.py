@@ -152,6 +152,7 @@ EVERYBODY: dict[str, Any] = {"admin_users": [], "allow_all": True, "allowed_user
 SOME: dict[str, Any] = {"admin_users": ["barbara"], "allow_all": False, "allowed_users": ["ada", "grace"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("login", "class_name", "who"),
     [

@@ -323,11 +323,13 @@ def with_terms(pod: Mapping[str, Any], terms: list[dict[str, Any]]) -> dict[str,
     return {**pod, "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}}
 
 
+@pytest.mark.slow
 @given(pod=PODS, nodes=NODES, toleration=TOLERATION)
 def test_one_more_toleration_never_loses_a_node(pod: dict[str, Any], nodes: list[Node], toleration: Any) -> None:
     assert where({**pod, "tolerations": [*pod["tolerations"], toleration]}, nodes) >= where(pod, nodes)
 
 
+@pytest.mark.slow
 @given(pod=PODS, nodes=NODES, key=KEYS, value=VALUES)
 def test_one_more_selector_never_gains_a_node(pod: dict[str, Any], nodes: list[Node], key: str, value: str) -> None:
     assert where({**pod, "nodeSelector": {key: value, **pod["nodeSelector"]}}, nodes) <= where(pod, nodes)
@@ -349,6 +351,7 @@ def test_one_more_expression_in_every_term_never_gains_a_node(
     assert where(with_terms(pod, narrower), nodes) <= where(pod, nodes)
 
 
+@pytest.mark.slow
 @given(pod=PODS, nodes=NODES, taint=TAINT)
 def test_a_taint_or_a_cordon_never_gains_a_pod(pod: dict[str, Any], nodes: list[Node], taint: dict[str, str]) -> None:
     tainted = [replace(node, taints=[*node.taints, taint]) for node in nodes]
@@ -356,6 +359,7 @@ def test_a_taint_or_a_cordon_never_gains_a_pod(pod: dict[str, Any], nodes: list[
     assert where(pod, [replace(node, is_cordoned=True) for node in nodes]) <= where(pod, nodes)
 
 
+@pytest.mark.slow
 @given(pod=PODS, nodes=NODES, more=HAS)
 def test_a_bigger_node_never_loses_a_pod(pod: dict[str, Any], nodes: list[Node], more: dict[str, int]) -> None:
     def grown(node: Node) -> Node:
@@ -365,6 +369,7 @@ def test_a_bigger_node_never_loses_a_pod(pod: dict[str, Any], nodes: list[Node],
     assert where(pod, [grown(node) for node in nodes]) >= where(pod, nodes)
 
 
+@pytest.mark.slow
 @given(pod=PODS, nodes=NODES, data=st.data())
 def test_an_unknown_value_never_refuses_and_is_named_where_it_decides(
     pod: dict[str, Any], nodes: list[Node], data: Any
@@ -404,6 +409,7 @@ def test_fields_that_the_scheduler_ignores_are_not_in_the_shape_of_a_pod() -> No
     assert shape(pod) == shape(other)
 
 
+@pytest.mark.slow
 @given(pod=PODS, nodes=NODES)
 def test_a_daemon_lands_wherever_its_template_would_as_a_pod(pod: dict[str, Any], nodes: list[Node]) -> None:
     daemon = landing(pod, nodes, is_daemon=True)

@@ -145,6 +145,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(value=JSON, other=JSON)
 def test_a_value_matches_its_own_text_and_no_other_value_does(value: Any, other: Any) -> None:
     text = requests.text(value)

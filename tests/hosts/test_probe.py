@@ -372,6 +372,7 @@ def run(python: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
+@pytest.mark.slow
 def test_it_runs_on_python_3_6_and_says_the_same_as_on_this_one() -> None:
     old = next(pythons(), None)
     if old is None:

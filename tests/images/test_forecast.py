@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,6 +100,7 @@ def test_the_registry_knows_best_and_says_how_far_that_is_from_what_runs() -> No
     assert guessed.says == "0.16 GB compressed, about 0.30 GB unpacked (the registry has this content already)"
 
 
+@pytest.mark.slow
 @given(*[st.floats(1, 5000) for _ in range(3)])
 def test_no_forecast_is_below_the_bound_of_the_spec(before: float, now: float, last: float) -> None:
     found = forecast(wheels(now), deployed=deployed(last, 3 * last, wheels(before)))

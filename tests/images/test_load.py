@@ -81,6 +81,7 @@ def test_the_frameworks_for_cuda_12_6_are_those_of_pypis_plain_wheels_with_their
     assert frameworks == ("torch==2.7.1", "tensorflow[and-cuda]==2.19.0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -396,6 +396,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., di
     return start
 
 
+@pytest.mark.slow
 def test_profiles_start_the_image_that_was_pushed(started: Callable[..., dict[str, Any]]) -> None:
     profiles = started()["c"].KubeSpawner.profile_list
     assert [each["kubespawner_override"]["image"] for each in profiles] == [

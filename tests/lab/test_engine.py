@@ -62,8 +62,11 @@ def test_the_commands_own_folder_comes_first_on_path(instance: Instance) -> None
     assert engine.environment(instance, Toolchain())["PATH"].split(":")[0] == str(engine.bin_folder(instance))
 
 
-def test_no_plugin_is_on_path_where_the_engine_would_warn_of_it(instance: Instance) -> None:
-    path = engine.environment(instance, Toolchain())["PATH"].split(":")
+def test_no_plugin_is_on_path_where_the_engine_would_warn_of_it(instance: Instance, tmp_path: Path) -> None:
+    tools = Toolchain(tmp_path / "tools")
+    for pin in tools.pins.values():
+        (tools.root / pin.key / "bin").mkdir(parents=True)
+    path = engine.environment(instance, tools)["PATH"].split(":")
     assert any("/buildkit-" in folder for folder in path)
     assert not any("/docker-build-" in folder for folder in path)
 

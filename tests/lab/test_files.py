@@ -129,6 +129,7 @@ def test_every_server_of_the_lab_is_looked_at_here() -> None:
     assert set(ALL) == {module.name for module in pkgutil.iter_modules(servers.__path__)} - NO_SERVERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_a_second_up_touches_no_file_and_describes_the_same_server(instance: Instance, name: str) -> None:
     first = ALL[name](instance, Programs())
@@ -141,6 +142,7 @@ def test_a_second_up_touches_no_file_and_describes_the_same_server(instance: Ins
     assert second.pin == first.pin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_another_content_of_a_file_that_is_read_at_the_start_is_another_pin(instance: Instance, name: str) -> None:
     server = ALL[name](instance, Programs())

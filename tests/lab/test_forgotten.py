@@ -25,6 +25,7 @@ def running(tmp_path: Path, new_instance: Callable[..., Instance]) -> Iterator[I
     processes.stop(instance, moto.NAME)
 
 
+@pytest.mark.slow
 def test_a_refresh_comes_after_a_restart_and_at_no_other_time(running: Instance, tmp_path: Path) -> None:
     calls, messages = tmp_path / "calls", list[str]()
 

@@ -38,6 +38,7 @@ values = st.recursive(
 properties = st.dictionaries(st.text(min_size=1), values | st.builds(Secret, scalars), max_size=4)
 
 
+@pytest.mark.slow
 @given(properties)
 def test_values_survive_the_way_through_protobuf(given_properties: Properties) -> None:
     assert from_struct(to_struct(given_properties)) == given_properties
@@ -133,6 +134,7 @@ def test_nothing_differs_from_itself_unless_it_is_unknown(given_properties: Prop
         assert compared(known, known) == {}
 
 
+@pytest.mark.slow
 @given(properties, properties)
 def test_what_differs_one_way_differs_the_other_way(one: Properties, other: Properties) -> None:
     if not has_unknown(one) and not has_unknown(other):

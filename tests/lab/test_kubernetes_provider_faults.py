@@ -174,6 +174,7 @@ def test_a_server_that_comes_back_is_waited_for(scripted: Callable[..., Script])
     assert len(script.requests) == 3
 
 
+@pytest.mark.slow
 def test_a_request_to_a_busy_server_is_retried(scripted: Callable[..., Script]) -> None:
     replies: list[Reply] = [(429, {"message": "too many requests"}), (503, {}), (200, {"kind": "ConfigMap"})]
     script = scripted(lambda _: replies.pop(0))

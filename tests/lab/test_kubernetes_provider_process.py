@@ -44,6 +44,7 @@ def test_the_launcher_says_that_it_is_a_stand_in(launcher: Path) -> None:
     assert "stand-in" in launcher.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_silently(launcher: Path, number: signal.Signals) -> None:
     with subprocess.Popen([launcher], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -53,6 +54,7 @@ def test_a_signal_ends_it_silently(launcher: Path, number: signal.Signals) -> No
     assert (process.returncode, err) == (0, "")
 
 
+@pytest.mark.slow
 def test_it_ends_with_the_engine_that_started_it(launcher: Path) -> None:
     starter = f"import subprocess, time; subprocess.Popen([{str(launcher)!r}]); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True) as engine:
@@ -63,6 +65,7 @@ def test_it_ends_with_the_engine_that_started_it(launcher: Path) -> None:
         assert not plugin.is_running()
 
 
+@pytest.mark.slow
 def test_it_ends_with_an_engine_that_was_killed_before_it_served(launcher: Path) -> None:
     starter = f"import subprocess, time; print(subprocess.Popen([{str(launcher)!r}]).pid, flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True) as engine:
@@ -74,6 +77,7 @@ def test_it_ends_with_an_engine_that_was_killed_before_it_served(launcher: Path)
         assert not plugin.is_running()
 
 
+@pytest.mark.slow
 def test_a_missing_feature_is_one_clear_error(launcher: Path) -> None:
     with subprocess.Popen([launcher], stdout=subprocess.PIPE, text=True) as process:
         with grpc.insecure_channel(f"127.0.0.1:{port_of(process)}") as channel:

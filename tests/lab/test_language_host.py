@@ -198,6 +198,7 @@ def test_a_launcher_of_ours_is_not_taken_for_the_official_host(launcher: Path, t
 # --- programs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "answered"),
     [

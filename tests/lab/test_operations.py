@@ -42,6 +42,16 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Instance:
     return open_instance("operations")
 
 
+@pytest.fixture
+def tools(tmp_path: Path) -> Toolchain:
+    """What an update asks for by its path; nothing of it runs where the engine is played."""
+    tools = Toolchain(tmp_path / "tools")
+    programs = tools.root / tools.pins["buildkit"].key / "bin"
+    programs.mkdir(parents=True)
+    (programs / "buildctl").touch()
+    return tools
+
+
 class Player:
     """Plays an operation back, and knows with which arguments it was called."""
 
@@ -88,10 +98,10 @@ def looked_at() -> str:
 
 
 def test_an_update_prints_its_lines_and_keeps_notices_for_the_end(
-    instance: Instance, player: Player, capfd: pytest.CaptureFixture[str]
+    instance: Instance, tools: Toolchain, player: Player, capfd: pytest.CaptureFixture[str]
 ) -> None:
     player.plays([*recorded("up-nothing"), looked_at()], out="Updating (dsmlp-fall): many lines")
-    verdict, notices = operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
+    verdict, notices = operations.up(instance, tools, "dsmlp-fall", Detail.CHANGES)
     shown = capfd.readouterr().out
     assert "55 unchanged in 4 s" in shown
     assert "many lines" not in shown
@@ -102,50 +112,54 @@ def test_an_update_prints_its_lines_and_keeps_notices_for_the_end(
 
 
 def test_an_error_before_the_first_event_is_shown(
-    instance: Instance, player: Player, capfd: pytest.CaptureFixture[str]
+    instance: Instance, tools: Toolchain, player: Player, capfd: pytest.CaptureFixture[str]
 ) -> None:
     locked = "error: the stack is currently locked by 1 lock(s)"
     player.plays([], code=255, err=locked)
     with pytest.raises(LabError, match="pulumi up ended with exit code 255"):
-        operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
+        operations.up(instance, tools, "dsmlp-fall", Detail.CHANGES)
     assert locked in capfd.readouterr().out
 
 
 def test_the_output_of_an_engine_that_fails_without_an_event_is_shown(
-    instance: Instance, player: Player, capfd: pytest.CaptureFixture[str]
+    instance: Instance, tools: Toolchain, player: Player, capfd: pytest.CaptureFixture[str]
 ) -> None:
     player.plays([], code=1, out="panic: something is nil")
     with pytest.raises(LabError):
-        operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
+        operations.up(instance, tools, "dsmlp-fall", Detail.CHANGES)
     assert "panic: something is nil" in capfd.readouterr().out
 
 
 FULL = 'level=error msg="Download failed after 1 attempts: write /GetImageBlob3: no space left on device"\n'
 
 
-def test_an_update_that_fails_while_a_server_finds_the_disk_full_says_so(instance: Instance, player: Player) -> None:
+def test_an_update_that_fails_while_a_server_finds_the_disk_full_says_so(
+    instance: Instance, tools: Toolchain, player: Player
+) -> None:
     log = instance.logs / "dockerd.log"
     player.plays([], code=1, err="error: unable to find or pull image 127.0.0.1:5000/hub: ", logs={log: FULL})
     with pytest.raises(LabError, match=r"The disk of .* filled up \(.*dockerd.log\); .* GB are free now"):
-        operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
+        operations.up(instance, tools, "dsmlp-fall", Detail.CHANGES)
 
 
-def test_a_disk_that_was_full_before_an_update_is_no_reason_for_its_failure(instance: Instance, player: Player) -> None:
+def test_a_disk_that_was_full_before_an_update_is_no_reason_for_its_failure(
+    instance: Instance, tools: Toolchain, player: Player
+) -> None:
     log = instance.logs / "dockerd.log"
     log.write_text(FULL)
     player.plays([], code=1, err="error: unable to find or pull image 127.0.0.1:5000/hub: ", logs={log: "pulled\n"})
     with pytest.raises(LabError) as failed:
-        operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
+        operations.up(instance, tools, "dsmlp-fall", Detail.CHANGES)
     assert "filled up" not in str(failed.value)
 
 
 def test_what_an_event_has_reported_is_not_repeated(
-    instance: Instance, player: Player, capfd: pytest.CaptureFixture[str]
+    instance: Instance, tools: Toolchain, player: Player, capfd: pytest.CaptureFixture[str]
 ) -> None:
     error = {"diagnosticEvent": {"severity": "error", "message": "two problems\n  one\n  two", "urn": ""}}
     player.plays([json.dumps(error)], code=1, err="error: two problems\n  one\n  two\nerror: update failed")
     with pytest.raises(LabError):
-        operations.up(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES)
+        operations.up(instance, tools, "dsmlp-fall", Detail.CHANGES)
     assert capfd.readouterr().out.splitlines() == [
         "  error: two problems",
         "      one",
@@ -155,25 +169,25 @@ def test_what_an_event_has_reported_is_not_repeated(
 
 
 def test_a_preview_hands_the_engines_exit_code_on_and_keeps_the_events_it_was_asked_for(
-    instance: Instance, player: Player, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    instance: Instance, tools: Toolchain, player: Player, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     events = tmp_path / "kept.json"
     events.write_text("of an earlier preview\n")
     player.plays(recorded("up-nothing"), code=7)
-    ended = operations.preview(instance, Toolchain(), "dsmlp-fall", Detail.CHANGES, events)
+    ended = operations.preview(instance, tools, "dsmlp-fall", Detail.CHANGES, events)
     assert (ended.code, len(ended.notices)) == (7, 4)
     assert events.read_text().splitlines() == recorded("up-nothing")
     assert "55 unchanged" in capfd.readouterr().out
 
 
 def test_everything_is_what_the_engine_itself_shows(
-    instance: Instance, player: Player, capfd: pytest.CaptureFixture[str]
+    instance: Instance, tools: Toolchain, player: Player, capfd: pytest.CaptureFixture[str]
 ) -> None:
     player.plays([*recorded("up-nothing"), looked_at()], out="Updating (dsmlp-fall): many lines")
-    operations.up(instance, Toolchain(), "dsmlp-fall", Detail.EVERYTHING)
+    operations.up(instance, tools, "dsmlp-fall", Detail.EVERYTHING)
     shown = capfd.readouterr().out
     assert "many lines" in shown
     assert "unchanged in" not in shown
     player.plays(recorded("up-nothing"))
-    operations.preview(instance, Toolchain(), "dsmlp-fall", Detail.EVERYTHING, None)
+    operations.preview(instance, tools, "dsmlp-fall", Detail.EVERYTHING, None)
     assert "--diff" in player.arguments()

@@ -103,6 +103,7 @@ def written(key: str, value: Any, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "value", "meant"), CONVERTED, ids=lambda it: str(it).replace("/", "_"))
 def test_the_message_has_the_value_as_it_should_be(key: str, value: Any, meant: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
@@ -112,6 +113,7 @@ def test_the_message_has_the_value_as_it_should_be(key: str, value: Any, meant: 
     assert problem.fix in {f"write {key}: {meant}", f"write {meant}"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "meant"), sorted({(key, meant) for key, _, meant in CONVERTED if "," not in meant}))
 def test_what_the_message_says_is_accepted(key: str, meant: str, tmp_path: Path) -> None:
     load_stack(written(key, yaml.safe_load(meant.partition(" or ")[0]), tmp_path))

@@ -186,6 +186,7 @@ def test_a_setting_is_quoted_without_the_secret_in_it() -> None:
     assert "violet" not in show("x --password violet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["password: ", "login ", "curl -u a:", "://a:b", "eyJaaaaaaaaa.", "a=", "\\", "-p ", "[", "password=["]
 )

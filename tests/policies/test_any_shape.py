@@ -94,6 +94,7 @@ def put(value: dict[str, Any], path: tuple[Any, ...], odd: Any) -> dict[str, Any
     return dict(changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", RESOURCES)
 def test_no_shape_of_a_value_ends_a_rule(token: str, site: Site) -> None:
     inputs = RESOURCES[token]

@@ -96,6 +96,7 @@ def engine_messages(name: str, image: Any) -> list[str]:
     return [each for each in evaluate(CONTAINER_TOKEN, name, given, SITE, REPORTED) if "docker.sock" in each]
 
 
+@pytest.mark.slow
 def test_the_engines_socket_is_for_the_filter_with_the_image_of_the_stack_alone() -> None:
     ours = f"{STACK.site.registry}/engine-filter@sha256:{'0' * 64}"
     assert engine_messages("dcsg-engine", ours) == engine_messages("dcsg-engine", UNKNOWN) == []

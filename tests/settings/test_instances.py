@@ -181,6 +181,7 @@ def _section(name: str, **keys: Any) -> Any:
     return lambda sections, _: sections[name].update(keys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "path", "reason", "fix"),
     [

@@ -116,6 +116,7 @@ def test_a_driver_that_nobody_looked_up_is_unknown_and_the_answer_says_what_brin
     assert "which gpu-commons probe --via-slurm gpu prints" in answer.findings[0].message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "words"),
     [

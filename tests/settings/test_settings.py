@@ -980,6 +980,7 @@ def test_a_stack_that_holds_secrets_refuses_the_empty_passphrase(monkeypatch: py
     assert from_pulumi().fleet.total_gpus == 119
 
 
+@pytest.mark.slow
 def test_stack_files_are_read_without_pulumi() -> None:
     program = "import sys; from pathlib import Path; from settings.reading import load_stack;"
     program += f"load_stack(Path({str(DSMLP)!r})); print([name for name in sys.modules if name.startswith('pulumi')])"

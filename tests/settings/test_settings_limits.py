@@ -207,6 +207,7 @@ VALUES: dict[str, tuple[Place, Any, str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "bad", "reason", "good"), VALUES.values(), ids=VALUES.keys())
 def test_what_would_fail_later_is_refused_and_its_neighbour_is_not(
     read: Callable[..., Stack], place: Place, bad: Any, reason: str, good: Any

@@ -109,6 +109,7 @@ def test_a_submission_that_slurm_refuses_leaves_no_tokens(site: Site) -> None:
     assert [*site.own.glob("variables-*")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -134,6 +135,7 @@ def test_a_controller_that_does_not_answer_says_nothing_of_a_job(site: Site) -> 
     assert (done.returncode, done.stdout) == (1, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

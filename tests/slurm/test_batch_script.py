@@ -85,6 +85,7 @@ def _is_written(value: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 @given(command=st.lists(ANYTHING, min_size=1, max_size=4), value=ANYTHING)
 def test_no_command_and_no_variable_reaches_sbatch_or_the_shell(command: list[str], value: str) -> None:
     plain = batch_script(job(env={"SEED": "7"}), site(), SIF, LOGS)

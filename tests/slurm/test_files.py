@@ -11,6 +11,7 @@ from slurm.controllers.files import put_files
 from tests.slurm.test_hub import site
 
 
+@pytest.mark.slow
 def test_files_are_written_and_what_else_the_hub_had_is_removed(tmp_path: Path) -> None:
     put_files(site(), str(tmp_path / "hubs"), {"agent.py": "1", "quest/a": "1", "quest/b": "1"}, own="quest")
     put_files(site(), str(tmp_path / "hubs"), {"agent.py": "2", "quest/a": "2"}, own="quest")

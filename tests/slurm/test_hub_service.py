@@ -116,6 +116,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
             process.kill()
 
 
+@pytest.mark.slow
 def test_what_runs_as_it_should_is_left_alone(node: Node) -> None:
     assert node.reply("start")["started"] == ["proxy", "hub"]
     before = node.pid("proxy"), node.pid("hub")
@@ -124,6 +125,7 @@ def test_what_runs_as_it_should_is_left_alone(node: Node) -> None:
     assert node.reply("status")["wrong"] == []
 
 
+@pytest.mark.slow
 def test_a_hub_that_was_killed_is_seen_and_started_again_beside_its_proxy(node: Node) -> None:
     node.reply("start")
     proxy = node.pid("proxy")
@@ -134,6 +136,7 @@ def test_a_hub_that_was_killed_is_seen_and_started_again_beside_its_proxy(node: 
     assert node.pid("proxy") == proxy
 
 
+@pytest.mark.slow
 def test_another_version_of_the_hub_restarts_it_and_not_the_proxy_of_its_servers(node: Node) -> None:
     node.reply("start")
     node.write(http_timeout_s=99)
@@ -141,6 +144,7 @@ def test_another_version_of_the_hub_restarts_it_and_not_the_proxy_of_its_servers
     assert node.reply("start")["started"] == ["hub"]
 
 
+@pytest.mark.slow
 def test_credentials_are_kept_and_readable_for_the_account_alone(node: Node) -> None:
     node.reply("start")
     kept = {path.name: path.read_text() for path in (node.state / "credentials").iterdir()}
@@ -152,6 +156,7 @@ def test_credentials_are_kept_and_readable_for_the_account_alone(node: Node) -> 
     assert {oct(path.stat().st_mode & 0o777) for path in secret} == {"0o600"}
 
 
+@pytest.mark.slow
 def test_its_end_is_that_of_its_users_jobs_as_well(node: Node) -> None:
     node.reply("start")
     pids = node.pid("hub"), node.pid("proxy")
@@ -162,6 +167,7 @@ def test_its_end_is_that_of_its_users_jobs_as_well(node: Node) -> None:
     assert [call.rpartition("-- ")[2] for call in calls] == ["ada01@127.0.0.1 end quest", "bob02@127.0.0.1 end quest"]
 
 
+@pytest.mark.slow
 def test_an_account_that_is_closed_holds_up_no_end_and_one_that_nobody_reaches_does(node: Node) -> None:
     node.reply("start")
     ssh = node.root / "ssh"
@@ -187,6 +193,7 @@ def test_words_of_slurm_about_permission_are_no_closed_account(node: Node) -> No
     assert node.reply("end", "ada01")["left"] == ["ada01 (scancel: Permission denied (job 7))"]
 
 
+@pytest.mark.slow
 def test_a_port_of_somebody_else_is_reported_and_the_proxy_ends(node: Node) -> None:
     node.reply("start")
     proxy = node.pid("proxy")
@@ -198,6 +205,7 @@ def test_a_port_of_somebody_else_is_reported_and_the_proxy_ends(node: Node) -> N
     _until_gone(proxy)
 
 
+@pytest.mark.slow
 def test_what_was_started_on_another_machine_is_neither_started_nor_ended_here(node: Node) -> None:
     node.reply("start")
     record = node.state / "hub.json"
@@ -207,6 +215,7 @@ def test_what_was_started_on_another_machine_is_neither_started_nor_ended_here(n
     assert "the hub of hub quest was started on login-2" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_part_that_ended_before_it_was_noted_is_started_again(node: Node) -> None:
     node.reply("start")
     record = node.state / "hub.json"

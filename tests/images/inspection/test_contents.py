@@ -280,6 +280,7 @@ def test_whiteouts_hide_what_is_below_and_not_what_is_beside(look: Look) -> None
     assert deep(facts).layers[1].wasted_bytes == 0
 
 
+@pytest.mark.slow
 def test_caches_copies_and_the_biggest_directories_are_listed(look: Look) -> None:
     files: dict[str, Content] = {
         "root/.cache/pip/http/a": bytes(15_000_000),
@@ -334,6 +335,7 @@ def test_one_environment_with_two_cuda_majors_is_reported_with_the_evidence(look
     )
 
 
+@pytest.mark.slow
 def test_conda_environments_are_environments_too(look: Look) -> None:
     lines = {"envs/tf/": "10.1.243", "": "11.3.1"}
     files: dict[str, Content] = {}

@@ -145,6 +145,7 @@ def bomb(form: str, size: int) -> bytes:
     return state.compress(content) + b"".join(state.compress(bytes(1 << 20)) for _ in range(size >> 20)) + state.flush()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["gzip", "zstd"])
 def test_an_archive_bomb_is_left_early(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "RATIO_FROM", 64 << 20)

@@ -12,6 +12,7 @@ from images.size.origin import Origin
 from images.size.pushed import read_pushed, size_of_tag
 
 sys.path.insert(0, str(Path(__file__).parent))
+import pytest
 from made import digest, image
 from registry_server import Fault, Registry
 
@@ -51,6 +52,7 @@ def test_no_such_tag_no_registry_and_one_that_fails_are_all_no_answer(registry: 
     assert len(registry.seen) == 1
 
 
+@pytest.mark.slow
 def test_a_slow_registry_is_not_waited_for(registry: Registry, store: Store) -> None:
     reference = registry.push(TINY)
     registry.fail("/1.0", Fault(wait_s=8))

@@ -183,6 +183,7 @@ def sent_for_a_token(realm: str) -> Fault:
     return Fault(401, {"WWW-Authenticate": f'Bearer realm="{realm}",service="x"'})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "fault", "reason", "fix"),
     [
@@ -292,6 +293,7 @@ def test_a_host_that_is_not_there_is_named(read: Read) -> None:
 # What it believes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize(
     ("fault", "reason"),

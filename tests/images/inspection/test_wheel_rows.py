@@ -154,6 +154,7 @@ def test_a_row_without_targets_gets_them_and_keeps_the_rest(index: Path, table: 
     assert after["source"].startswith("documentation ; PyPI onnxruntime_gpu-1.20.0")
 
 
+@pytest.mark.slow
 def test_a_release_that_pins_torch_is_of_its_cuda_and_only_its_metadata_is_read(
     index: Path, table: Path, sent: dict[str, int]
 ) -> None:

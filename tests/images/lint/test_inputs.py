@@ -107,6 +107,7 @@ def test_a_clean_file_gives_nothing(name: str, role: Role) -> None:
     assert not linted(INPUTS / "clean" / name, role).all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name)
 def test_what_our_own_renderer_writes_is_clean(path: Path) -> None:
     report = linted(path, Role.DRIVER if path.name.startswith("driver-") else Role.APPLICATION)

@@ -243,6 +243,7 @@ def test_common_requirements_are_read_as_the_parser_reads_them(text: str) -> Non
     assert found == [(canonicalize_name(wanted.name), version, pinned, frozenset(wanted.extras))]
 
 
+@pytest.mark.slow
 def test_the_linter_starts_without_the_engine_and_without_parsers_that_a_file_does_not_need() -> None:
     program = (
         "import sys\n"
