@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -124,15 +125,19 @@ CHROMIUM_FLAGS = (
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """The system's Chromium, without a window."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - few tests need it
 
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.fail("chromium is not on PATH: run `make test`, or as root: apt-get install -y chromium", pytrace=False)
+    unaware = tmp_path_factory.mktemp("browser") / "chromium"
+    start = [sys.executable, str(Path(__file__).parent / "unaware_chromium.py"), chromium]
+    unaware.write_text(f'#!/bin/sh\nexec {shlex.join(start)} "$@"\n')
+    unaware.chmod(0o755)
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM_FLAGS))
+        launched = playwright.chromium.launch(executable_path=unaware, args=list(CHROMIUM_FLAGS))
         yield launched
         launched.close()
 

@@ -184,6 +184,7 @@ def address() -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_page_can_be_read_from_an_address(
     folders: tuple[Path, Path], address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

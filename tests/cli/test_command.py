@@ -59,6 +59,7 @@ def test_a_check_loads_none_of_the_heavy_packages() -> None:
     assert not loaded & {"pulumi", "pulumi_policy", "grpc", "pydantic", "yaml", "rich", "orjson", "httpx", "images"}
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     cases = tmp_path / "cases.jsonl"
     cases.write_text('{"gpu": "T4", "driver": "535.54.03", "cuda": "12.2"}\n' * 5000)  # more than a pipe holds
@@ -74,6 +75,7 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
         assert it.wait() == 141
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_with_130_and_without_a_traceback() -> None:
     on_a_terminal = ["env", "--default-signal=INT"]  # whoever runs the tests in the background ignores ctrl-c
     with subprocess.Popen(
@@ -120,12 +122,14 @@ def test_colours_are_for_a_terminal_and_no_color_counts(run: Run) -> None:
     assert "\x1b[" not in on_a_terminal(NO_COLOR="", TERM="dumb")
 
 
+@pytest.mark.slow
 def test_lines_are_folded_on_a_terminal_and_whole_in_a_pipe(run: Run) -> None:
     words = on_a_terminal(NO_COLOR="1").split("\r\n")
     assert not [line for line in words if len(line) > 60 and len(line.split()) > 1]
     assert max(map(len, run(*ONE).stdout.splitlines())) > 60
 
 
+@pytest.mark.slow
 def test_an_ascii_terminal_gets_the_words() -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([*COMMAND, *ONE], capture_output=True, check=True, cwd=PROJECT, env=environment)

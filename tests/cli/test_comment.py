@@ -55,6 +55,7 @@ def test_the_upgrade_of_a_site_against_its_base_branch(run: Run, golden: Callabl
     golden("comment/next.md").equals(result.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "verdict", "code"),
     [

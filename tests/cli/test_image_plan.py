@@ -26,6 +26,7 @@ def data(run: Run, *arguments: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("image", "stack"),
     [
@@ -44,6 +45,7 @@ def test_the_page_at_80_columns_is_the_approved_one(
     golden(f"plan/{image}.txt").equals(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scipy-ml-notebook", str(IMAGES / "scipy-ml-notebook"), "images/scipy-ml-notebook/"])
 def test_an_image_is_named_or_its_folder_is(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
@@ -199,6 +201,7 @@ def test_a_target_is_planned_as_a_separate_image(run: Run) -> None:
     assert "did you mean batch" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_how_it_is_run_is_printed_for_each_engine_with_what_that_one_cannot_say(
     golden: Callable[[str], Any], run: Run, tmp_path: Path
 ) -> None:

@@ -105,6 +105,7 @@ def test_daemons_that_are_there_already_are_not_run_again(run: Run, more: tuple[
     assert stack.fleet.managed_by == (more[1] if len(more) > 1 else None)
 
 
+@pytest.mark.slow
 def test_what_is_written_passes_stack_check_and_is_whole(run: Run) -> None:
     result = run("init", "mine", "--pool", T4, "--hub", "lab", "--login", "oauth", "--json")
     data = json.loads(result.stdout)

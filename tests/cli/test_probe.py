@@ -135,6 +135,7 @@ def test_where_no_slurm_is_nothing_is_called_cancelled(
 JOB = Job("gpu", "0a1b2c3d")
 
 
+@pytest.mark.slow
 def test_a_job_that_waits_too_long_is_cancelled_by_its_own_name(machine: Callable[..., None], tmp_path: Path) -> None:
     machine(sbatch="#!/bin/sh\nexec sleep 60", scancel="#!/bin/sh\necho $* > cancelled")
     with pytest.raises(Unreachable, match="gave no answer within 1 s; the job was cancelled"):
@@ -161,6 +162,7 @@ def test_types_and_accounts_are_those_of_the_stack() -> None:
     assert {"--gres=gpu:k80:1", "--account=teaching"} <= {*arguments}
 
 
+@pytest.mark.slow
 def test_a_host_is_probed_by_ssh_with_nothing_but_its_shell_and_python(
     run: Run, machine: Callable[..., None], tmp_path: Path
 ) -> None:
@@ -308,6 +310,7 @@ DIFFERENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stack", "name", "changes", "line"),
     [(stack, name, *each) for stack, name in POOLS for each in DIFFERENCES[stack]],

@@ -194,6 +194,7 @@ def test_a_node_of_a_cloud_belongs_to_the_pool_of_its_label(
     assert "does not match pool l4" in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("objects", "wanted", "message"),
     [
@@ -280,6 +281,7 @@ def test_a_job_that_waits_too_long_is_deleted_and_says_what_for(cluster: Callabl
     assert "delete --namespace default job/gpu-commons-probe-0a" in (folder / "calls").read_text()
 
 
+@pytest.mark.slow
 def test_a_job_that_may_not_be_deleted_is_named(run: Run, cluster: Callable[..., Path]) -> None:
     cluster(fails={"logs": "pods/log is forbidden", "delete": "no"})
     errors = probe_node(run).stderr

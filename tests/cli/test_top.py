@@ -33,6 +33,7 @@ def of_hub(container: Json, hub: str, user: str) -> Json:
     return {**container, "Labels": {"gpu-commons.org/hub": hub, "gpu-commons.org/user": user}}
 
 
+@pytest.mark.slow
 def test_each_gpu_of_a_host_has_a_row_with_its_holder_or_free(run: Run, tmp_path: Path) -> None:
     containers = of_hub(holder("dcsg-kernel-ada-0a", 1), "dcsg", "ada"), holder("old", 0, state="exited")
     with running_engine(tmp_path, *containers) as address:
@@ -55,6 +56,7 @@ def test_each_gpu_of_a_host_has_a_row_with_its_holder_or_free(run: Run, tmp_path
     assert data["unanswered"] == []
 
 
+@pytest.mark.slow
 def test_gpus_that_several_may_use_are_not_called_free(run: Run, tmp_path: Path) -> None:
     text = (PROJECT / "stacks" / "Pulumi.perceptron.yaml").read_text()
     shared = tmp_path / "Pulumi.shared.yaml"

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 import compat
 
 FOREIGN = {"pydantic", "pulumi", "yaml", "click", "rich"}
@@ -19,6 +21,7 @@ def loaded_by(statement: str) -> set[str]:
     return set(run.stdout.split())
 
 
+@pytest.mark.slow
 def test_compat_brings_neither_pydantic_nor_pulumi_nor_a_reader_of_yaml() -> None:
     found = loaded_by("from compat import Case, check, matrix; check(Case(gpu='T4', cuda='12.4'))")
     assert "compat.remedy" in found

@@ -513,6 +513,7 @@ def test_every_field_of_a_case_turns_an_answer(field: str) -> None:
     assert any(_answer(fields) != _answer({**fields, field: ""}) for fields in cases)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
 def test_every_rule_speaks_in_an_answer_at_its_worst(rule: Rule) -> None:
     answers = [_answer(fields) for fields in known.examples()]

@@ -42,6 +42,7 @@ def host(recorded: Callable[..., Any], engine: str, *, preview: bool = False, **
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preview", [False, True], ids=["update", "preview"])
 def test_each_card_has_a_network_with_room_for_one_container(
     recorded: Callable[..., Any], folder: Path, preview: bool
@@ -56,6 +57,7 @@ def test_each_card_has_a_network_with_room_for_one_container(
     assert second["labels"] == [{"label": "gpu-commons.org/card", "value": "GPU-b"}]
 
 
+@pytest.mark.slow
 def test_cards_that_are_shared_have_no_networks(recorded: Callable[..., Any], folder: Path) -> None:
     with running_engine(folder, holder("theirs", 0, 1)) as engine:
         run = host(recorded, engine, shared_gpus=True)
@@ -65,6 +67,7 @@ def test_cards_that_are_shared_have_no_networks(recorded: Callable[..., Any], fo
     assert run.host.networks_of(granted["one"]) == []
 
 
+@pytest.mark.slow
 def test_a_host_shows_what_its_engine_says_of_it(recorded: Callable[..., Any], folder: Path) -> None:
     with running_engine(folder) as engine:
         facts = host(recorded, engine).outputs["facts"]
@@ -101,6 +104,7 @@ def test_an_engine_that_does_not_answer_is_one_clear_error(recorded: Callable[..
     )
 
 
+@pytest.mark.slow
 def test_what_another_container_holds_is_not_given_away_and_what_has_ended_holds_nothing(
     recorded: Callable[..., Any], folder: Path
 ) -> None:
@@ -111,6 +115,7 @@ def test_what_another_container_holds_is_not_given_away_and_what_has_ended_holds
         found.grant([Request("one", 2)])
 
 
+@pytest.mark.slow
 def test_a_container_of_this_stack_keeps_the_card_that_it_has(recorded: Callable[..., Any], folder: Path) -> None:
     with running_engine(folder, holder("one", 1)) as engine:
         found = host(recorded, engine).host

@@ -56,6 +56,7 @@ def uploaded(container: dict[str, Any]) -> dict[str, str]:
     return {each["file"]: each["content"] for each in container["uploads"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preview", [False, True], ids=["update", "preview"])
 def test_a_hub_is_four_containers_a_network_and_its_volumes(recorded: Callable[..., Any], preview: bool) -> None:
     run = made(recorded, preview=preview)
@@ -66,6 +67,7 @@ def test_a_hub_is_four_containers_a_network_and_its_volumes(recorded: Callable[.
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_image_is_on_the_host_before_anybody_starts_a_server(recorded: Callable[..., Any]) -> None:
     pulled = {each.inputs["name"] for each in made(recorded).of_type("remoteImage:RemoteImage")}
     assert pulled == {

@@ -210,6 +210,7 @@ def cluster(recorded: Callable[..., Any], **changes: Any) -> Any:
     return recorded(lambda: EksGpuCluster("cluster", args) and None)
 
 
+@pytest.mark.slow
 def test_the_api_server_is_closed_to_the_internet_unless_networks_are_named(recorded: Callable[..., Any]) -> None:
     closed = cluster(recorded).only("cluster:Cluster").inputs["vpcConfig"]
     assert (closed["endpointPublicAccess"], closed["endpointPrivateAccess"]) == (False, True)
@@ -248,6 +249,7 @@ def test_a_network_with_endpoints_has_no_way_out_and_aws_services_inside(recorde
     assert (rule["fromPort"], rule["toPort"], rule["cidrIpv4"]) == (443, 443, "10.0.0.0/16")
 
 
+@pytest.mark.slow
 def test_add_ons_that_call_aws_get_a_role_of_their_own_by_pod_identity(recorded: Callable[..., Any]) -> None:
     run = cluster(recorded)
     add_ons = {each.inputs["addonName"]: each.inputs for each in run.of_type("addon:Addon")}

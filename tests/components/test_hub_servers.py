@@ -85,6 +85,7 @@ def running(engine: Engine, folder: Path) -> Iterator[str]:
 ALL = ("class-user-ada", "class-kernel-ada-1", "class-gateway-ada", "class-server-ada", "class-hub")
 
 
+@pytest.mark.slow
 def test_who_starts_others_ends_first_and_networks_go_last(tmp_path: Path) -> None:
     engine = Engine(*ALL)
     with running(engine, tmp_path) as address:
@@ -107,6 +108,7 @@ def test_what_cannot_be_removed_is_named_with_the_engines_words(tmp_path: Path) 
     assert sorted(engine.names) == ["class-gateway-ada", "class-hub"]  # one that stays keeps nothing else
 
 
+@pytest.mark.slow
 def test_what_an_earlier_version_made_is_ended_by_todays_code(tmp_path: Path) -> None:
     engine = Engine(*ALL)
     provider = pickle.loads(base64.b64decode(FIRST))  # noqa: S301 - written above

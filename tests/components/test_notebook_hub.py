@@ -71,6 +71,7 @@ def template(recording: Any, kind: str) -> dict[str, Any]:
     return dict(only.inputs["spec"]["template"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preview", [False, True], ids=["update", "preview"])
 def test_a_hub_is_these_objects_and_no_other(recorded: Callable[..., Any], *, preview: bool) -> None:
     recording = run(recorded, preview=preview)
@@ -195,6 +196,7 @@ def test_images_reach_the_hub_once_they_are_built(recorded: Callable[..., Any]) 
     assert json.loads(data["images.json"]) == {"datahub-base-notebook": BASE, "scipy-ml-notebook": ML}
 
 
+@pytest.mark.slow
 def test_the_url_of_a_load_balancer_is_the_address_it_was_given(
     recorded: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

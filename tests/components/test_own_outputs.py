@@ -97,6 +97,7 @@ class Failing(State):
         return answer
 
 
+@pytest.mark.slow
 def test_a_state_that_is_being_saved_is_read_again() -> None:
     outputs = {"outputs": {"image_sizes": {"hub": {"compressed_mb": 47.5}}}}
     state = Failing(outputs, "failed to load checkpoint: EOF", times=2)

@@ -84,6 +84,7 @@ def argument_keys(component: Any) -> Iterator[tuple[str, str, bool, str]]:
 APART = {(GpuJob, ("namespace", "string", True)), (NotebookHub, ("namespace", "string", False))}
 
 
+@pytest.mark.slow
 def test_the_planning_figures_of_pulls_and_disks_are_those_of_the_fleet() -> None:
     texts = {path: text for path, _, _, text in argument_keys(GpuImage)}
     assert texts["lands_on.pull_mb_per_s"].endswith(f"a planning figure, {PULL_MB_PER_S:g}.")

@@ -13,7 +13,6 @@ import own_stack
 import pictures
 import pytest
 import yaml
-from hub_browser import go
 from identity_provider import Provider
 from own_stack import Project, succeeded
 from playwright.sync_api import Page, expect
@@ -92,7 +91,7 @@ def hub(lab: RunningLab, provider: Provider, tmp_path_factory: pytest.TempPathFa
 
 
 def sign_on(page: Page, hub: str, who: str) -> None:
-    go(page, hub)
+    page.goto(hub)
     page.get_by_role("button", name="Sign in with Example University").click()
     page.get_by_placeholder("sub").fill(who)
     page.get_by_role("button", name="Authorize").click()

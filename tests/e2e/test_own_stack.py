@@ -18,7 +18,7 @@ import own_stack
 import pictures
 import pytest
 import users_stack
-from hub_browser import choose, go, log_in, open_notebook, run_cell, stop_server
+from hub_browser import choose, log_in, open_notebook, run_cell, stop_server
 from hub_users import administrator
 from own_stack import HUB, JOBS, OwnStack
 from playwright.sync_api import Page, expect
@@ -230,7 +230,7 @@ def test_an_administrator_sees_everybody_on_the_admin_page(
     expect(page.get_by_role("link", name="Admin")).to_have_count(0)
     page.context.clear_cookies()
     log_in(page, hub, "admin", lab.credentials(HUB, "hub-admin")["admin-password"])
-    go(page, f"{hub}hub/admin")
+    page.goto(f"{hub}hub/admin")
     expect(page.get_by_role("cell", name=user, exact=True)).to_be_visible()
     expect(page.get_by_role("link", name="Admin")).to_be_visible()
     pictures.take(page, artefacts / "5-admin.png")
@@ -240,7 +240,7 @@ def test_an_administrator_sees_everybody_on_the_admin_page(
 def test_a_student_runs_a_cell_on_a_node_with_one_gpu_requested(
     lab: RunningLab, own: Deployed, page: Page, hub: str, user: str, artefacts: Path
 ) -> None:
-    go(page, hub)
+    page.goto(hub)
     pictures.take(page, artefacts / "1-login.png")
     log_in(page, hub, user, lab.credentials(HUB)["dummy-password"])
     expect(page.get_by_role("radio")).to_have_count(3)

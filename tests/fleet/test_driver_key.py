@@ -26,6 +26,7 @@ def test_what_is_no_key_is_refused(text: str) -> None:
         DriverKey.parse(text)
 
 
+@pytest.mark.slow
 @given(
     st.integers(340, 620),
     st.from_regex(r"[1-9]\.[0-9]{1,2}\.[0-9]{1,3}(-[0-9]{1,3})?-(generic|aws|flatcar|cloud-amd64)", fullmatch=True),

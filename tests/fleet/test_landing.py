@@ -335,6 +335,7 @@ def test_one_more_selector_never_gains_a_node(pod: dict[str, Any], nodes: list[N
     assert where({**pod, "nodeSelector": {key: value, **pod["nodeSelector"]}}, nodes) <= where(pod, nodes)
 
 
+@pytest.mark.slow
 @given(pod=PODS, nodes=NODES, term=TERM)
 def test_one_more_term_never_loses_a_node_and_the_first_never_gains_one(
     pod: dict[str, Any], nodes: list[Node], term: dict[str, Any]
@@ -343,6 +344,7 @@ def test_one_more_term_never_loses_a_node_and_the_first_never_gains_one(
     assert after >= before if terms_of(pod) else after <= before
 
 
+@pytest.mark.slow
 @given(pod=PODS, nodes=NODES, expression=EXPRESSION)
 def test_one_more_expression_in_every_term_never_gains_a_node(
     pod: dict[str, Any], nodes: list[Node], expression: dict[str, Any]
@@ -393,6 +395,7 @@ MORE = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(pod=PODS, nodes=NODES, one=MORE, other=MORE)
 def test_pods_of_the_same_shape_land_alike(pod: dict[str, Any], nodes: list[Node], one: Any, other: Any) -> None:
     classes = {"r": {"scheduling": {"nodeSelector": {"b": "1"}}}}

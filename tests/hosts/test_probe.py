@@ -188,6 +188,7 @@ def test_libraries_that_are_links_count_once(root: Write) -> None:
     assert found["driver_libraries"] == [{"version": "470.256.02", "folders": ["/usr/lib64"]}]
 
 
+@pytest.mark.slow
 def test_the_engine_says_where_images_are_and_which_runtimes_it_has(root: Write) -> None:
     folder = root({})
     (folder / "var/lib/docker").mkdir(parents=True)
@@ -314,6 +315,7 @@ def test_where_nothing_tells_how_many_gpus_a_node_has_an_allocation_does_not_gue
     assert pool_keys(facts(root({}), nvml()))["gpus_per_node"] == 2
 
 
+@pytest.mark.slow
 def test_what_a_docker_host_prints_is_a_pool_of_a_stack_file(root: Write, nvml: Compile) -> None:
     folder = root({**gpus(2), "proc/meminfo": "MemTotal:       131072000 kB\n", "var/lib/docker/a": ""})
     path = program(folder, "nvidia-ctk", "NVIDIA Container Toolkit CLI version 1.18.1\n")
@@ -325,6 +327,7 @@ def test_what_a_docker_host_prints_is_a_pool_of_a_stack_file(root: Write, nvml: 
     assert read.gpu_uuids[1] == "GPU-66666666-7777-8888-9999-000000000000"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("api", "access"), [("1.43", "runtime"), ("1.44", "cdi")])
 def test_cdi_is_named_from_the_engine_on_that_has_it(root: Write, nvml: Compile, api: str, access: str) -> None:
     folder = root({"etc/cdi/nvidia.yaml": "kind: nvidia.com/gpu\ndevices:\n- name: all\n"})

@@ -16,6 +16,7 @@ def test_lines_of_both_outputs_come_in_order_with_the_exit_code() -> None:
     assert lines == ["one", "two", "three", "last"]
 
 
+@pytest.mark.slow
 def test_a_cancelled_command_ends_with_all_that_it_started() -> None:
     lines: list[str] = []
     started = time.monotonic()

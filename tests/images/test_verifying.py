@@ -84,6 +84,7 @@ def test_a_server_that_exits_at_once_is_reported_with_its_output_without_waiting
     assert "no licence" in problem
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_stop_is_reported(verifying: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifying, "END_S", 0.5)
     with socket.socket() as free:
@@ -97,6 +98,7 @@ def test_a_server_that_does_not_stop_is_reported(verifying: ModuleType, monkeypa
     assert "does not end within" in found[0]
 
 
+@pytest.mark.slow
 def test_a_stand_in_answers_what_it_was_given_and_nothing_else(verifying: ModuleType) -> None:
     with verifying.stand_in({"/hub/api": {"version": "5"}}, {"X-Hub": "5"}) as port:
         here = f"http://127.0.0.1:{port}"
@@ -104,6 +106,7 @@ def test_a_stand_in_answers_what_it_was_given_and_nothing_else(verifying: Module
         assert verifying.answer(f"{here}/other", {}, within_s=5) == (404, "")
 
 
+@pytest.mark.slow
 def test_a_path_open_to_everybody_is_reported(verifying: ModuleType) -> None:
     with verifying.stand_in({"/api": {}}) as port:
         url = f"http://127.0.0.1:{port}/api"

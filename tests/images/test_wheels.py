@@ -111,6 +111,7 @@ def test_if_no_wheel_fits_the_error_says_why(files: dict[str, str], says: str) -
         best_wheel(TINY, files)
 
 
+@pytest.mark.slow
 def test_a_size_file_that_is_older_than_the_lock_is_not_used() -> None:
     spec = load_spec(IMAGES / "hub")
     sizes, wanted = load_sizes(IMAGES / "hub", spec), wanted_wheels(spec, lock_of("hub"))

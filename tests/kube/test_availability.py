@@ -209,6 +209,7 @@ def test_a_pod_may_ask_as_a_whole_and_its_runtime_asks_too() -> None:
     assert requests(requesting) == {"cpu": 3, "memory": 2 * GIB, GPU: 0, "pods": 1}
 
 
+@pytest.mark.slow
 @given(busy=st.lists(st.integers(0, 3), max_size=8), size=st.integers(1, 4), gpus=st.integers(0, 8))
 def test_as_many_servers_fit_as_the_count_says_and_no_more(busy: list[int], size: int, gpus: int) -> None:
     profile = {**PROFILE, "requests": {"cpu": 0.1, "memory": GIB, GPU: size}}

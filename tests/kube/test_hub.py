@@ -405,6 +405,7 @@ def test_profiles_start_the_image_that_was_pushed(started: Callable[..., dict[st
     ]
 
 
+@pytest.mark.slow
 def test_only_the_dummy_authenticator_has_the_password(started: Callable[..., dict[str, Any]]) -> None:
     section = started()["c"].SharedPasswordAuthenticator
     assert (section.user_password, section.admin_password) == ("born in the cluster", None)

@@ -42,6 +42,7 @@ def endpoint() -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_expired_credentials_are_one_error_in_the_services_words(endpoint: str) -> None:
     settings = Settings(region="us-east-1", access_key="old", secret_key="older", token="oldest", endpoint=endpoint)
     with pytest.raises(AwsError) as refused:

@@ -88,6 +88,7 @@ def test_a_plugin_whose_engine_was_killed_is_ended_and_no_other(instance: Instan
         children[0].terminate()
 
 
+@pytest.mark.slow
 def test_a_plugin_of_two_programs_is_ended_with_both_and_left_with_both(instance: Instance, tmp_path: Path) -> None:
     folder = instance.config / "pulumi" / "plugins" / "resource-y-v1"
     folder.mkdir(parents=True)
@@ -111,6 +112,7 @@ def test_a_plugin_of_two_programs_is_ended_with_both_and_left_with_both(instance
         assert still == [[False, False], [True, True]]
 
 
+@pytest.mark.slow
 def test_the_plugin_of_dynamic_resources_is_ended_with_its_python_and_left_to_a_pulumi_that_runs(
     instance: Instance, tmp_path: Path
 ) -> None:

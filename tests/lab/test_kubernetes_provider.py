@@ -44,6 +44,7 @@ def test_values_survive_the_way_through_protobuf(given_properties: Properties) -
     assert from_struct(to_struct(given_properties)) == given_properties
 
 
+@pytest.mark.slow
 @given(properties)
 def test_a_secret_shows_in_no_text(given_properties: Properties) -> None:
     hidden = {"a": [Secret("hush-hush")], **{key: Secret("hush-hush") for key in given_properties}}
@@ -127,6 +128,7 @@ def test_a_property_path_is_read_as_it_was_written(steps: list[str | int]) -> No
     assert paths.parse(paths.render(tuple(steps))) == tuple(steps)
 
 
+@pytest.mark.slow
 @given(properties)
 def test_nothing_differs_from_itself_unless_it_is_unknown(given_properties: Properties) -> None:
     known = without_unknowns(given_properties)
@@ -233,6 +235,7 @@ def test_a_drifted_string_of_a_secret_is_seen() -> None:
     assert state.with_drift(inputs, desired, desired) == inputs
 
 
+@pytest.mark.slow
 @given(properties)
 def test_no_drift_changes_no_input(inputs: Properties) -> None:
     clean = without_nulls(without_unknowns(inputs))

@@ -110,6 +110,7 @@ def provider_of(url: str) -> KubernetesProvider:
     return provider
 
 
+@pytest.mark.slow
 def test_a_create_whose_answer_is_lost_is_kept_as_half_made(scripted: Callable[..., Script]) -> None:
     script = scripted(lambda method: NOT_FOUND if method == "GET" else None)
     with pytest.raises(PartialFailureError, match="the answer was lost") as lost:
@@ -122,6 +123,7 @@ def update_of(kept: Properties) -> Request:
     return dataclasses.replace(REQUEST, identifier="hub/a", state=kept, old_inputs=INPUTS)
 
 
+@pytest.mark.slow
 def test_the_next_update_makes_what_is_half_made_after_all(scripted: Callable[..., Script]) -> None:
     script = scripted(lambda method: NOT_FOUND if method == "GET" else None)
     with pytest.raises(PartialFailureError) as lost:
@@ -152,6 +154,7 @@ def test_an_update_that_the_server_refuses_is_kept_with_what_is_really_there(scr
     assert plain(refused.value.properties["data"]) == {"x": "theirs"}
 
 
+@pytest.mark.slow
 def test_a_create_that_never_arrived_is_a_plain_error(scripted: Callable[..., Script]) -> None:
     script = scripted(lambda _: NOT_FOUND)
     provider = provider_of(script.url)
@@ -161,6 +164,7 @@ def test_a_create_that_never_arrived_is_a_plain_error(scripted: Callable[..., Sc
         provider.create(REQUEST)
 
 
+@pytest.mark.slow
 def test_a_server_that_comes_back_is_waited_for(scripted: Callable[..., Script]) -> None:
     left = [2]
 
@@ -190,6 +194,7 @@ def test_an_object_is_never_posted_twice(scripted: Callable[..., Script]) -> Non
     assert script.requests == ["POST /x"]
 
 
+@pytest.mark.slow
 def test_one_fault_costs_one_wait(scripted: Callable[..., Script]) -> None:
     script = scripted(lambda _: None)
     server = ApiServer(Cluster(script.url, "", "test"), Engine().wait)

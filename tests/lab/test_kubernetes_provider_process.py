@@ -30,6 +30,7 @@ def port_of(process: subprocess.Popen[str]) -> int:
     return int(process.stdout.readline())
 
 
+@pytest.mark.slow
 def test_the_launcher_starts_the_module_whatever_the_caller_has_on_its_path(launcher: Path, tmp_path: Path) -> None:
     (tmp_path / "grpc.py").write_text("raise SystemExit('the caller shadowed a module')")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -89,6 +90,7 @@ def test_a_missing_feature_is_one_clear_error(launcher: Path) -> None:
     assert "helm.sh/v4:Chart: this stand-in plugin has no component resources" in str(refused.value)
 
 
+@pytest.mark.slow
 def test_it_loads_nothing_that_is_slow_to_load() -> None:
     # No timing: what costs time must not be loaded. The official client alone takes a quarter of a second.
     code = "import sys; sys.argv = ['x']; import lab.providers.kubernetes.provider; print(*sys.modules)"

@@ -239,6 +239,7 @@ def test_a_cancelled_program_ends_and_bails_while_plugins_go_on(start_host: Star
     assert is_gone(plugin_pid)
 
 
+@pytest.mark.slow
 def test_a_type_checker_that_complains_keeps_the_program_from_running(host: Host, tmp_path: Path) -> None:
     script = 'case "$*" in "-m mypy .") echo "main.py:1: error: wrong"; exit 1;; *) echo "it ran";; esac'
     project = make_project(tmp_path / "project", script)
@@ -279,6 +280,7 @@ def test_the_virtual_environment_is_relative_to_the_yaml_and_not_to_the_program(
     assert lines[2].startswith(f"environment: {project}/.venv ")
 
 
+@pytest.mark.slow
 def test_without_options_the_environment_lies_beside_the_nearest_lock_above(host: Host, tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     (project / "uv.lock").touch()
@@ -337,6 +339,7 @@ def test_a_parameterised_package_keeps_its_parameter(host: Host, tmp_path: Path)
     )
 
 
+@pytest.mark.slow
 def test_without_downloads_only_installed_plugins_are_required(start_host: StartHost, tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     for name in ("cached", "older", "missing", "onpath"):
@@ -554,6 +557,7 @@ def test_a_new_project_is_asked_for_its_toolchain_once(host: Host, tmp_path: Pat
     assert not host.calls.RuntimeOptionsPrompts(answered).prompts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "request_of"),
     [

@@ -180,6 +180,7 @@ def test_a_preview_hands_the_engines_exit_code_on_and_keeps_the_events_it_was_as
     assert "55 unchanged" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_everything_is_what_the_engine_itself_shows(
     instance: Instance, tools: Toolchain, player: Player, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -82,6 +82,7 @@ processes.start(open_instance(name), processes.Server("sleeper", argv, ready=lam
 """
 
 
+@pytest.mark.slow
 def test_a_server_has_ended_when_its_port_is_free(instance: Instance) -> None:
     port = instance.ports["registry"]
     argv = (sys.executable, "-c", ENDS_IN_PARTS, str(port))
@@ -119,6 +120,7 @@ def test_a_server_that_ends_at_once_shows_the_end_of_its_log(instance: Instance)
         processes.start(instance, Server("broken", argv, ready=lambda: False))
 
 
+@pytest.mark.slow
 def test_a_server_that_never_becomes_ready_shows_the_end_of_its_log(instance: Instance) -> None:
     with pytest.raises(LabError, match=r"(?s)sleeper was not ready within 1 s.*started"):
         processes.start(instance, sleeper(ready=False))
@@ -152,6 +154,7 @@ def test_a_missing_program_is_named() -> None:
         processes.run(["no-such-program"])
 
 
+@pytest.mark.slow
 def test_a_command_that_hangs_is_ended() -> None:
     with pytest.raises(LabError, match="did not end within 1 s"):
         processes.run(["sleep", "30"], timeout_s=1)

@@ -109,6 +109,7 @@ def test_a_file_that_grows_without_end_is_one_problem_and_not_a_thousand(
     assert found.line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mistake", ["*hunter2", "&hunter2 &hunter2 x", '"\\hunter2"', "hunter2: hunter2: x", "@hunter2"]
 )

@@ -37,6 +37,7 @@ def asking(*expressions: Any, **more: Any) -> dict[str, Any]:
     return {"deviceClassName": "gpu.nvidia.com", "selectors": selectors, **more}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "request_",
     [

@@ -121,6 +121,7 @@ def test_a_driver_container_is_let_through_under_its_own_name_with_its_own_image
     assert any("is privileged" in each for each in refused("driver-t4", image, containers=[beside]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "is_refused"), [("dsmlp-fall", True), ("dsmlp-next", False)])
 def test_an_image_for_cuda_10_2_is_refused_before_the_upgrade_and_not_after_it(
     name: str, is_refused: bool, tmp_path: Path

@@ -50,6 +50,7 @@ def test_the_device_plugin_keeps_off_its_nodes(tmp_path: Path) -> None:
     assert args["pools"] == ["l4"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "path", "reason", "fix"),
     [

@@ -109,6 +109,7 @@ def _other_driver(pool: Any) -> None:
     pool["driver"] = "570.86.10"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "path", "reason", "fix"),
     [

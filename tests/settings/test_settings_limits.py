@@ -336,6 +336,7 @@ DAYS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quote", ["", '"'], ids=["without quotes", "quoted"])
 @pytest.mark.parametrize("day", DAYS)
 def test_what_is_no_day_of_our_time_is_refused(read: Callable[..., Stack], day: str, quote: str) -> None:
@@ -380,6 +381,7 @@ WITH_PASSWORD: list[tuple[Place, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "value"), WITH_PASSWORD)
 def test_a_password_in_an_address_or_a_registry_is_refused_and_never_echoed(
     read: Callable[..., Stack], place: Place, value: Any

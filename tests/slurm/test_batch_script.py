@@ -66,6 +66,7 @@ def test_people_get_a_shell_with_what_the_job_gets() -> None:
 ANYTHING = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40)
 
 
+@pytest.mark.slow
 @given(value=ANYTHING)
 def test_a_value_of_an_option_means_itself_or_is_refused(value: str) -> None:
     line = f"#SBATCH --account={value}"

@@ -227,6 +227,7 @@ def test_a_part_that_ended_before_it_was_noted_is_started_again(node: Node) -> N
     assert node.reply("start")["started"] == ["hub"]
 
 
+@pytest.mark.slow
 def test_a_proxy_that_ends_at_once_is_reported_with_its_log(node: Node) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", node.port))

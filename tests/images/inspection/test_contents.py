@@ -317,6 +317,7 @@ def test_kernels_with_environments_of_their_own_may_have_a_cuda_each(look: Look)
     assert kinds(judge(facts)) == set()
 
 
+@pytest.mark.slow
 def test_a_cuda_of_the_system_under_several_environments_is_extra_once(look: Look) -> None:
     below: dict[str, Content] = {"usr/local/cuda-12.4/lib64/libcudart.so.12.4.127": library(bytes(11_000_000))}
     facts = look(image(below, {**kernel("old", "11.8.89"), **kernel("new", "12.4.127")}))

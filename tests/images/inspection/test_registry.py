@@ -223,6 +223,7 @@ def test_each_answer_that_is_not_an_image_gets_one_clear_error_and_leaves_nothin
     assert files_below(store.folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
 def test_a_passing_fault_is_waited_for(registry: Registry, read: Read, tiny: Image, status: int) -> None:
     reference = registry.push(tiny)
@@ -231,6 +232,7 @@ def test_a_passing_fault_is_waited_for(registry: Registry, read: Read, tiny: Ima
     assert registry.count("/manifests/") == 3
 
 
+@pytest.mark.slow
 def test_the_registry_says_how_long_to_wait(registry: Registry, read: Read, tiny: Image) -> None:
     reference = registry.push(tiny)
     registry.fail("/manifests/1.0", Fault(429, {"Retry-After": "1"}))
@@ -277,6 +279,7 @@ def test_a_download_restarts_where_a_registry_has_no_ranges(registry: Registry, 
     assert read(reference, deep=True).contents.deep is not None
 
 
+@pytest.mark.slow
 def test_a_registry_that_says_nothing_is_given_up(registry: Registry, tiny: Image) -> None:
     reference = registry.push(tiny)
     registry.fail("/manifests/*", Fault(wait_s=1.0))
@@ -335,6 +338,7 @@ def test_a_damaged_layer_is_refused_and_leaves_nothing(
     assert files_below(store.folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_length", [True, False])
 def test_a_manifest_bomb_is_cut_short(registry: Registry, read: Read, *, has_length: bool) -> None:
     reference = registry.put("1.0", b'{"layers": [' + b" " * 20_000_000 + b"]}")
@@ -351,6 +355,7 @@ def test_many_small_documents_share_one_budget(registry: Registry, read: Read, t
         read(registry.push(tiny))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -489,6 +494,7 @@ def test_a_helper_without_credentials_means_anonymous(tmp_path: Path) -> None:
     assert find_login("quay.io", environment) is None
 
 
+@pytest.mark.slow
 def test_a_helper_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     environment = write_config(tmp_path / "docker", credsStore="tests")
     write_helper(tmp_path / "docker", f"sleep 300 & echo $! > {tmp_path}/child; wait")

@@ -103,6 +103,7 @@ def read(table: Path) -> dict[tuple[str, str], dict[str, str]]:
         return {(row["framework"], row["version"]): row for row in csv.DictReader(file)}
 
 
+@pytest.mark.slow
 def test_a_release_after_the_newest_of_the_table_is_added_as_its_wheel_has_it(index: Path, table: Path) -> None:
     code = library(fatbin(("cubin", 70), ("cubin", 80), ("ptx", 80)), text=LOADS)
     serve(index, "ctranslate2", "3.24.0", {"ctranslate2.libs/libctranslate2.so.3": code})
@@ -116,6 +117,7 @@ def test_a_release_after_the_newest_of_the_table_is_added_as_its_wheel_has_it(in
     assert "ctranslate2-4.7.0-py3-none-manylinux_2_28_x86_64.whl" in new["source"]
 
 
+@pytest.mark.slow
 def test_of_cuda_only_what_the_wheel_says_is_verified(index: Path, table: Path) -> None:
     serve(index, "ctranslate2", "4.7.0", {"a.so": library(fatbin(("cubin", 70)), text=LOADS)})
     serve(
@@ -131,6 +133,7 @@ def test_of_cuda_only_what_the_wheel_says_is_verified(index: Path, table: Path) 
     assert (stated["cuda"], stated["unverified_cells"], stated["compressed"]) == ("12.4", "", "")
 
 
+@pytest.mark.slow
 def test_a_library_for_each_cuda_is_a_row_and_neighbours_that_are_alike_are_one(index: Path, table: Path) -> None:
     old, new = library(fatbin(("cubin", 70))), library(fatbin(("cubin", 80), flags=ZSTD))
     files = {f"bitsandbytes/libbitsandbytes_cuda{number}.so": old for number in (121, 124)}
@@ -144,6 +147,7 @@ def test_a_library_for_each_cuda_is_a_row_and_neighbours_that_are_alike_are_one(
     ]
 
 
+@pytest.mark.slow
 def test_a_row_without_targets_gets_them_and_keeps_the_rest(index: Path, table: Path) -> None:
     before = read(table)["onnxruntime", "1.20"]
     serve(index, "onnxruntime-gpu", "1.20.0", {"onnxruntime/a.so": library(fatbin(("cubin", 75)), text=LOADS)})
@@ -167,6 +171,7 @@ def test_a_release_that_pins_torch_is_of_its_cuda_and_only_its_metadata_is_read(
     assert sent["vllm-9.1.0-py3-none-manylinux_2_28_x86_64.whl"] < 200_000
 
 
+@pytest.mark.slow
 def test_a_dry_run_prints_what_is_new_and_changes_nothing(
     index: Path, table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

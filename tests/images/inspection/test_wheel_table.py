@@ -90,6 +90,7 @@ def cells(table: Path) -> dict[tuple[str, str], str]:
         return {(row["framework"], row["variant"]): row["compressed"] for row in csv.DictReader(file)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("served")
 def test_each_variant_gets_what_its_own_libraries_have(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert wheel_table.main([]) == 0
@@ -104,6 +105,7 @@ def test_each_variant_gets_what_its_own_libraries_have(table: Path, capsys: pyte
     assert "torch-2.9.0-py3-none-manylinux_2_28_x86_64.whl" in table.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("served")
 def test_a_dry_run_prints_the_same_and_changes_nothing(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = table.read_text()
@@ -114,6 +116,7 @@ def test_a_dry_run_prints_the_same_and_changes_nothing(table: Path, capsys: pyte
     assert "pytorch" not in printed
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("served")
 def test_a_second_run_changes_nothing(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wheel_table.main([])
@@ -124,6 +127,7 @@ def test_a_second_run_changes_nothing(table: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == "nothing changed\n"
 
 
+@pytest.mark.slow
 def test_a_wheel_that_cannot_be_had_is_named_and_the_others_are_read(
     served: Path, table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

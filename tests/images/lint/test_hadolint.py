@@ -32,6 +32,7 @@ def reported(text: str) -> set[tuple[str, int]]:
     return {(each.rule, each.line) for each in report.all}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -147,6 +147,7 @@ ALSO: dict[str, set[tuple[str, int]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FIELD, ids=lambda path: path.name.removesuffix(".Dockerfile"))
 def test_a_file_of_the_field_gets_only_what_an_expert_would_say(path: Path) -> None:
     report = linted(path)
