@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from images.inspection.opening import read_platform, registry_image
-from images.inspection.reading import inspect
+from images.inspection.reading import Inspected, inspect
 from images.inspection.session import Session
 from lab import processes
 from lab.instance import Instance
@@ -19,6 +19,8 @@ from lab.toolchain import Toolchain
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "images/inspection"))
 from made import OCI_INDEX, OCI_MANIFEST, Image, digest, image, index
+
+Read = Callable[..., Inspected]
 
 
 @pytest.fixture
@@ -30,9 +32,16 @@ def host(tmp_path: Path, new_instance: Callable[..., Instance]) -> Iterator[str]
 
 
 @pytest.fixture
-def session() -> Iterator[Session]:
+def read() -> Iterator[Read]:
+    """`read(reference, deep=True)` as the command does it."""
     with Session(find_login=lambda _: None) as session:
-        yield session
+
+        def call(text: str, *, platform: str = "linux/amd64", deep: bool = False) -> Inspected:
+            source = registry_image(session, text)
+            pinned = source.reference.digest or ""
+            return inspect(source, wanted=read_platform(platform), deep=deep, pinned=pinned, store=None)
+
+        yield call
 
 
 def push(host: str, images: dict[str, Image]) -> str:
@@ -54,11 +63,15 @@ def push(host: str, images: dict[str, Image]) -> str:
 
 
 @pytest.mark.lab
-def test_an_image_is_read_back_from_the_reference_registry(host: str, session: Session) -> None:
+def test_an_image_is_read_back_from_the_reference_registry(host: str, read: Read) -> None:
     amd, arm = image({"etc/os-release": 'PRETTY_NAME="Debian 12"\n'}), image({"a": b"1"}, architecture="arm64")
     reference = push(host, {"linux/amd64": amd, "linux/arm64": arm})
-    source = registry_image(session, reference)
-    found = inspect(source, wanted=read_platform("linux/amd64"), deep=True, pinned="", store=None)
+    found = read(reference, deep=True)
     assert found.contents.digest == digest(amd.manifest)
     assert found.contents.deep is not None
     assert found.contents.deep.system == "Debian 12"
+    assert read(reference, platform="linux/arm64").contents.digest == digest(arm.manifest)
+    assert (
+        read(f"{host}/team/tiny@{digest(index({'linux/amd64': amd, 'linux/arm64': arm}))}").contents
+        == read(reference).contents
+    )
