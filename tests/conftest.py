@@ -71,6 +71,7 @@ def recursion_limit_is_restored() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def no_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache without tools."""
     return tmp_path_factory.mktemp("no-tools")
 
 

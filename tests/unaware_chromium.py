@@ -1,8 +1,8 @@
-"""Chromium that does not notice when an interface of the machine comes or goes, as those of labs beside a test do.
+"""Chromium that does not notice network interfaces which come and go, as those of labs beside a test do.
 
-Then it ends every request that has no connection yet (net::ERR_NETWORK_CHANGED), and JupyterLab tries none again: no
-launcher, or a notebook without a kernel. No flag of Chromium's prevents it. It goes on as if nothing ever changed where
-the kernel has no netlink socket for it.
+By itself it aborts every request that is still connecting then (net::ERR_NETWORK_CHANGED), and JupyterLab tries none
+again: the page stays without its launcher, or a notebook without its kernel. Chromium has no flag against this, but
+without a netlink socket it never learns of a change.
 
     python unaware_chromium.py PROGRAM ARGUMENT…
 """

@@ -44,7 +44,7 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Instance:
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Toolchain:
-    """What an update asks for by its path; nothing of it runs where the engine is played."""
+    """With the one program that an update looks up itself. It never runs: a script stands in for the engine."""
     tools = Toolchain(tmp_path / "tools")
     programs = tools.root / tools.pins["buildkit"].key / "bin"
     programs.mkdir(parents=True)
