@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab import engine, processes
-from lab.instance import PREFERRED_PORTS, RECORD, SLOTS, Instance, Networks, find_instance, is_in_use, state_home
+from lab.instance import RECORD, Instance, find_instance, state_home
 from lab.toolchain import Toolchain
+from tests.slots import WORKER, free_slot, ports
 
 PROJECT = Path(__file__).parents[2]
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 NAME = f"own-{WORKER}"
 LAB = [sys.executable, "-m", "lab", "--instance", NAME]
 
@@ -63,23 +63,20 @@ def changes(output: str) -> bool:
     return bool(re.search(r"\d+ (created|updated|replaced|deleted)", output))
 
 
-def claim() -> None:
+def claim(slot: int) -> None:
     """Addresses and ports far from those of the labs that other workers start at the same time."""
-    ours = reversed(range(SLOTS - 3 * WORKER))  # the second lab takes the lowest that are free
-    slot = next(each for each in ours if not is_in_use(Networks.of_slot(each)))
-    ports = {name: 20000 + 100 * slot + number for number, name in enumerate(PREFERRED_PORTS)}
     home = state_home() / NAME
     home.mkdir(parents=True)
-    (home / RECORD).write_text(json.dumps({"name": NAME, "slot": slot, "ports": ports}))
+    (home / RECORD).write_text(json.dumps({"name": NAME, "slot": slot, "ports": ports(slot)}))
 
 
 @contextmanager
 def own_lab(stack: str, project: Path = PROJECT) -> Iterator[OwnLab]:
     """That stack of a project, up. The folder's path is short, because sockets lie below it."""
     before = os.environ.get("XDG_STATE_HOME")
-    with tempfile.TemporaryDirectory(prefix="gc-") as folder:
+    with free_slot() as slot, tempfile.TemporaryDirectory(prefix="gc-") as folder:
         os.environ["XDG_STATE_HOME"] = folder
-        claim()
+        claim(slot)
         try:
             yield OwnLab(stack, up(stack, project), project)
         finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -12,9 +11,10 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 from lab import control_plane, processes
-from lab.instance import PREFERRED_PORTS, Instance
+from lab.instance import Instance
 from lab.machine import network
 from lab.servers import moto
+from tests.slots import free_slot, ports
 
 # Minutes each, and alone with their files' fixtures: other workers may take them.
 LONG = ("test_a_driver_container_is_built", "test_a_new_image_locks_plans_builds")
@@ -37,9 +37,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     return OneWorkerForEachFileAndEachLongTest(config, log)
 
 
-SLOT = 10 + 2 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 4)
-
-
 @pytest.fixture(scope="module")
 def running_aws(tmp_path_factory: pytest.TempPathFactory, new_instance: Callable[..., Instance]) -> Iterator[Instance]:
     """A lab with nothing but its AWS, empty."""
@@ -52,11 +49,12 @@ def running_aws(tmp_path_factory: pytest.TempPathFactory, new_instance: Callable
 @pytest.fixture(scope="module")
 def claimed(tmp_path_factory: pytest.TempPathFactory, new_instance: Callable[..., Instance]) -> Iterator[Instance]:
     """A lab with its own slot, ports and address but no server; nothing of it is left afterwards."""
-    ports = {name: 21000 + 100 * SLOT + number for number, name in enumerate(PREFERRED_PORTS)}
-    instance = replace(new_instance(tmp_path_factory.mktemp("lab")), name="cluster-tests", slot=SLOT, ports=ports)
-    network.claim(instance)
-    try:
-        yield instance
-    finally:
-        control_plane.stop(instance)
-        network.release(instance)
+    made = new_instance(tmp_path_factory.mktemp("lab"))
+    with free_slot() as slot:
+        instance = replace(made, name="cluster-tests", slot=slot, ports=ports(slot))
+        network.claim(instance)
+        try:
+            yield instance
+        finally:
+            control_plane.stop(instance)
+            network.release(instance)

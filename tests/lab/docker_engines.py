@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -21,9 +20,8 @@ from lab.machine.stand_in_gpus import StandInGpus
 from lab.servers import buildkit, docker, registry
 from lab.stand_ins.images import render_dockerfile
 from lab.toolchain import Toolchain
+from tests.slots import free_slot
 
-# Address ranges that no other worker of the tests has, and one more each.
-SLOT: Final = 10 + 2 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 4)
 CLIENT = "/usr/bin/docker"  # that of the engine's package
 GPUS: Final = StandInGpus(
     name="Tesla T4",
@@ -37,9 +35,9 @@ HTTPD = ("/bin/busybox", "httpd", "-f", "-p", "8000", "-h", "/bin")
 
 
 @contextmanager
-def engine(name: str, *, slot: int = SLOT, registry_port: int = 1) -> Iterator[Instance]:
+def engine(name: str, *, registry_port: int = 1) -> Iterator[Instance]:
     """A lab with nothing but an engine and four GPUs; its folder is short enough for sockets."""
-    with tempfile.TemporaryDirectory(prefix="gc-") as home:
+    with free_slot() as slot, tempfile.TemporaryDirectory(prefix="gc-") as home:
         instance = Instance(name, slot, Path(home) / name, {"registry": registry_port})
         for folder in (instance.run, instance.logs, instance.config, instance.data):
             folder.mkdir(parents=True)

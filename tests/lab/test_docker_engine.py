@@ -156,7 +156,7 @@ def test_a_container_gets_the_machines_limit_where_it_asks_for_more_and_a_line_s
 def test_two_engines_run_side_by_side_and_the_end_of_one_leaves_the_other(lab: tuple[Instance, str]) -> None:
     first, image = lab
     sleep = ("/bin/busybox", "sleep", "600")
-    with engines.engine("two", slot=engines.SLOT + 1, registry_port=first.ports["registry"]) as second:
+    with engines.engine("two", registry_port=first.ports["registry"]) as second:
         for instance in (first, second):
             engines.client(instance, "network", "create", "classroom")
             engines.client(instance, "run", "-d", "--init", "--name", "same", "--network", "classroom", image, *sleep)
@@ -179,7 +179,7 @@ def test_nothing_of_it_stays_on_the_machine_and_its_volumes_are_there_again(
     registry_port = lab[0].ports["registry"]
     before = engines.packet_filter()
     had_key, dead_before = KEY.exists(), engines.dead_sockets()
-    with engines.engine("gone", slot=engines.SLOT + 1, registry_port=registry_port) as instance:
+    with engines.engine("gone", registry_port=registry_port) as instance:
         engines.client(instance, "network", "create", "classroom")
         engines.client(instance, "volume", "create", "homes")
         mount = ("--mount", "type=volume,source=homes,target=/homes")

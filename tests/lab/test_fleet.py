@@ -20,9 +20,6 @@ from lab.toolchain import Toolchain
 from settings.pools import Fleet, NodePool
 from settings.reading import load_stack
 
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-SLOT = 11 + 2 * (WORKER % 4)
-
 NODES = ["n01", "n02", "n03", "n04", "n05", "n06", "n07", "n08", "n10", "n11", "n12", "n18", "n21", "n22", "n24"]
 
 

@@ -19,7 +19,7 @@ import pytest
 from kube import runtime
 from lab import control_plane, health, processes, pushes
 from lab.cluster import REAL_NODE, Cluster, wait_until
-from lab.instance import PREFERRED_PORTS, RECORD, Instance, LabError
+from lab.instance import RECORD, Instance, LabError
 from lab.machine import iptables, mounts, network, node, stand_in_gpus, traces
 from lab.machine.leftovers import cgroups, is_listened_to, kill_shims
 from lab.machine.node import RealNode
@@ -28,8 +28,8 @@ from lab.processes import Server
 from lab.servers import buildkit, containerd, kube_proxy, kubelet, local_path, registry
 from lab.stand_ins import images
 from lab.toolchain import Toolchain
+from tests.slots import free_slot, ports
 
-SLOT = 9
 GPUS = StandInGpus(
     name="GeForce RTX 2080 Ti",
     driver="418.88",
@@ -72,17 +72,17 @@ class Lab:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A lab of its own with a real node. A machine has one: a lab that runs is asked to end first."""
     tools = Toolchain()
-    ports = {name: 21000 + 100 * SLOT + number for number, name in enumerate(PREFERRED_PORTS)}
-    instance = Instance("real-node-tests", SLOT, tmp_path_factory.mktemp("lab"), ports)
-    for folder in (instance.run, instance.logs, instance.config, instance.data):
-        folder.mkdir()
-    try:
-        network.claim(instance)
-        start_everything(instance, tools)
-        with Cluster(instance) as cluster:
-            yield Lab(instance, tools, cluster)
-    finally:
-        end_everything(instance, tools)
+    with free_slot() as slot:
+        instance = Instance("real-node-tests", slot, tmp_path_factory.mktemp("lab"), ports(slot))
+        for folder in (instance.run, instance.logs, instance.config, instance.data):
+            folder.mkdir()
+        try:
+            network.claim(instance)
+            start_everything(instance, tools)
+            with Cluster(instance) as cluster:
+                yield Lab(instance, tools, cluster)
+        finally:
+            end_everything(instance, tools)
 
 
 def start_everything(instance: Instance, tools: Toolchain) -> None:
