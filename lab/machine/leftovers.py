@@ -25,12 +25,14 @@ SHIM_SOCKETS = "/run/containerd/s/"
 RUNTIME_STATE = tuple(
     Path(each) for each in ("/run/containerd", "/run/containerd/s", "/run/docker", "/run/docker/plugins")
 )
+# The network library's, of every runtime: a lab that was killed leaves its files there, and ours must go all the same.
+CNI_STATE = (Path("/var/lib/cni"), Path("/var/lib/cni/results"))
 
 
 def record(instance: Instance, *, cgroup: str, folders: Iterable[Path]) -> None:
     """Write down what a runtime is about to make and is not there yet: its control groups and shared folders."""
     for folder in folders:
-        if not folder.exists() or folder in RUNTIME_STATE:
+        if not folder.exists() or folder in (*RUNTIME_STATE, *CNI_STATE):
             traces.record(instance, Trace(Kind.SHARED_FOLDER, str(folder)))
     for group in cgroups(cgroup):
         if not group.exists():

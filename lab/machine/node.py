@@ -34,17 +34,10 @@ USE = "node"  # of stand-ins for GPUs
 OWNER_FILE = ".gpu-commons-lab"  # in the kubelet's folder: the home of the lab that made it
 SERVERS = ("local-path-provisioner", "coredns", "kube-proxy", "kubelet")  # in the order of the end; containerd is last
 # Made by containerd, its shims, the CNI library and the kubelet, wherever their own folders are.
-SHARED_FOLDERS = tuple(
-    Path(name)
-    for name in (
-        "/run/containerd",
-        "/run/containerd/s",
-        "/var/lib/cni",
-        "/var/lib/cni/results",
-        "/var/log/containers",
-        "/etc/cni",
-        "/etc/cni/net.d",
-    )
+SHARED_FOLDERS = (
+    *(Path(name) for name in ("/run/containerd", "/run/containerd/s")),
+    *leftovers.CNI_STATE,
+    *(Path(name) for name in ("/var/log/containers", "/etc/cni", "/etc/cni/net.d")),
 )
 # Which pod has which GPU. It lives as long as etcd: a kubelet that had forgotten would give a GPU away twice.
 CHECKPOINT = kubelet.ROOT / "device-plugins" / "kubelet_internal_checkpoint"

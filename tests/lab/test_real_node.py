@@ -21,7 +21,7 @@ from lab import control_plane, health, processes, pushes
 from lab.cluster import REAL_NODE, Cluster, wait_until
 from lab.instance import RECORD, Instance, LabError
 from lab.machine import iptables, mounts, network, node, stand_in_gpus, traces
-from lab.machine.leftovers import cgroups, is_listened_to, kill_shims
+from lab.machine.leftovers import CNI_STATE, RUNTIME_STATE, cgroups, is_listened_to, kill_shims
 from lab.machine.node import RealNode
 from lab.machine.stand_in_gpus import StandInGpus
 from lab.processes import Server
@@ -40,6 +40,7 @@ GPUS = StandInGpus(
 )
 NODE = RealNode("n21", GPUS)
 PODS = "/api/v1/namespaces/default/pods"
+CNI_RESULTS = CNI_STATE[-1]
 
 pytestmark = [
     pytest.mark.lab,
@@ -53,6 +54,7 @@ class Lab:
     instance: Instance
     tools: Toolchain
     cluster: Cluster
+    foreign: frozenset[Path]  # shared folders, and what was in them before: another lab that was killed leaves some
 
     def image(self, name: str) -> str:
         return images.find(name, self.tools).reference(self.instance)
@@ -78,9 +80,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
             folder.mkdir()
         try:
             network.claim(instance)
+            folders = {each for each in node.SHARED_FOLDERS if each.exists() and each not in RUNTIME_STATE}
+            foreign = frozenset({*folders, *CNI_RESULTS.glob("*")})
             start_everything(instance, tools)
             with Cluster(instance) as cluster:
-                yield Lab(instance, tools, cluster)
+                yield Lab(instance, tools, cluster, foreign)
         finally:
             end_everything(instance, tools)
 
@@ -182,7 +186,7 @@ def test_the_node_carries_its_label_and_listens_on_this_machine_only(lab: Lab) -
         for connection in psutil.Process(record.pid).net_connections("inet")
         if connection.status == psutil.CONN_LISTEN or connection.type.name == "SOCK_DGRAM"
     }
-    assert {address for _, address in heard} <= {"127.0.0.1", "10.89.9.1"}, heard
+    assert {address for _, address in heard} <= {"127.0.0.1", lab.instance.networks.node_address}, heard
 
 
 def test_a_pod_runs_and_its_log_and_shell_can_be_reached(lab: Lab, web: dict[str, Any]) -> None:
@@ -251,9 +255,9 @@ def test_a_neighbour_with_a_route_to_this_machine_reaches_neither_pods_nor_servi
     eventually("a namespace of its own", lambda: Path(f"/proc/{record.pid}/ns/net").readlink() != apart)
     try:
         for argv in (
-            ["ip", "link", "add", "gpuc9test", "type", "veth", "peer", "name", "outside", "netns", str(record.pid)],
-            ["ip", "address", "add", "198.51.100.1/30", "dev", "gpuc9test"],
-            ["ip", "link", "set", "gpuc9test", "up"],
+            ["ip", "link", "add", "gpuctest", "type", "veth", "peer", "name", "outside", "netns", str(record.pid)],
+            ["ip", "address", "add", "198.51.100.1/30", "dev", "gpuctest"],
+            ["ip", "link", "set", "gpuctest", "up"],
             [*inside, "ip", "address", "add", "198.51.100.2/30", "dev", "outside"],
             [*inside, "ip", "link", "set", "outside", "up"],
             [*inside, "ip", "route", "add", "10.0.0.0/8", "via", "198.51.100.1"],
@@ -276,7 +280,10 @@ def test_a_neighbour_with_a_route_to_this_machine_reaches_neither_pods_nor_servi
 
 def test_made_up_addresses_lead_nowhere(lab: Lab, web: dict[str, Any]) -> None:
     assert web
-    for address in ("10.229.0.7", "10.227.77.1"):  # a simulated pod; a pod of another node
+    networks = lab.instance.networks
+    ranges = (networks.simulated_pod_cidr, networks.pod_cidr)
+    simulated, of_another_node = (cidr.removesuffix("0.0/16") + "77.7" for cidr in ranges)
+    for address in (simulated, of_another_node):
         assert "blackhole" in route_to(address)
         with pytest.raises(LabError):
             lab.kubectl("exec", "web", "--", "timeout", "2", "wget", "-qO-", f"http://{address}")
@@ -568,8 +575,9 @@ def test_nothing_is_left_when_containers_lost_their_runtime(lab: Lab) -> None:
     record = processes.read_record(lab.instance, "containerd")
     assert record is not None
     psutil.Process(record.pid).kill()
-    for name in ("gpu-commons-9-0a1b-eth0", "cni-loopback-0a1b-lo"):  # of a pod whose network nobody took back
-        Path("/var/lib/cni/results", name).touch()
+    of_a_lost_pod = (f"{containerd.network_name(lab.instance)}-0a1b-eth0", "cni-loopback-0a1b-lo")
+    for name in of_a_lost_pod:  # nobody took its network back
+        (CNI_RESULTS / name).touch()
     end_everything(lab.instance, lab.tools)
     assert leftovers(lab) == []
     assert traces.traces(lab.instance) == []
@@ -585,6 +593,8 @@ def leftovers(lab: Lab) -> list[str]:
     """What the node made and is still there, but for the address: that goes with the control plane."""
     home = str(lab.instance.home)
     ended = ("containerd", "containerd-shim", "kubelet", "kube-proxy", "coredns", "local-path", "busybox", "httpd")
+    networks = lab.instance.networks
+    ranges = (networks.pod_cidr, networks.service_cidr, networks.simulated_pod_cidr)
     routes = network.ip_json("-4", "route", "show", "type", "blackhole")
     return [
         *(
@@ -595,12 +605,13 @@ def leftovers(lab: Lab) -> list[str]:
         *(f"device file {path}" for path in (lab.instance.run / "gpus").rglob("dev/*")),
         *(f"mount {point}" for point in mounts.below(lab.instance.run / "containerd", kubelet.ROOT)),
         *(f"chain {name}" for name in iptables.present(lab.tools)),
-        *(f"link {link['ifname']}" for link in network.ip_json("link", "show") if link["ifname"] == "gpuc9"),
-        *(f"route {route['dst']}" for route in routes if route["dst"].startswith(("10.227.", "10.228.", "10.229."))),
+        *(f"link {link['ifname']}" for link in network.ip_json("link", "show") if link["ifname"] == networks.bridge),
+        *(f"route {route['dst']}" for route in routes if route["dst"] in ranges),
         *(
             f"folder {folder}"
-            for folder in (kubelet.ROOT, *node.SHARED_FOLDERS)
+            for folder in {kubelet.ROOT, *node.SHARED_FOLDERS} - lab.foreign
             if folder.exists() and not is_in_use(folder)
         ),
+        *(f"file {path}" for path in set(CNI_RESULTS.glob("*")) - lab.foreign),
         *(f"cgroup {group}" for group in cgroups(node.CONTAINER_CGROUP) if group.exists()),
     ]
