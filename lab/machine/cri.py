@@ -6,6 +6,7 @@ protobuf skips the rest.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -30,6 +31,25 @@ _MESSAGES: dict[str, list[tuple[str, int, str]]] = {
     "SandboxId": [("pod_sandbox_id", 1, "string")],
     "StopContainer": [("container_id", 1, "string"), ("timeout", 2, "int64")],
 }
+
+
+def wait_until_ready(socket: Path, *, within_s: float = 60) -> None:
+    """Wait until the runtime has loaded what it keeps: it listens before that, and a kubelet that asks it then ends.
+
+    Raises LabError with the runtime's last answer.
+    """
+    deadline = time.monotonic() + within_s
+    with grpc.insecure_channel(f"unix:{socket}") as channel:
+        while True:
+            try:
+                _call(channel, "Version", "Empty", "Empty")
+            except grpc.RpcError as error:
+                if time.monotonic() > deadline:
+                    reason = error.details() if isinstance(error, grpc.Call) else str(error)
+                    raise LabError(f"the container runtime at {socket} is not ready: {reason}") from error
+                time.sleep(0.1)
+            else:
+                return
 
 
 def end_pods(socket: Path, *, grace_s: int = 10) -> int:
