@@ -23,11 +23,12 @@ def free_slot() -> Iterator[int]:
     mine = range(WORKER % WORKERS, SLOTS, WORKERS)
     free = [each for each in mine if each not in _held and not is_in_use(Networks.of_slot(each))]
     assert free, f"labs have all of {[Networks.of_slot(each).docker_cidr for each in mine]}: `make clean` in theirs"
-    _held.add(free[-1])
+    slot = free[-1]
+    _held.add(slot)
     try:
-        yield free[-1]
+        yield slot
     finally:
-        _held.remove(free[-1])
+        _held.remove(slot)
 
 
 def ports(slot: int) -> dict[str, int]:

@@ -18,9 +18,9 @@ import httpx
 from lab import accounts, files, processes
 from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import LabError, stored_instance
-from lab.machine import cri, driver_folders, leftovers, mounts, network, stand_in_gpus, traces
+from lab.machine import driver_folders, leftovers, mounts, network, stand_in_gpus, traces
 from lab.machine.traces import Kind, Trace
-from lab.servers import containerd, coredns, kube_proxy, kubelet, local_path
+from lab.servers import containerd, coredns, cri, kube_proxy, kubelet, local_path
 from lab.stand_ins import images
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
     stand_in_gpus.XIDS.parent.mkdir(parents=True, exist_ok=True)
     containerd.configure(instance, tools, pause.reference(instance), stand_in_gpus.cdi(instance, USE))
     report("containerd and kubelet …")
-    _start_runtime(instance, tools)
+    processes.start(instance, containerd.server(instance, tools))
     processes.start(instance, kubelet.server(instance, tools, node.name))
     processes.start(instance, kube_proxy.server(instance, tools, node.name))
     report("CoreDNS and volumes …")
@@ -87,11 +87,6 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
             cluster.apply(path, body)
     processes.start(instance, coredns.server(instance, tools, name_server))
     processes.start(instance, local_path.server(instance, tools, provisioner, busybox.reference(instance)))
-
-
-def _start_runtime(instance: Instance, tools: Tools) -> None:
-    processes.start(instance, containerd.server(instance, tools))
-    cri.wait_until_ready(containerd.socket_path(instance))
 
 
 def discovered_labels(instance: Instance, tools: Tools, node: RealNode) -> dict[str, str]:
@@ -235,12 +230,11 @@ def _pod_path(pod: dict[str, Any]) -> str:
 
 def _end_pods(instance: Instance, tools: Tools) -> None:
     """Through the runtime, which also takes addresses and namespaces back; it is started for that if it has died."""
-    is_running = processes.is_running(instance, "containerd")
-    if not is_running and not leftovers.shims(containerd.socket_path(instance)):
-        return
+    if not processes.is_running(instance, "containerd"):
+        if not leftovers.shims(containerd.socket_path(instance)):
+            return
+        processes.start(instance, containerd.server(instance, tools))
     try:
-        if not is_running:
-            _start_runtime(instance, tools)
         cri.end_pods(containerd.socket_path(instance))
     except LabError as error:
         # What it leaves is ended by the steps that follow; the reason must not be lost.

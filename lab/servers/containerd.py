@@ -7,7 +7,6 @@ driver of the node's GPUs, which are stand-ins (`lab.machine.stand_in_gpus`).
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from lab import files
 from lab.instance import LabError
 from lab.machine import network
 from lab.processes import Server
-from lab.servers import nvidia_runtime
+from lab.servers import cri, nvidia_runtime
 
 if TYPE_CHECKING:
     from lab.instance import Instance
@@ -46,7 +45,7 @@ def server(instance: Instance, tools: Tools) -> Server:
     return Server(
         name="containerd",
         argv=[str(tools.path("containerd")), "--config", str(config)],
-        ready=lambda: _listens(path),
+        ready=lambda: cri.answers(path),
         ready_within_s=40,
         env={"NO_PROXY": f"127.0.0.1,localhost,{instance.networks.node_address}"},
         files=[config],
@@ -163,10 +162,3 @@ def cni_configuration(instance: Instance) -> dict[str, object]:
             {"type": "firewall", "backend": "iptables"},
         ],
     }
-
-
-def _listens(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(2)
-        probe.connect(str(path))
-    return True

@@ -1,17 +1,18 @@
-"""What the lab asks of a container runtime, against a server that stands in for one."""
+"""When a container runtime counts as ready: against a server that stands in for containerd."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import grpc
-import pytest
 
-from lab.instance import LabError
-from lab.machine import cri
+from lab.instance import Instance
+from lab.servers import containerd
+from tests.lab.programs import Programs
 
 REFUSAL = "server is not initialized yet"  # in containerd's words
 
@@ -38,15 +39,13 @@ def runtime(socket: Path, refusals: int) -> Iterator[list[str]]:
         server.stop(None).wait()
 
 
-def test_a_runtime_that_listens_is_waited_for_until_it_has_loaded_what_it_keeps(tmp_path: Path) -> None:
-    with runtime(tmp_path / "socket", refusals=3) as calls:
-        cri.wait_until_ready(tmp_path / "socket")
-    assert calls == ["Version"] * 4
-
-
-def test_one_that_does_not_become_ready_is_named_with_its_last_answer(tmp_path: Path) -> None:
-    with (
-        runtime(tmp_path / "socket", refusals=1000),
-        pytest.raises(LabError, match=rf"at {tmp_path}/socket is not ready: {REFUSAL}"),
-    ):
-        cri.wait_until_ready(tmp_path / "socket", within_s=0.3)
+def test_a_runtime_is_ready_once_it_has_loaded_what_it_keeps(
+    new_instance: Callable[..., Instance],
+) -> None:
+    with TemporaryDirectory(prefix="gc-") as folder:  # short enough for sockets
+        instance = new_instance(Path(folder) / "lab")
+        server = containerd.server(instance, Programs())
+        assert not server.ready(), "nothing listens yet"
+        with runtime(containerd.socket_path(instance), refusals=2) as calls:
+            assert [server.ready() for _ in range(4)] == [False, False, True, True]
+        assert len(calls) == 4

@@ -37,16 +37,10 @@ from lab.servers import (
     slurmrestd,
     sshd,
 )
+from tests.lab.programs import Programs
 
 Describe = Callable[[Instance, servers.Tools], Server]
 NODE = "n01"
-
-
-class Programs:
-    """A toolchain in which every program is installed."""
-
-    def path(self, name: str) -> Path:
-        return Path("/opt") / name
 
 
 def containerd_server(instance: Instance, tools: servers.Tools) -> Server:
@@ -75,7 +69,7 @@ def sshd_server(instance: Instance, tools: servers.Tools) -> Server:
     return sshd.server(instance, tools, "/usr/bin")
 
 
-NO_SERVERS = {"listening", "nvidia_runtime", "slurm_config", "slurm_files"}  # what several of them need
+NO_SERVERS = {"cri", "listening", "nvidia_runtime", "slurm_config", "slurm_files"}  # what several of them need
 ALL: dict[str, Describe] = {
     "apiserver": apiserver.server,
     "buildkit": buildkit.server,

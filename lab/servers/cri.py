@@ -1,4 +1,4 @@
-"""The few calls of the container runtime interface (CRI) with which a node's pods are ended without a kubelet.
+"""The few calls of the container runtime interface (CRI) that the lab makes itself: is it ready, and end its pods.
 
 crictl would do, but its module is not available on a registry-only machine. Only the fields that are used are declared:
 protobuf skips the rest.
@@ -6,7 +6,6 @@ protobuf skips the rest.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -33,23 +32,14 @@ _MESSAGES: dict[str, list[tuple[str, int, str]]] = {
 }
 
 
-def wait_until_ready(socket: Path, *, within_s: float = 60) -> None:
-    """Wait until the runtime has loaded what it keeps: it listens before that, and a kubelet that asks it then ends.
-
-    Raises LabError with the runtime's last answer.
-    """
-    deadline = time.monotonic() + within_s
+def answers(socket: Path) -> bool:
+    """Whether the runtime has loaded what it keeps. It listens before that, and a kubelet that asks it then ends."""
     with grpc.insecure_channel(f"unix:{socket}") as channel:
-        while True:
-            try:
-                _call(channel, "Version", "Empty", "Empty")
-            except grpc.RpcError as error:
-                if time.monotonic() > deadline:
-                    reason = error.details() if isinstance(error, grpc.Call) else str(error)
-                    raise LabError(f"the container runtime at {socket} is not ready: {reason}") from error
-                time.sleep(0.1)
-            else:
-                return
+        try:
+            _future(channel, "Version", "Empty", within_s=5).result()
+        except grpc.RpcError:
+            return False
+    return True
 
 
 def end_pods(socket: Path, *, grace_s: int = 10) -> int:
@@ -80,17 +70,25 @@ def _end_pods(channel: grpc.Channel, grace_s: int) -> int:
     return len(sandboxes)
 
 
-def _future(channel: grpc.Channel, method: str, request: str, answer: str = "Empty", **fields: object) -> Any:
+def _future(
+    channel: grpc.Channel,
+    method: str,
+    request: str,
+    answer: str = "Empty",
+    *,
+    within_s: float = CALL_WITHIN_S,
+    **fields: object,
+) -> Any:
     call = channel.unary_unary(
         SERVICE + method,
         request_serializer=lambda message: message.SerializeToString(),
         response_deserializer=_CLASSES[answer].FromString,
     )
-    return call.future(_CLASSES[request](**fields), timeout=CALL_WITHIN_S)
+    return call.future(_CLASSES[request](**fields), timeout=within_s)
 
 
-def _call(channel: grpc.Channel, method: str, request: str, answer: str, **fields: object) -> Any:
-    return _future(channel, method, request, answer, **fields).result()
+def _call(channel: grpc.Channel, method: str, request: str, answer: str) -> Any:
+    return _future(channel, method, request, answer).result()
 
 
 def _classes() -> dict[str, Any]:
