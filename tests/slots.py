@@ -1,5 +1,7 @@
-"""Address ranges and ports of the labs that tests make: apart from those of other workers, and from those of any lab
-on the machine, also of one whose tests were killed: its bridges and addresses stay.
+"""Address ranges and ports for the labs that tests make.
+
+No two workers share one, and one that is in use on the machine is passed over: a lab whose tests were killed leaves
+its bridges and addresses behind.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ _held: set[int] = set()
 
 @contextmanager
 def free_slot() -> Iterator[int]:
-    """The highest of this worker's: `make up` takes the lowest."""
+    """The highest one of this worker that is free; `make up` takes the lowest."""
     mine = range(WORKER % WORKERS, SLOTS, WORKERS)
     free = [each for each in mine if each not in _held and not is_in_use(Networks.of_slot(each))]
-    assert free, f"labs have all of {[Networks.of_slot(each).docker_cidr for each in mine]}: `make clean` in theirs"
+    assert free, f"slots {list(mine)} are all in use on this machine: end the labs that have them (`make clean`)"
     slot = free[-1]
     _held.add(slot)
     try:
@@ -32,5 +34,5 @@ def free_slot() -> Iterator[int]:
 
 
 def ports(slot: int) -> dict[str, int]:
-    """For every server of a lab."""
+    """A port for every server of a lab in that slot."""
     return {name: 20000 + 100 * slot + number for number, name in enumerate(PREFERRED_PORTS)}

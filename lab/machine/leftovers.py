@@ -25,7 +25,7 @@ SHIM_SOCKETS = "/run/containerd/s/"
 RUNTIME_STATE = tuple(
     Path(each) for each in ("/run/containerd", "/run/containerd/s", "/run/docker", "/run/docker/plugins")
 )
-# The network library's, of every runtime: a lab that was killed leaves its files there, and ours must go all the same.
+# Of the CNI library. A lab that was killed may have left them behind; our own files in them go all the same.
 CNI_STATE = (Path("/var/lib/cni"), Path("/var/lib/cni/results"))
 
 

@@ -54,7 +54,7 @@ class Lab:
     instance: Instance
     tools: Toolchain
     cluster: Cluster
-    foreign: frozenset[Path]  # shared folders, and what was in them before: another lab that was killed leaves some
+    foreign: frozenset[Path]  # shared folders, and files in them, from before: a killed lab leaves some
 
     def image(self, name: str) -> str:
         return images.find(name, self.tools).reference(self.instance)
