@@ -7,7 +7,6 @@ import json
 import os
 import shlex
 import shutil
-import socket
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import psutil
 
-from lab import files, orphans, processes, sdks
+from lab import files, orphans, processes, sdks, state
 from lab.cluster import SIMULATED_NODE
 from lab.instance import Instance
 from lab.language_host import launcher as language_host
@@ -51,7 +49,7 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
     return {
         "PATH": ":".join([*folders, *inherited, *(part for part in uv if part not in inherited)]),
         "PULUMI_HOME": str(instance.config / "pulumi"),
-        "PULUMI_BACKEND_URL": f"file://{instance.data / 'state'}",
+        "PULUMI_BACKEND_URL": state.url(instance),
         "PULUMI_CONFIG_PASSPHRASE": "",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
@@ -81,7 +79,7 @@ def shell_exports(variables: Mapping[str, str]) -> str:
 
 def prepare(instance: Instance, tools: Toolchain, report: Report, *, sdks: Collection[str] = ()) -> None:
     """Language host, provider plugins and the folder of the state. Safe to repeat. `sdks`: of this kind of site."""
-    (instance.data / "state").mkdir(exist_ok=True, mode=0o700)
+    state.make(instance)
     bin_folder(instance).mkdir(exist_ok=True)
     if not tools.is_official("pulumi"):
         # The engine wants its language host beside itself, and warns on every command when it is elsewhere.
@@ -255,8 +253,7 @@ def settle(instance: Instance, tools: Toolchain, stack: str, report: Report) -> 
     The lock of one that still runs stays, and the engine reports it. What was being created is dropped from the state
     and not from the cluster: everything of ours has a name of its own, so the next update takes over what is there.
     """
-    locks = sorted((instance.data / "state" / ".pulumi" / "locks").glob(f"**/{stack}/*.json"))
-    if not locks or not all(_holder_is_dead(lock) for lock in locks):
+    if not state.left_locked(instance, stack):
         return
     report(f"the last pulumi of stack {stack} was killed: removing its lock and what it left half done")
     orphans.end(instance)
@@ -266,19 +263,6 @@ def settle(instance: Instance, tools: Toolchain, stack: str, report: Report) -> 
             cwd=PROJECT,
             env=environment(instance, tools),
         )
-
-
-def _holder_is_dead(lock: Path) -> bool:
-    """Whether the process that wrote the lock, here, has ended. A PID that is younger than the lock is another's."""
-    try:
-        holder = json.loads(lock.read_text())
-        if holder["hostname"] != socket.gethostname():
-            return False
-        return psutil.Process(holder["pid"]).create_time() > lock.stat().st_mtime
-    except psutil.NoSuchProcess:
-        return True
-    except (OSError, ValueError, KeyError, TypeError):  # written just now, or by another version of the engine
-        return False
 
 
 def pulumi(instance: Instance, tools: Toolchain, args: Sequence[str], **variables: str) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab import engine, files, processes
+from lab import engine, files, processes, state
 from lab.instance import Instance
 from lab.servers import moto
 from lab.toolchain import Report, Toolchain
@@ -30,4 +30,4 @@ def refresh(instance: Instance, tools: Toolchain, stack: str, report: Report) ->
 
 def _record(instance: Instance, stack: str) -> Path:
     """The account that a stack was last deployed in; it lives and dies with the stack's state."""
-    return instance.data / "state" / f"{stack}.aws-account"
+    return state.folder(instance) / f"{stack}.aws-account"

@@ -16,7 +16,7 @@ import grpc
 from google.protobuf import json_format, struct_pb2
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
-from lab import engine, processes
+from lab import engine, processes, state
 from lab.instance import LabError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def adopt(instance: Instance, tools: Toolchain, stack: str, report: Report) -> N
 
     Raises LabError when plugin or engine do not start or the state cannot be read; it is then as it was.
     """
-    path = instance.data / "state" / ".pulumi" / "stacks" / "gpu-commons" / f"{stack}.json"
+    path = state.stack_file(instance, stack)
     if not path.exists() or not needs_adoption(_resources(json.loads(path.read_text())["checkpoint"].get("latest"))):
         return
     report(f"the state of stack {stack} was written with a stand-in for the docker-build plugin: adopting it")

@@ -6,6 +6,7 @@ import base64
 import re
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -172,7 +173,7 @@ def test_the_state_holds_no_credential_of_the_hub(lab: RunningLab) -> None:
     export = lab.run(lab.pulumi, "stack", "export", "--stack", STACK, "--show-secrets")
     assert export.code == 0, export.err
     assert "hub-credentials" in export.out  # the search below looks at the right thing
-    files = Path(lab.environ["PULUMI_BACKEND_URL"].removeprefix("file://")).rglob("*")
+    files = Path(urlsplit(lab.environ["PULUMI_BACKEND_URL"]).path).rglob("*")
     state = {str(path): path.read_bytes() for path in files if path.is_file()}
     assert any(path.endswith(f"{STACK}.json") for path in state)
     state["pulumi stack export"] = export.out.encode()

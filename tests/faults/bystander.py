@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import processes
+from lab import processes, state
 from lab.instance import Instance
 
 
@@ -23,7 +23,7 @@ def kept_files(instance: Instance) -> dict[Path, bytes]:
 
     Of what runs the records of its servers: what those keep beside them changes while they work.
     """
-    folders = (instance.config, instance.data / "state" / ".pulumi" / "stacks")
+    folders = (instance.config, state.folder(instance) / ".pulumi" / "stacks")
     inside = [path for folder in folders for path in folder.rglob("*")]
     found = [path for path in (*inside, *instance.run.glob("*")) if path.is_file() and path.suffix != ".sock"]
     # The user's own engine may be at work meanwhile on what belongs to it alone: its plugins' folder.

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for second_lab.py: folders of 
 from bystander import Bystander, kept_files, running_servers
 from second_lab import NAME, Lab, Settings, make_project, settings
 
-from lab import engine, steps
+from lab import engine, state, steps
 from lab.instance import Instance, forget_instance, open_instance, state_home
 from lab.toolchain import Toolchain
 
@@ -48,9 +48,9 @@ def bystander() -> Iterator[Bystander]:
     is_decoy = not (state_home() / name / "instance.json").exists()
     instance = open_instance(name)
     if is_decoy:
-        state = instance.data / "state" / ".pulumi" / "stacks" / "gpu-commons" / "dsmlp-fall.json"
-        state.parent.mkdir(parents=True)
-        state.write_text('{"version": 3}\n')
+        stack_file = state.stack_file(instance, "dsmlp-fall")
+        stack_file.parent.mkdir(parents=True)
+        stack_file.write_text('{"version": 3}\n')
         (instance.config / "site.yaml").write_text("lab: true\n")
     yield Bystander(instance, kept_files(instance), running_servers(instance))
     if is_decoy:

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import yaml
 
-from lab import engine, processes
+from lab import engine, processes, state
 from lab.cluster import Cluster, Object, name_of, wait_until
 from lab.instance import Instance, cache_home, state_home
 from lab.toolchain import Toolchain
@@ -146,17 +146,17 @@ class Lab:
         return [operation["resource"]["urn"].rsplit("::", 1)[1] for operation in waiting]
 
     def locks(self) -> list[Path]:
-        return sorted((self.instance.data / "state" / ".pulumi" / "locks").rglob("*.json"))
+        return sorted((state.folder(self.instance) / ".pulumi" / "locks").rglob("*.json"))
 
     def exists(self) -> bool:
-        return self._state.exists()
+        return self.state_file.exists()
 
     def _deployment(self) -> dict[str, Any]:
-        return dict(json.loads(self._state.read_text())["checkpoint"].get("latest") or {})
+        return dict(json.loads(self.state_file.read_text())["checkpoint"].get("latest") or {})
 
     @property
-    def _state(self) -> Path:
-        return self.instance.data / "state" / ".pulumi" / "stacks" / "gpu-commons" / f"{STACK}.json"
+    def state_file(self) -> Path:
+        return state.stack_file(self.instance, STACK)
 
     def nodes(self) -> dict[str, Object]:
         """Labels, annotations and spec of every node: all that somebody else than the node itself may set."""

@@ -8,12 +8,15 @@ import os
 import random
 import subprocess
 import time
+import uuid
 from collections.abc import Callable
 
 import psutil
 import pytest
 from convergence import is_complete, keeps, made
 from second_lab import STACK, Lab, Settings, read_until
+
+from lab import state
 
 pytestmark = pytest.mark.lab
 KILLS = int(os.environ.get("GPU_COMMONS_TEST_KILLS", "3"))
@@ -82,6 +85,24 @@ def test_make_up_takes_away_the_lock_of_a_dead_pulumi_and_of_no_other(deployed: 
         lock.unlink()
     assert "was killed" not in text
     assert "locked by 1 lock" in text
+
+
+def test_what_a_kill_left_half_written_in_the_state_is_no_obstacle(deployed: Lab) -> None:
+    """A lock, and a file of the kind that the engine's storage writes in two steps unless it is told to write none."""
+    folder = state.folder(deployed.instance)
+    assert list(folder.rglob("*.attrs")) == [], "the engine still writes what a kill may leave empty"
+    beside = deployed.state_file.with_name(f"{deployed.state_file.name}.attrs")
+    beside.touch()
+    draft = folder / ".pulumi" / "locks" / "organization" / "gpu-commons" / STACK / f"{uuid.uuid4()}.json.18ab.tmp"
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    draft.touch()
+    os.utime(draft, (0, 0))
+    assert "failed to load checkpoint: EOF" in deployed.up().refused()
+
+    text = deployed.python_m_lab("up", "--simulated", "--stack", STACK).succeeded()
+    assert "was killed: removing its lock" in text
+    assert not draft.exists()
+    is_complete(deployed)
 
 
 def kill_pulumi_at(lab: Lab, text: str) -> list[psutil.Process]:

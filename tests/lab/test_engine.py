@@ -47,7 +47,7 @@ def test_an_update_without_the_pack_is_an_error(log: str) -> None:
 def test_the_environment_names_the_pack_the_state_and_the_site_of_this_instance(instance: Instance) -> None:
     variables = engine.environment(instance, Toolchain())
     assert variables["PULUMI_OPTION_POLICY_PACK"] == str(engine.PROJECT / "policies")
-    assert variables["PULUMI_BACKEND_URL"] == f"file://{instance.home}/data/state"
+    assert variables["PULUMI_BACKEND_URL"] == f"file://{instance.home}/data/state?metadata=skip"
     assert variables["GPU_COMMONS_SITE"] == f"{instance.home}/config/site.yaml"
     assert variables["KUBECONFIG"] == f"{instance.home}/config/kubeconfig"
     assert instance.networks.node_address in variables["NO_PROXY"].split(",")
