@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import psutil
 
@@ -146,18 +146,18 @@ def open_instance(name: str = "default") -> Instance:
     record = home / RECORD
     if not record.exists():
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        taken = {json.loads(path.read_text())["slot"] for path in state_home().glob(f"*/{RECORD}")}
+        taken = {each["slot"] for each in _records()}
         slot = next(
             candidate
             for candidate in range(SLOTS)
             if candidate not in taken and not is_in_use(Networks.of_slot(candidate))
         )
         instance = Instance(name, slot, home, _free_ports(_reserved_ports(), PREFERRED_PORTS))
-        record.write_text(json.dumps({**asdict(instance), "home": str(home)}, indent=2) + "\n")
+        _keep(instance)
     instance = _read(home)
     if set(PREFERRED_PORTS) - set(instance.ports):  # made by a lab that had fewer servers
         instance.ports.update(_free_ports(_reserved_ports(), set(PREFERRED_PORTS) - set(instance.ports)))
-        record.write_text(json.dumps({**asdict(instance), "home": str(home)}, indent=2) + "\n")
+        _keep(instance)
     for folder in (instance.run, instance.logs, instance.config, instance.data):
         folder.mkdir(exist_ok=True, mode=0o700)
     return instance
@@ -168,9 +168,28 @@ def stored_instance(home: Path) -> Instance | None:
     return _read(home) if (home / RECORD).exists() else None
 
 
+def _keep(instance: Instance) -> None:
+    files.write(instance.home / RECORD, json.dumps({**asdict(instance), "home": str(instance.home)}, indent=2) + "\n")
+
+
 def _read(home: Path) -> Instance:
-    stored = json.loads((home / RECORD).read_text())
+    stored = _stored(home / RECORD)
     return Instance(stored["name"], stored["slot"], home, stored["ports"])
+
+
+def _records() -> list[dict[str, Any]]:
+    return [_stored(path) for path in state_home().glob(f"*/{RECORD}")]
+
+
+def _stored(record: Path) -> dict[str, Any]:
+    """What a record says. Raises LabError where something else than a lab has written it."""
+    try:
+        return dict(json.loads(record.read_text()))
+    except ValueError as error:
+        raise LabError(
+            f"{record} is damaged ({error}): it holds a lab's ports; "
+            f"put it back, or remove {record.parent} with all that this lab keeps"
+        ) from error
 
 
 def _home(name: str) -> Path:
@@ -199,8 +218,7 @@ def check_ports(instance: Instance, names: Iterable[str]) -> None:
 
 
 def _reserved_ports() -> set[int]:
-    records = [json.loads(path.read_text()) for path in state_home().glob(f"*/{RECORD}")]
-    return {port for record in records for port in record["ports"].values()}
+    return {port for each in _records() for port in each["ports"].values()}
 
 
 def _free_ports(reserved: set[int], names: Iterable[str]) -> dict[str, int]:
