@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import psutil
 
@@ -146,7 +146,7 @@ def open_instance(name: str = "default") -> Instance:
     record = home / RECORD
     if not record.exists():
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        taken = {each["slot"] for each in _records()}
+        taken = {each.slot for each in _every_instance()}
         slot = next(
             candidate
             for candidate in range(SLOTS)
@@ -173,23 +173,20 @@ def _keep(instance: Instance) -> None:
 
 
 def _read(home: Path) -> Instance:
-    stored = _stored(home / RECORD)
-    return Instance(stored["name"], stored["slot"], home, stored["ports"])
-
-
-def _records() -> list[dict[str, Any]]:
-    return [_stored(path) for path in state_home().glob(f"*/{RECORD}")]
-
-
-def _stored(record: Path) -> dict[str, Any]:
-    """What a record says. Raises LabError where something else than a lab has written it."""
+    """The instance in that folder. Raises LabError where its record is not as a lab writes it."""
+    record = home / RECORD
     try:
-        return dict(json.loads(record.read_text()))
-    except ValueError as error:
+        stored = json.loads(record.read_text())
+        return Instance(stored["name"], stored["slot"], home, stored["ports"])
+    except (ValueError, KeyError, TypeError) as error:
         raise LabError(
-            f"{record} is damaged ({error}): it holds a lab's ports; "
-            f"put it back, or remove {record.parent} with all that this lab keeps"
+            f"{record} is damaged ({error}): it holds the ports of a lab; "
+            f"restore it, or remove {home} and with it all that this lab keeps"
         ) from error
+
+
+def _every_instance() -> list[Instance]:
+    return [_read(record.parent) for record in state_home().glob(f"*/{RECORD}")]
 
 
 def _home(name: str) -> Path:
@@ -218,7 +215,7 @@ def check_ports(instance: Instance, names: Iterable[str]) -> None:
 
 
 def _reserved_ports() -> set[int]:
-    return {port for each in _records() for port in each["ports"].values()}
+    return {port for each in _every_instance() for port in each.ports.values()}
 
 
 def _free_ports(reserved: set[int], names: Iterable[str]) -> dict[str, int]:

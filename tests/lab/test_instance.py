@@ -125,12 +125,13 @@ def test_looking_at_a_lab_that_is_not_there_makes_none(state: Path, command: str
     assert [path.name for path in (state / "gpu-commons").iterdir()] == ["one"]
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"name": "one"}'])
 @pytest.mark.parametrize("name", ["one", "two"])
-def test_a_record_that_cannot_be_read_is_named_and_stays(state: Path, name: str) -> None:
+def test_a_record_that_cannot_be_read_is_named_and_stays(state: Path, name: str, text: str) -> None:
     open_instance("one")
     record = state / "gpu-commons" / "one" / "instance.json"
-    record.write_text("")
+    record.write_text(text)
     result = CliRunner().invoke(main, ["--instance", name, "up"])
     assert result.exit_code == 1
     assert f"{record} is damaged" in result.stderr
-    assert record.read_text() == ""
+    assert record.read_text() == text
