@@ -11,10 +11,10 @@ from aws.image_releases import kubernetes_of, listed_releases, number_of
 from aws.instances import GroupShape
 from aws.kubernetes_versions import is_version, known_versions, supported_versions
 from aws.wanted_driver import WantedDriver
-from compat import tables as facts
-from compat.machine_images import LEFT_AFTER, age_in_days, release_order, rows_until, serves
-from compat.rows import Row
-from compat.versions import DriverVersion
+from compat.evidence.machine_images import LEFT_AFTER, age_in_days, release_order, rows_until, serves
+from compat.facts import tables as facts
+from compat.facts.rows import Row
+from compat.values.versions import DriverVersion
 from mistakes.problems import listing, nearest
 
 REFRESH: Final = "python -m aws.refresh reads newer ones into the tables"

@@ -10,7 +10,7 @@ import datetime as dt
 import re
 
 from aws import tables
-from compat.machine_images import release_order, rows_until
+from compat.evidence.machine_images import release_order, rows_until
 
 
 def number_of(release: str) -> str:

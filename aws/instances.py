@@ -11,13 +11,13 @@ from functools import cache
 from typing import TypeVar
 
 from aws import tables
-from compat import tables as facts
-from compat.drivers import first_drivers
-from compat.gpus import gpus_of
-from compat.model import Platform
-from compat.names import find_gpus
-from compat.rows import GpuModel, Row, read_floor
-from compat.versions import DriverVersion
+from compat.evidence.drivers import first_drivers
+from compat.evidence.reading.gpus import gpus_of
+from compat.evidence.reading.names import find_gpus
+from compat.facts import tables as facts
+from compat.facts.rows import GpuModel, Row, read_floor
+from compat.values.model import Platform
+from compat.values.versions import DriverVersion
 from mistakes.problems import listing
 
 Shared = TypeVar("Shared")

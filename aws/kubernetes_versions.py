@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from aws import tables
-from compat.rows import Origin, Row
+from compat.facts.rows import Origin, Row
 
 VERSION: Final = re.compile(r"1\.[1-9]\d", re.ASCII)  # how EKS writes a version: 1.34
 

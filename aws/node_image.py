@@ -10,7 +10,7 @@ from aws.flatcar.driver import choose as choose_driver
 from aws.flatcar.releases import Release
 from aws.instances import GroupShape
 from aws.wanted_driver import WantedDriver
-from compat.versions import DriverVersion
+from compat.values.versions import DriverVersion
 from fleet.driver_key import DriverKey
 
 

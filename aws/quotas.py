@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from aws import tables
 from aws.instances import GroupShape
-from compat.rows import Origin
+from compat.facts.rows import Origin
 
 
 class Market(StrEnum):

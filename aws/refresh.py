@@ -21,8 +21,8 @@ from typing import Final
 
 from aws import tables as own
 from aws.changelog import Contents, Notes, read_changelog
-from compat import tables
-from compat.rows import Row
+from compat.facts import tables
+from compat.facts.rows import Row
 
 PAGE: Final = "https://github.com/awslabs/amazon-eks-ami/blob/main/CHANGELOG.md"
 _TYPES: Final = ("AL2023_ARM_64_NVIDIA", "AL2023_x86_64_NVIDIA")
@@ -36,7 +36,7 @@ _SEVERAL: Final = "Both toolkit versions appear among the packages of this relea
 class Tables:
     """The rows that releases are read into."""
 
-    images: list[Row]  # compat/data/eks_ami.csv
+    images: list[Row]  # compat/facts/data/eks_ami.csv
     releases: list[Row]  # aws/data/eks_releases.csv
     versions: list[Row]  # aws/data/eks_versions.csv
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from aws.instances import GroupShape
-from compat.versions import DriverVersion
+from compat.values.versions import DriverVersion
 from fleet.labels import (
     ALWAYS_DISCOVERED,
     ARCH,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from compat import tables
-from compat.rows import Row
+from compat.facts import tables
+from compat.facts.rows import Row
 
 DATA = Path(__file__).parent / "data"
 

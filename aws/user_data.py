@@ -12,7 +12,7 @@ from typing import Final
 
 from aws.instances import GroupShape
 from aws.machine_images import MachineImage
-from compat.machine_images import release_order
+from compat.evidence.machine_images import release_order
 
 _BOUNDARY: Final = "gpu-commons"
 _MIME: Final = """\

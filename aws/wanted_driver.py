@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Self
 
-from compat.versions import DriverVersion, VersionError
+from compat.values.versions import DriverVersion, VersionError
 
 
 @dataclass(frozen=True, slots=True)

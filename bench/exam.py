@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from compat import Verdict, case_from, check
-from compat.case import FIELDS, CaseError
+from compat.evidence.case import FIELDS, CaseError
 
 RUNS = {Verdict.COMPATIBLE, Verdict.WITH_WARNING}  # a warning is not wrong where it ran
 OUTCOMES = ("right", "wrong compatible", "wrong incompatible", "unknown")

@@ -26,9 +26,9 @@ from rich.console import Console
 from rich.table import Table
 
 from compat import Case, Image, Pool, matrix
-from compat.host import host_of
-from compat.names import find_gpu
-from compat.versions import DriverVersion, parse_release
+from compat.evidence.host import host_of
+from compat.evidence.reading.names import find_gpu
+from compat.values.versions import DriverVersion, parse_release
 from lab import engine
 from lab.instance import Instance, open_instance
 from lab.servers import slurmrestd

@@ -25,7 +25,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from compat import Case, Image, Pool, matrix, read_host, tables
+from compat import Case, Image, Pool, matrix, read_host
+from compat.facts import tables
 
 PROJECT = Path(__file__).resolve().parent.parent
 SEED = 20261120

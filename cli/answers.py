@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.words import SIGNS, TONES, Paint, folded, plain, source_and_date
 from compat import Answer, CaseError, Change, Finding, Remedy
-from compat.reading import UNREAD
+from compat.evidence.problems import UNREAD
 
 
 def answer_data(answer: Answer) -> dict[str, Any]:

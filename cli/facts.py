@@ -11,8 +11,8 @@ import click
 
 from cli.terminal import InputError, as_json, json_text, painter, width
 from cli.words import Paint, counted
-from compat.facts import UnknownTable, table_names
-from compat.facts import facts as look_up
+from compat.facts.lookup import UnknownTable, table_names
+from compat.facts.lookup import facts as look_up
 
 Row = Mapping[str, str]
 TABLES: Final = {

@@ -15,12 +15,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from compat.answer import check, check_on
-    from compat.case import Case, CaseError, case_from
-    from compat.host import Host, host_of
-    from compat.many import Image, Matrix, Pool, matrix
-    from compat.model import Answer, Change, Finding, Remedy, Severity, Verdict
-    from compat.pools import read_host
+    from compat.evidence.case import Case, CaseError, case_from
+    from compat.evidence.host import Host, host_of
+    from compat.evidence.pools import read_host
+    from compat.values.model import Answer, Change, Finding, Remedy, Severity, Verdict
+    from compat.verdict.answer import check, check_on
+    from compat.verdict.matrix import Image, Matrix, Pool, matrix
 
 __all__ = [
     "Answer",
@@ -46,12 +46,12 @@ __all__ = [
 # No module here may have one of these names: once imported, it would replace the name.
 _HOMES: Final = MappingProxyType(
     {
-        "answer": ("check", "check_on"),
-        "case": ("Case", "CaseError", "case_from"),
-        "host": ("Host", "host_of"),
-        "many": ("Image", "Matrix", "Pool", "matrix"),
-        "model": ("Answer", "Change", "Finding", "Remedy", "Severity", "Verdict"),
-        "pools": ("read_host",),
+        "verdict.answer": ("check", "check_on"),
+        "evidence.case": ("Case", "CaseError", "case_from"),
+        "evidence.host": ("Host", "host_of"),
+        "verdict.matrix": ("Image", "Matrix", "Pool", "matrix"),
+        "values.model": ("Answer", "Change", "Finding", "Remedy", "Severity", "Verdict"),
+        "evidence.pools": ("read_host",),
     }
 )
 

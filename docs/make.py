@@ -16,9 +16,9 @@ from cli.facts import TABLES, counted_doubts
 from cli.review.schema import comment_schema
 from cli.schema.shapes import answer_schema, case_schema, matrix_schema
 from compat import Case, Severity, check
-from compat.case import FIELDS
-from compat.facts import facts
-from compat.rules.index import ALL_RULES as COMPAT_RULES
+from compat.evidence.case import FIELDS
+from compat.facts.lookup import facts
+from compat.rules import ALL_RULES as COMPAT_RULES
 from compat.rules.rule import Rule
 from images.lint.hadolint import page_of
 from images.lint.hadolint_rules import BEATEN_BY, FIXES, LEFT_OUT, OURS, SAFE_FEEDERS
@@ -416,7 +416,7 @@ def facts_page() -> str:
         "\n| table | holds | rows | rows with a cell that is not verified | such cells |\n|---|---|---|---|---|",
     ]
     for name, doubts in counted_doubts().items():
-        link = f"[`{name}`](../../compat/data/{name}.csv)"
+        link = f"[`{name}`](../../compat/facts/data/{name}.csv)"
         blocks.append(
             f"| {link} | {TABLES.get(name, '')} | {doubts.rows:,} | {doubts.unsure_rows:,} | {doubts.cells:,} |"
         )
@@ -427,7 +427,7 @@ def facts_page() -> str:
             doubt = [column for column in columns if column in row["unverified_cells"].split(";")]
             told = f"not verified: {', '.join(doubt)}" if doubt else ""
             blocks.append(f"| {' | '.join(_cell(row[column]) for column in columns)} | {told} |")
-    return HEAD.format(source="compat/data") + "\n".join(blocks) + "\n"
+    return HEAD.format(source="compat/facts/data") + "\n".join(blocks) + "\n"
 
 
 def _memory() -> str:

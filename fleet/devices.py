@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from compat.drivers import native_cuda
-from compat.rows import GpuModel
-from compat.versions import DriverVersion
+from compat.evidence.drivers import native_cuda
+from compat.facts.rows import GpuModel
+from compat.values.versions import DriverVersion
 from fleet.labels import gfd_product, reported_memory
 
 DRIVER: Final = "gpu.nvidia.com"  # name of the driver, of its class of whole GPUs, and of its attributes

@@ -6,10 +6,10 @@ One owner per label: `nvidia.com/*` is set before us (GPU feature discovery, the
 from dataclasses import dataclass
 from typing import Final
 
-from compat.drivers import native_cuda
-from compat.names import FIRST_BRANCH_WITH_MAKER
-from compat.rows import GpuModel
-from compat.versions import DriverVersion
+from compat.evidence.drivers import native_cuda
+from compat.evidence.reading.names import FIRST_BRANCH_WITH_MAKER
+from compat.facts.rows import GpuModel
+from compat.values.versions import DriverVersion
 
 POOL: Final = "gpu-commons.org/pool"
 DRIVER: Final = "gpu-commons.org/driver"

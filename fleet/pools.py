@@ -9,9 +9,9 @@ from typing import TypeVar
 from packaging.version import Version
 
 from compat import Case, Host, host_of, read_host
-from compat.reading import Axis
-from compat.rows import GpuModel
-from compat.versions import DriverVersion, parse_release
+from compat.evidence.problems import Axis
+from compat.facts.rows import GpuModel
+from compat.values.versions import DriverVersion, parse_release
 from fleet.labels import gfd_labels
 from mistakes.problems import listing
 

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-from compat.hub import HUB, HUB_NAMES, OFFICIAL
-from compat.images import ImageName, read_image
-from compat.versions import VersionError
+from compat.evidence.reading.hub import HUB, HUB_NAMES, OFFICIAL
+from compat.evidence.reading.image_name import ImageName, read_image
+from compat.values.versions import VersionError
 
 _LONGEST = 255  # of registry and repository: github:distribution/reference NameTotalLengthMax
 _LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"

@@ -15,7 +15,7 @@ from aws.machine_images import MachineImage, NoMachineImage, Pin, choose
 from aws.node_image import FlatcarImage, NodeImage, flatcar_image
 from aws.user_data import NodeSettings, Pulls, settings_problems
 from aws.wanted_driver import WantedDriver
-from compat.versions import VersionError
+from compat.values.versions import VersionError
 from fleet.driver_key import DriverKey
 from kube.raw import Raw, is_count, mapping
 from mistakes.clock import today

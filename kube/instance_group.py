@@ -27,7 +27,7 @@ from aws.scaling import MAX_UNAVAILABLE, Scale, accelerator_labels
 from aws.user_data import NodeSettings, Pulls
 from aws.volumes import MAX_THROUGHPUT, MIN_THROUGHPUT, PARALLEL_THROUGHPUT, Volume, iops_of
 from aws.wanted_driver import WantedDriver
-from compat.versions import VersionError
+from compat.values.versions import VersionError
 from fleet import labels as names
 from kube.amounts import Count, Gib
 from kube.flatcar_keys import FlatcarKeys

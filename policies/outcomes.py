@@ -9,8 +9,8 @@ from functools import cache, lru_cache
 from typing import Final
 
 from compat import Answer, Case, Finding, Severity, Verdict, check_on
-from compat.model import Fact
-from compat.rules.index import ALL_RULES
+from compat.rules import ALL_RULES
+from compat.values.model import Fact
 from fleet.courses import Usage
 from fleet.pools import PoolGpus
 from images.inspection.facts import ImageContents

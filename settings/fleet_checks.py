@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from compat.versions import DriverVersion, VersionError
+from compat.values.versions import DriverVersion, VersionError
 from kube.agreements import doubles
 from kube.raw import Raw, expanded, is_count, items, mapping
 from mistakes.problems import Fault, Loc, listing

@@ -5,8 +5,8 @@ from typing import Final, Literal
 from pydantic import Field
 
 from aws.volumes import volume_problems
-from compat.rows import GpuModel
-from compat.versions import DriverVersion
+from compat.facts.rows import GpuModel
+from compat.values.versions import DriverVersion
 from fleet.pools import NodeGpus, Variant
 from images.size.estimate import MB
 from kube.instance_group import InstanceGroupKeys

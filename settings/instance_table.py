@@ -11,7 +11,7 @@ from aws.image_releases import listed_releases
 from aws.kubernetes_versions import known_versions
 from aws.prices import Price, price_of, term_usd
 from aws.quotas import Market, needed, quota_of
-from compat.machine_images import rows_until
+from compat.evidence.machine_images import rows_until
 from mistakes.clock import today
 from mistakes.problems import listing
 from settings.instance_pools import InstancePool

@@ -4,7 +4,7 @@ from typing import ClassVar, Final
 
 from pydantic import Field
 
-from compat.versions import parse_release
+from compat.values.versions import parse_release
 from fleet.pools import NodeGpus, Variant
 from kube.node_keys import Labels, Taints
 from settings.pool import MachinePool

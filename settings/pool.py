@@ -13,8 +13,8 @@ from mistakes.faults import FORM
 from settings.values import Driver, Gpu, ToolkitVersion
 
 if TYPE_CHECKING:
-    from compat.rows import GpuModel
-    from compat.versions import DriverVersion
+    from compat.facts.rows import GpuModel
+    from compat.values.versions import DriverVersion
     from fleet.pools import Variant
 
 

@@ -18,10 +18,10 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from compat.drivers import UnknownFact, native_cuda
-from compat.names import UnknownGpu, find_gpu
-from compat.rows import GpuModel
-from compat.versions import DriverVersion, VersionError
+from compat.evidence.drivers import UnknownFact, native_cuda
+from compat.evidence.reading.names import UnknownGpu, find_gpu
+from compat.facts.rows import GpuModel
+from compat.values.versions import DriverVersion, VersionError
 from fleet.node_names import NodeNameError, expand_all
 from kube.names import Line
 from mistakes.converted import days, read_day
@@ -55,7 +55,7 @@ def _gpu(value: object) -> GpuModel:
         return find_gpu(value)
     except UnknownGpu as error:
         near = f"did you mean {' or '.join(error.suggestions)}? " if error.suggestions else ""
-        raise Misfit(error.reason, f"{near}Known models: compat/data/gpu_model.csv") from None
+        raise Misfit(error.reason, f"{near}Known models: compat/facts/data/gpu_model.csv") from None
 
 
 def _toolkit(value: str) -> str:

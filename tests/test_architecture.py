@@ -82,8 +82,8 @@ def loaded_by(names: list[str]) -> set[str]:
 
 
 def test_compat_needs_neither_the_engine_nor_pydantic_nor_a_network_library() -> None:
-    names = [name for name in modules("compat", "compat/data") if not name.endswith(".make")]
-    assert "compat.versions" in names
+    names = [name for name in modules("compat", "compat/facts/data") if not name.endswith(".make")]
+    assert "compat.values.versions" in names
     assert not loaded_by(names) & {*ENGINE, "pydantic", "yaml", "httpx", "click", "rich"}
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 from aws.flatcar import releases
 from aws.quotas import Market
 from aws.tables import DATA
-from compat.data.check import Read, Table, cell, main, one_of
-from compat.rows import Row
+from compat.facts.data.check import Read, Table, cell, main, one_of
+from compat.facts.rows import Row
 
 
 def _cells(read: Callable[[str], object], *columns: str) -> tuple[Read, ...]:

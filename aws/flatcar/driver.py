@@ -13,8 +13,8 @@ from aws.flatcar.releases import Channel, Release, releases
 from aws.instances import GroupShape
 from aws.machine_images import KernelModule, kernel_module
 from aws.wanted_driver import NEWEST, WantedDriver
-from compat import tables
-from compat.versions import DriverVersion
+from compat.facts import tables
+from compat.values.versions import DriverVersion
 from fleet.driver_key import DriverKey
 from mistakes.problems import listing
 

@@ -18,8 +18,8 @@ from typing import Final
 from packaging.version import Version
 
 from aws import tables
-from compat.rows import Origin, Row
-from compat.versions import DriverVersion
+from compat.facts.rows import Origin, Row
+from compat.values.versions import DriverVersion
 
 OWNER: Final = "075585003325"  # the account that publishes Flatcar's machine images, as many public stacks write it
 # flatcar.org, Running on AWS EC2: "releases will remain available as public AMIs on AWS for 9 months"

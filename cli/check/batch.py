@@ -18,7 +18,7 @@ from cli.clock import today
 from cli.lines import LONGEST, numbered_lines
 from cli.words import counted
 from compat import CaseError, Verdict, case_from, check
-from compat.age import aged
+from compat.verdict.staleness import aged
 
 _KEPT: Final = 64 << 20  # bytes of encoded answers, for cases that are equal but for their id
 _EVERY = 10_000

@@ -12,7 +12,7 @@ from cli.clock import today
 from cli.terminal import InputError, as_json, json_text, painter, width
 from compat import Answer, Case, CaseError
 from compat import check as solve
-from compat.age import aged
+from compat.verdict.staleness import aged
 
 
 @click.command(

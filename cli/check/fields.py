@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from compat.case import CLASSES, FIELDS, HOSTS, MODULES, SYSTEMS
+from compat.evidence.case import CLASSES, FIELDS, HOSTS, MODULES, SYSTEMS
 
 
 @dataclass(frozen=True, slots=True)

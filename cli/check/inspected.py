@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 from cli.clock import today
 from cli.inspect.command import Choices, wanted_images
 from compat import Answer, Case, Finding, Severity, Verdict, check
-from compat.age import aged
-from compat.case import POOL_FIELDS
-from compat.device_code import AS_COMPRESSED, AS_LISTED
-from compat.many import worst
-from compat.model import Fact
-from compat.pools import read_host
-from compat.resolve import worst_first
+from compat.evidence.case import POOL_FIELDS
+from compat.evidence.device_code import AS_COMPRESSED, AS_LISTED
+from compat.evidence.pools import read_host
 from compat.rules.framework import NO_GPU_USE, for_cpu
+from compat.rules.solve import worst_first
+from compat.values.model import Fact
+from compat.verdict.matrix import worst
+from compat.verdict.staleness import aged
 
 if TYPE_CHECKING:
     from images.inspection.facts import ImageContents

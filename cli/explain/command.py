@@ -15,7 +15,7 @@ from cli.explain.entries import FAMILIES, Entry, entries, of_hadolint
 from cli.terminal import InputError, as_json, json_text, painter, width
 from cli.words import SIGNS, Paint
 from compat import Case, check
-from compat.rules.index import ALL_RULES, BY_ID
+from compat.rules import ALL_RULES, BY_ID
 from compat.rules.rule import Rule
 
 _EXAMPLES: Final = (("passes", "passing"), ("fails", "failing"), ("cannot be told", "undecided"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compat.drivers import major_floor, native_floor
-from compat.model import Platform
-from compat.versions import CudaVersion
+from compat.evidence.drivers import major_floor, native_floor
+from compat.values.model import Platform
+from compat.values.versions import CudaVersion
 from images.references import known_image
 
 

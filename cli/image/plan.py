@@ -13,8 +13,8 @@ from cli.image.plan_report import Fit, Page, Place, plan_data, plan_text
 from cli.stacks import pools_of, read_stack, stack_files, stack_name
 from cli.terminal import InputError, as_json, json_text, painter, width
 from compat import CaseError, check_on
-from compat.ceiling import ceiling
-from compat.host import with_any_name
+from compat.evidence.host import with_any_name
+from compat.verdict.newest_supported import ceiling
 from images.size.expected import expected
 from images.spec.cases import Use, uses_of
 from images.spec.load import load_sizes

@@ -11,7 +11,7 @@ from cli.image.brings import brings
 from cli.matrix.grid import what
 from cli.words import SIGNS, Paint, counted, folded, plain
 from compat import Answer, Finding, Host, Severity
-from compat.ceiling import Ceiling
+from compat.verdict.newest_supported import Ceiling
 from fleet.machines import Machine
 from images.build.labels import facts
 from images.size.estimate import amount, cold_start, disk_use, room

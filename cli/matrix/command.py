@@ -18,7 +18,7 @@ from cli.stacks import pools_of, read_stack, stack_name
 from cli.terminal import InputError, as_json, has_colours, json_text
 from compat import CaseError, Image, Pool
 from compat import matrix as solve
-from compat.age import age_note
+from compat.verdict.staleness import age_note
 
 _PIPED = 120  # columns without a terminal
 

@@ -11,7 +11,7 @@ from cli.answers import body_data
 from cli.matrix.uses import NO_USES, Uses, uses_data
 from cli.words import ALL_SIGNS, NO_GPU, SIGNS, Sign, counted, is_fine
 from compat import Answer, Case, Image, Matrix, Pool, Verdict
-from compat.case import POOL_FIELDS
+from compat.evidence.case import POOL_FIELDS
 from fleet.courses import Usage
 
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Final
 from cli.answers import problem_lines
 from cli.lines import LONGEST, numbered_lines
 from compat import Case, CaseError, Image, Pool, case_from, check, read_host
-from compat.case import POOL_FIELDS
+from compat.evidence.case import POOL_FIELDS
 
 _PROBE_POOL: Final = {"gpu": "Tesla T4"}  # completes an image, so that its own fields can be read alone
 _PROBE_IMAGE: Final = {"cuda": "12.4"}

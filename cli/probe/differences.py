@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from cli.probe.script import Probed
 from cli.words import Paint
-from compat.names import UnknownGpu, find_gpu
-from compat.versions import DriverVersion, VersionError
+from compat.evidence.reading.names import UnknownGpu, find_gpu
+from compat.values.versions import DriverVersion, VersionError
 from fleet.pools import NodeGpus
 from hosts.facts import HostFacts, refusals
 from hosts.probe import Facts, is_unknown

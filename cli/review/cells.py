@@ -10,8 +10,8 @@ import compat
 from cli.review.commons import Commons, Image, Pool
 from cli.review.values import known_text, names_of, texts, without_secrets
 from compat import Answer, Case, CaseError, Severity, Verdict
-from compat.images import read_image
-from compat.versions import VersionError
+from compat.evidence.reading.image_name import read_image
+from compat.values.versions import VersionError
 from fleet.pools import read_node
 
 # Cases of an image by its name, where its spec is at hand and agrees with these facts; else None.

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from cli.check.fields import Field, case_fields
 from compat import Severity, Verdict
-from compat.case import POOL_FIELDS
+from compat.evidence.case import POOL_FIELDS
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 _TEXT: Final = {"type": "string"}

@@ -94,7 +94,7 @@ def groups(ctx: click.Context, /, name: str, *, is_json: bool) -> None:
     """
     from cli.stack.groups import groups_data, groups_text  # noqa: PLC0415 - see above
     from cli.stacks import pools_of, read_stack  # noqa: PLC0415
-    from compat.groups import image_groups  # noqa: PLC0415
+    from compat.verdict.image_groups import image_groups  # noqa: PLC0415
 
     settings = read_stack(name)
     pools = [nodes for pool in settings.fleet.pools for nodes in pools_of(pool)]

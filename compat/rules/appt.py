@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compat.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
 from compat.rules.rule import Rule, note, refuse, unknown, warn
 from compat.rules.vis import USES_GRAPHICS
+from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
 
 ID = "R-APPT"
 _SOURCE = "github:apptainer/apptainer-userdocs gpu.rst"

@@ -6,15 +6,15 @@ import re
 from dataclasses import replace
 from functools import cache
 
-from compat import tables
-from compat.build_words import of_this_build
-from compat.gpu_words import reason_against
-from compat.model import THE_CASE, Code, Fact, Finding, Gpu, ImageFacts, PoolFacts, Severity
-from compat.model_words import is_old_for, leaves_older_out
-from compat.patterns import pattern
+from compat.evidence.prose.build_words import of_this_build
+from compat.evidence.prose.gpu_words import reason_against
+from compat.evidence.prose.model_words import is_old_for, leaves_older_out
+from compat.evidence.prose.patterns import pattern
+from compat.evidence.reading.targets import runs
+from compat.facts import tables
 from compat.rules.rule import Need, Rule, note, refuse, remarks_fact, unknown, warn
-from compat.targets import runs
-from compat.versions import ComputeCapability, CudaVersion, Target
+from compat.values.model import THE_CASE, Code, Fact, Finding, Gpu, ImageFacts, PoolFacts, Severity
+from compat.values.versions import ComputeCapability, CudaVersion, Target
 
 ID = "R-ARCH"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility"

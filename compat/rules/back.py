@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compat.drivers import branch_of, major_floor, native_floor
-from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.evidence.drivers import branch_of, major_floor, native_floor
 from compat.rules.rule import Need, Rule, as_stated, note, refuse, unknown, warn
-from compat.versions import CudaVersion, DriverVersion
+from compat.values.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.values.versions import CudaVersion, DriverVersion
 
 ID = "R-BACK"
 _SOURCE = "https://docs.nvidia.com/deploy/cuda-compatibility/"

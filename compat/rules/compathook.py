@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from packaging.version import Version
 
-from compat import tables
-from compat.drivers import major_floor, native_floor, reaches
-from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity, Variable
-from compat.patterns import pattern
+from compat.evidence.drivers import major_floor, native_floor, reaches
+from compat.evidence.prose.patterns import pattern
+from compat.facts import tables
 from compat.rules import fwd
 from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.versions import CudaVersion, DriverVersion
+from compat.values.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity, Variable
+from compat.values.versions import CudaVersion, DriverVersion
 
 ID = "R-COMPATHOOK"
 _SOURCE = "github:NVIDIA/nvidia-container-toolkit CHANGELOG.md, cmd/nvidia-cdi-hook/cudacompat"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from compat.drivers import UNPACKS_ZSTD, native_floor
-from compat.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from compat.patterns import pattern
+from compat.evidence.drivers import UNPACKS_ZSTD, native_floor
+from compat.evidence.prose.patterns import pattern
 from compat.rules import fwd
 from compat.rules.arch import best_cubin, compiles, judged
 from compat.rules.rule import Rule, note, refuse, warn
-from compat.versions import ComputeCapability, DriverVersion, Target
+from compat.values.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.values.versions import ComputeCapability, DriverVersion, Target
 
 ID = "R-COMPRESS"
 _NVCC = "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#compress-mode-default-size-speed-balance-none-compress-mode"

@@ -6,9 +6,9 @@ import re
 
 from packaging.version import Version
 
-from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from compat.patterns import pattern
+from compat.evidence.prose.patterns import pattern
 from compat.rules.rule import Rule, refuse, unknown, warn
+from compat.values.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
 
 ID = "R-CPU"
 _DATE = "2026-11-21"

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 from packaging.version import Version
 
-from compat import tables
-from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
-from compat.patterns import pattern
-from compat.rows import Cudnn
+from compat.evidence.prose.patterns import pattern
+from compat.facts import tables
+from compat.facts.rows import Cudnn
 from compat.rules.rule import Rule, note, refuse, warn
-from compat.versions import ComputeCapability, CudaVersion
+from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.values.versions import ComputeCapability, CudaVersion
 
 ID = "R-CUDNN"
 _DATE = "2026-11-23"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compat import tables
-from compat.drivers import first_drivers, last_branch, last_driver, newest_branch
-from compat.model import THE_CASE, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.evidence.drivers import first_drivers, last_branch, last_driver, newest_branch
+from compat.facts import tables
 from compat.rules.arch import best_cubin
 from compat.rules.rule import Rule, as_stated, refuse, unknown, warn
-from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion
+from compat.values.model import THE_CASE, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion
 
 ID = "R-DROP"
 _NVCC = "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#gpu-feature-list"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from compat import tables
-from compat.machine_images import image_row
-from compat.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
-from compat.patterns import pattern
-from compat.rows import Origin, Row, read_floor
+from compat.evidence.machine_images import image_row
+from compat.evidence.prose.patterns import pattern
+from compat.facts import tables
+from compat.facts.rows import Origin, Row, read_floor
 from compat.rules.rule import Rule, as_stated, note, refuse, unknown
-from compat.versions import DriverVersion
+from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
+from compat.values.versions import DriverVersion
 
 ID = "R-EKS"
 # A type of EC2: names of machines in other clouds do not match.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compat import tables
-from compat.model import Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.facts import tables
 from compat.rules.rule import Rule, note
+from compat.values.model import Finding, ImageFacts, Platform, PoolFacts, Severity
 
 ID = "R-EOL"
 _SOURCE = "https://docs.nvidia.com/datacenter/tesla/drivers/supported-drivers-and-cuda-toolkit-versions.html"

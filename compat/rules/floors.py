@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from compat import tables
-from compat.builds import is_of_ones_own
-from compat.distributions import ALIASES
-from compat.drivers import TURNS_AT
-from compat.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts
-from compat.names import UnknownGpu, find_gpus
-from compat.parts import parts_named
-from compat.patterns import pattern
-from compat.rows import FrameworkFloor
+from compat.evidence.drivers import TURNS_AT
+from compat.evidence.prose.parts import parts_named
+from compat.evidence.prose.patterns import pattern
+from compat.evidence.reading.builds import is_of_ones_own
+from compat.evidence.reading.distributions import ALIASES
+from compat.evidence.reading.names import UnknownGpu, find_gpus
+from compat.facts import tables
+from compat.facts.rows import FrameworkFloor
 from compat.rules.rule import refuse, warn
-from compat.versions import ComputeCapability, JetsonVersion
+from compat.values.model import Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts
+from compat.values.versions import ComputeCapability, JetsonVersion
 
 RULE = "R-FRAMEWORK"
 _DATE = "2026-11-24"

@@ -6,12 +6,12 @@ import re
 
 from packaging.version import Version
 
-from compat import tables
-from compat.build_words import required_driver
-from compat.model import THE_CASE, Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
-from compat.rows import FrameworkLibrary
+from compat.evidence.prose.build_words import required_driver
+from compat.facts import tables
+from compat.facts.rows import FrameworkLibrary
 from compat.rules import floors, program_floors
 from compat.rules.rule import Rule, note, refuse, remarks_fact, warn
+from compat.values.model import THE_CASE, Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
 
 ID = floors.RULE
 _DATE = "2026-11-21"

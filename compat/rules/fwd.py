@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compat import tables
-from compat.drivers import first_release, reaches
-from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
+from compat.evidence.drivers import first_release, reaches
+from compat.facts import tables
 from compat.rules.rule import Need, Rule, note, refuse, unknown, warn
-from compat.versions import CudaVersion
+from compat.values.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Severity
+from compat.values.versions import CudaVersion
 
 ID = "R-FWD"
 SOURCE = "https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity, Variable
-from compat.names import FIRST_BRANCH_WITH_MAKER, UnknownGpu, find_gpus, mig_profile
-from compat.rows import GpuModel
+from compat.evidence.reading.names import FIRST_BRANCH_WITH_MAKER, UnknownGpu, find_gpus, mig_profile
+from compat.facts.rows import GpuModel
 from compat.rules.rule import Rule, note, refuse, unknown
+from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Severity, Variable
 
 ID = "R-GFD"
 _SOURCE = "github:NVIDIA/k8s-device-plugin internal/lm/resource.go, README.md"

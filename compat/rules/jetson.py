@@ -8,13 +8,13 @@ from enum import Enum
 
 from packaging.version import Version
 
-from compat import tables
-from compat.builds import is_of_ones_own
-from compat.model import THE_CASE, Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity
-from compat.patterns import pattern
-from compat.rows import Jetson
+from compat.evidence.prose.patterns import pattern
+from compat.evidence.reading.builds import is_of_ones_own
+from compat.facts import tables
+from compat.facts.rows import Jetson
 from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.versions import ComputeCapability, CudaVersion, JetsonVersion
+from compat.values.model import THE_CASE, Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity
+from compat.values.versions import ComputeCapability, CudaVersion, JetsonVersion
 
 ID = "R-JETSON"
 _SOURCE = "https://docs.nvidia.com/cuda/cuda-for-tegra-appnote/index.html"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from compat import tables
-from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Setting, Severity
-from compat.rows import Architecture
+from compat.facts import tables
+from compat.facts.rows import Architecture
 from compat.rules.rule import Rule, as_stated, refuse, unknown, warn
-from compat.versions import DriverVersion
+from compat.values.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Setting, Severity
+from compat.values.versions import DriverVersion
 
 ID = "R-KMOD"
 _SOURCE = "https://developer.nvidia.com/blog/nvidia-transitions-fully-towards-open-source-gpu-kernel-modules"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from compat import tables
-from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
-from compat.patterns import pattern
+from compat.evidence.prose.patterns import pattern
+from compat.facts import tables
 from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.versions import ComputeCapability, CudaVersion
+from compat.values.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.values.versions import ComputeCapability, CudaVersion
 
 ID = "R-MATHLIB"
 _DATE = "2026-11-23"

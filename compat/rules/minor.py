@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from compat import tables
-from compat.drivers import branch_of, major_floor, native_floor
-from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from compat.ptx_words import is_compiled_by_driver, is_refused_by_driver
-from compat.readings import read_ptx_isa
+from compat.evidence.drivers import branch_of, major_floor, native_floor
+from compat.evidence.prose.ptx_words import is_compiled_by_driver, is_refused_by_driver
+from compat.evidence.reading.typed import read_ptx_isa
+from compat.facts import tables
 from compat.rules.arch import judged
 from compat.rules.rule import Need, Rule, as_stated, note, refuse, warn
-from compat.versions import CudaVersion, DriverVersion
+from compat.values.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.values.versions import CudaVersion, DriverVersion
 
 ID = "R-MINOR"
 _GUIDE = "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"

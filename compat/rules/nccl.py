@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from packaging.version import Version
 
-from compat import tables
-from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.evidence.reading.targets import runs
+from compat.facts import tables
 from compat.rules.arch import compiles, listed
 from compat.rules.rule import Rule, note, warn
-from compat.targets import runs
-from compat.versions import ComputeCapability
+from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.values.versions import ComputeCapability
 
 ID = "R-NCCL"
 _SOURCE = "https://docs.nvidia.com/deeplearning/nccl/release-notes/index.html"

@@ -8,11 +8,11 @@ from functools import cache
 
 from packaging.version import Version
 
-from compat import tables
-from compat.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from compat.patterns import pattern
+from compat.evidence.prose.patterns import pattern
+from compat.facts import tables
 from compat.rules.rule import Rule, as_stated, note, refuse, unknown, warn
-from compat.versions import ComputeCapability, DriverVersion, parse_release
+from compat.values.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.values.versions import ComputeCapability, DriverVersion, parse_release
 
 ID = "R-NVENC"
 LIBRARY = "nvenc"  # in framework_library.csv: the API that a release of a program is built with

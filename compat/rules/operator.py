@@ -6,12 +6,12 @@ from functools import cache
 
 from packaging.version import Version
 
-from compat import tables
-from compat.drivers import last_driver
-from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
-from compat.rows import Origin, Row
+from compat.evidence.drivers import last_driver
+from compat.facts import tables
+from compat.facts.rows import Origin, Row
 from compat.rules.rule import Rule, note, unknown
-from compat.versions import DriverVersion, parse_release
+from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.values.versions import DriverVersion, parse_release
 
 ID = "R-OPERATOR"
 _SOURCE = "github:NVIDIA/gpu-operator deployments/gpu-operator/values.yaml"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compat.machine_images import image_row, read_release
-from compat.model import Finding, ImageFacts, PoolFacts, Severity
-from compat.rows import Origin
+from compat.evidence.machine_images import image_row, read_release
+from compat.facts.rows import Origin
 from compat.rules.rule import Rule, note, warn
+from compat.values.model import Finding, ImageFacts, PoolFacts, Severity
 
 ID = "R-PERSIST"
 _SOURCE = "https://docs.nvidia.com/deploy/driver-persistence/"

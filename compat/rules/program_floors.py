@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from compat.builds import is_of_ones_own
-from compat.model import Fact, Finding, Gpu, GpuSpan, ImageFacts, Platform, PoolFacts, Severity
-from compat.patterns import pattern
-from compat.programs import rows_of
-from compat.rows import Program
+from compat.evidence.prose.patterns import pattern
+from compat.evidence.prose.programs import rows_of
+from compat.evidence.reading.builds import is_of_ones_own
+from compat.facts.rows import Program
 from compat.rules.rule import as_stated, note, refuse, unknown
-from compat.versions import ComputeCapability, JetsonVersion
+from compat.values.model import Fact, Finding, Gpu, GpuSpan, ImageFacts, Platform, PoolFacts, Severity
+from compat.values.versions import ComputeCapability, JetsonVersion
 
 RULE = "R-FRAMEWORK"
 _ASK_THE_DRIVER = frozenset({"mojo"})  # on a Jetson too

@@ -9,11 +9,11 @@ from functools import cache
 
 from packaging.version import Version
 
-from compat import tables
-from compat.drivers import UnknownFact, native_cuda
-from compat.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Setting, Severity, Variable
+from compat.evidence.drivers import UnknownFact, native_cuda
+from compat.facts import tables
 from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.versions import ComputeCapability, DriverVersion, parse_release
+from compat.values.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Setting, Severity, Variable
+from compat.values.versions import ComputeCapability, DriverVersion, parse_release
 
 ID = "R-REQ"
 _SOURCE = (

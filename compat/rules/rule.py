@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from compat.model import THE_CASE, Fact, Finding, Fix, ImageFacts, PoolFacts, Severity
-from compat.versions import DriverVersion
+from compat.values.model import THE_CASE, Fact, Finding, Fix, ImageFacts, PoolFacts, Severity
+from compat.values.versions import DriverVersion
 
 _SHOWN = 80  # characters of a text
 Check = Callable[[ImageFacts, PoolFacts], tuple[Finding, ...]]

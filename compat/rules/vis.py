@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from compat import mig
-from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity, Variable
-from compat.patterns import pattern
+from compat.evidence.prose.patterns import pattern
+from compat.evidence.reading import mig
 from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.versions import ComputeCapability
+from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Severity, Variable
+from compat.values.versions import ComputeCapability
 
 ID = "R-VIS"
 _RUNTIME = "github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md"

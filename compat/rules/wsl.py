@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from compat.denied import affirmed
-from compat.driver_words import needs_opencl
-from compat.drivers import FIRST_IN_WSL
-from compat.model import Fact, Finding, ImageFacts, PoolFacts, Severity
-from compat.patterns import pattern
+from compat.evidence.drivers import FIRST_IN_WSL
+from compat.evidence.prose.denied import affirmed
+from compat.evidence.prose.driver_words import needs_opencl
+from compat.evidence.prose.patterns import pattern
 from compat.rules.rule import Rule, as_stated, note, refuse, unknown, warn
-from compat.versions import ComputeCapability
+from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.values.versions import ComputeCapability
 
 ID = "R-WSL"
 _SOURCE = "https://docs.nvidia.com/cuda/wsl-user-guide/index.html"

@@ -1,4 +1,4 @@
-"""`python -m images.inspection.release_dates [--dry-run]` writes compat/data/release_date.csv from the package index.
+"""`python -m images.inspection.release_dates [--dry-run]` writes release_date.csv from the package index.
 
 For each final release of the packages below it takes the day on which its first file was uploaded (PEP 700). What the
 table has is kept. It prints what is new; without --dry-run it writes the table.
@@ -21,7 +21,7 @@ from packaging.utils import (
 )
 from packaging.version import Version
 
-from compat import tables
+from compat.facts import tables
 from images.inspection.faults import InspectError
 from images.inspection.index import File, Index, index_url
 from images.inspection.opening import open_session

@@ -1,4 +1,4 @@
-"""Rows of compat/data/framework.csv, made from what was read in wheels. Pure.
+"""Rows of compat/facts/data/framework.csv, made from what was read in wheels. Pure.
 
 A release of a program that pins another framework has that one's CUDA (`vllm` and its `torch==2.11.0`); one with its
 own code has the targets that lie in it, and the CUDA that the wheel states. What the wheel does not state stays empty,
@@ -16,10 +16,10 @@ from typing import Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from compat import tables
-from compat.data.check import TABLES
-from compat.readings import CUDA_OF_ISA
-from compat.versions import CudaVersion, Target, parse_release
+from compat.evidence.reading.typed import CUDA_OF_ISA
+from compat.facts import tables
+from compat.facts.data.check import TABLES
+from compat.values.versions import CudaVersion, Target, parse_release
 from images.inspection.judge import ENOUGH
 from images.inspection.wheels import Library, Wheel
 

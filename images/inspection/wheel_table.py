@@ -1,4 +1,4 @@
-"""`python -m images.inspection.wheel_table [--dry-run] [--new] [NAME…]` reads wheels for compat/data/framework.csv.
+"""`python -m images.inspection.wheel_table [--dry-run] [--new] [NAME…]` reads wheels for framework.csv.
 
 For each build that the package index serves, and that a compiler made which can compress device code by zstd, it reads
 whether that was done. With --new it reads releases that the table lacks instead: those after the newest that it has,
@@ -21,8 +21,8 @@ from typing import Final
 import httpx
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from compat.tables import DATA, write_rows
-from compat.versions import CudaVersion, VersionError, parse_release
+from compat.facts.tables import DATA, write_rows
+from compat.values.versions import CudaVersion, VersionError, parse_release
 from images.inspection.faults import InspectError
 from images.inspection.index import File, Index, index_url
 from images.inspection.opening import open_session

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from compat.versions import DriverVersion
+from compat.values.versions import DriverVersion
 from fleet.driver_key import DriverKey
 from images.references import ImageReference
 from images.spec.texts import OsPackage, Strict

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from compat.drivers import native_cuda
-from compat.rows import GpuModel
-from compat.versions import DriverVersion
+from compat.evidence.drivers import native_cuda
+from compat.facts.rows import GpuModel
+from compat.values.versions import DriverVersion
 from fleet.labels import gfd_product
 from lab import files, processes
 from lab.instance import LabError

@@ -6,7 +6,8 @@ import datetime as dt
 from collections.abc import Iterator
 from typing import Final
 
-from compat import Case, Host, Severity, check_on, tables
+from compat import Case, Host, Severity, check_on
+from compat.facts import tables
 from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site

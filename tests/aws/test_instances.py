@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
-from compat import tables
-from compat.versions import DriverVersion
+from compat.facts import tables
+from compat.values.versions import DriverVersion
 
 
 def group(*names: str) -> GroupShape:

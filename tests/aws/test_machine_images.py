@@ -10,7 +10,7 @@ import pytest
 from aws.instances import find_instance, group_of
 from aws.machine_images import KernelModule, MachineImage, NoMachineImage, Pin, choose
 from aws.wanted_driver import NEWEST, WantedDriver
-from compat.versions import VersionError
+from compat.values.versions import VersionError
 
 TODAY = dt.date(2026, 11, 23)
 BOTTLEROCKET = "BOTTLEROCKET_x86_64_NVIDIA"

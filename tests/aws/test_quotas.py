@@ -8,7 +8,7 @@ import pytest
 
 from aws.instances import GroupShape
 from aws.quotas import Market, needed, quota_of
-from compat import tables
+from compat.facts import tables
 
 Group = Callable[..., GroupShape]
 

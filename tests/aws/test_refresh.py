@@ -19,8 +19,8 @@ from aws import tables as own
 from aws.changelog import Contents, read_changelog
 from aws.data.check import TABLES
 from aws.refresh import main
-from compat import tables
-from compat.data.check import check
+from compat.facts import tables
+from compat.facts.data.check import check
 
 PAGE = Path(__file__).parent / "recorded" / "CHANGELOG.md"
 NEWER = PAGE.read_text().replace("20260728", "20261201")

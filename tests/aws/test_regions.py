@@ -9,7 +9,7 @@ import pytest
 from aws import tables as own
 from aws.instances import GroupShape
 from aws.regions import region_problem, regions_with
-from compat import tables
+from compat.facts import tables
 
 Group = Callable[..., GroupShape]
 

@@ -9,8 +9,8 @@ import pytest
 
 from aws import tables as own
 from aws.data.check import TABLES
-from compat import tables
-from compat.data.check import TableError, check
+from compat.facts import tables
+from compat.facts.data.check import TableError, check
 
 
 def test_the_tables_have_no_mistake(tmp_path: Path) -> None:

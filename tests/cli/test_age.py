@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from compat import tables
+from compat.facts import tables
 from mistakes.clock import VARIABLE
 from tests.cli.conftest import Batch, Run
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 
 from cli.check.fields import case_fields
-from compat.case import FIELDS
+from compat.evidence.case import FIELDS
 
 Run = Callable[..., Result]
 RUNS = ("check", "--gpu", "RTX 2080 Ti", "--driver", "418.88", "--cuda", "10.1")

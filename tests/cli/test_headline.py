@@ -11,7 +11,7 @@ import pytest
 from cli.review.document import Sources, review_of
 from cli.review.markdown import review_markdown
 from cli.review.stream import read_stream
-from compat.versions import DriverVersion
+from compat.values.versions import DriverVersion
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews

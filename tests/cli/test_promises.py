@@ -16,8 +16,8 @@ from cli.review.document import Review, Sources, review_of
 from cli.review.markdown import review_markdown
 from cli.review.stream import read_stream
 from cli.review.words import duration
-from compat.names import find_gpu
-from compat.versions import DriverVersion
+from compat.evidence.reading.names import find_gpu
+from compat.values.versions import DriverVersion
 from kube.hub_authenticator import OAuthAuthenticator, SecretKey
 from kube.hub_model import ClusterIp
 from kube.node_keys import Taint

@@ -14,11 +14,11 @@ from click.testing import Result
 
 from cli.explain.entries import of_hadolint
 from cli.schema.shapes import answer_schema, case_schema
-from compat.age import AGED
-from compat.case import FIELDS
-from compat.facts import table_names
-from compat.reading import UNREAD
-from compat.rules.index import ALL_RULES
+from compat.evidence.case import FIELDS
+from compat.evidence.problems import UNREAD
+from compat.facts.lookup import table_names
+from compat.rules import ALL_RULES
+from compat.verdict.staleness import AGED
 from images.inspection.remarks import REMARKS
 from images.lint.rules.index import ALL_RULES as LINT_RULES
 from policies.rules.index import ABOUT_THE_PACK

@@ -6,8 +6,8 @@ import csv
 from pathlib import Path
 
 from compat import Case, case_from
-from compat.case import FIELDS
-from compat.rules.index import ALL_RULES
+from compat.evidence.case import FIELDS
+from compat.rules import ALL_RULES
 
 CASES = Path(__file__).parent / "cases.csv"
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compat import Answer, Case, CaseError, Verdict, case_from, check
-from compat.case import FIELDS
-from compat.facts import facts
+from compat.evidence.case import FIELDS
+from compat.facts.lookup import facts
 
 SEED = 20261121
 MANY = int(os.environ.get("GPU_COMMONS_TEST_RANDOM_INPUTS", "4000"))  # `make soak` tries 100,000

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from compat import Answer, Severity, Verdict, check
-from compat.case import FIELDS
+from compat.evidence.case import FIELDS
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known

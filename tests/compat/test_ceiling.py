@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compat import Case, CaseError, check, read_host
-from compat.ceiling import Ceiling, ceiling
-from compat.versions import CudaVersion
+from compat.values.versions import CudaVersion
+from compat.verdict.newest_supported import Ceiling, ceiling
 
 OLD = {"gpu": "GTX 1080 Ti", "driver": "418.88"}
 

@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
-from compat import Case, CaseError, case_from, check, images, read_host, tables
-from compat import rows as row_types
-from compat.ceiling import ceiling
-from compat.data.check import ABOUT, TABLES
-from compat.images import read_image
-from compat.versions import VersionError
+from compat import Case, CaseError, case_from, check, read_host
+from compat.evidence.reading import image_name as images
+from compat.evidence.reading.image_name import read_image
+from compat.facts import rows as row_types
+from compat.facts import tables
+from compat.facts.data.check import ABOUT, TABLES
+from compat.values.versions import VersionError
+from compat.verdict.newest_supported import ceiling
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known

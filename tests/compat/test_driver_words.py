@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat import Verdict, case_from, check
-from compat.driver_words import cuda_of_driver, without_driver
+from compat.evidence.prose.driver_words import cuda_of_driver, without_driver
 
 
 @pytest.mark.parametrize(

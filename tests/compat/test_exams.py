@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from compat import Verdict, case_from, check
-from compat.case import FIELDS, CaseError
+from compat.evidence.case import FIELDS, CaseError
 
 FOLDER = Path(__file__).parent / "exams"
 EXAMS = {

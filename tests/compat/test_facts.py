@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat.facts import UnknownTable, facts, table_names
+from compat.facts.lookup import UnknownTable, facts, table_names
 
 
 @pytest.mark.parametrize("table", table_names())

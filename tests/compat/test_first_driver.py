@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat import Severity, Verdict, case_from, check
-from compat.tables import gpu_models
+from compat.facts.tables import gpu_models
 
 WARNS, NOT = Verdict.WITH_WARNING, Verdict.INCOMPATIBLE
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from compat import Pool
-from compat.groups import Groups, image_groups
-from compat.host import host_of
-from compat.names import find_gpu
-from compat.versions import DriverVersion
+from compat.evidence.host import host_of
+from compat.evidence.reading.names import find_gpu
+from compat.values.versions import DriverVersion
+from compat.verdict.image_groups import Groups, image_groups
 
 K80 = ("Tesla K80", "470.256.02")
 P100 = ("Tesla P100-PCIE-16GB", "470.256.02")

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from compat import Case, Severity, Verdict, case_from, check, check_on, host_of, read_host
-from compat.contents import read_images, system_of
-from compat.drivers import turning_drivers
-from compat.model import ImageFacts, PoolFacts
-from compat.names import find_gpu
-from compat.rows import GpuModel
-from compat.rules.index import ALL_RULES
+from compat.evidence.contents import read_images, system_of
+from compat.evidence.drivers import turning_drivers
+from compat.evidence.reading.names import find_gpu
+from compat.facts.rows import GpuModel
+from compat.facts.tables import gpu_models
+from compat.rules import ALL_RULES
 from compat.rules.rule import Rule
-from compat.tables import gpu_models
-from compat.versions import DriverVersion, parse_release
+from compat.values.model import ImageFacts, PoolFacts
+from compat.values.versions import DriverVersion, parse_release
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compat import tables, words
-from compat.names import UnknownGpu, described_gpus, find_gpus
-from compat.readings import read_cudas, read_drivers, read_jetsons
-from compat.versions import VersionError
+from compat.evidence.reading import words
+from compat.evidence.reading.names import UnknownGpu, described_gpus, find_gpus
+from compat.evidence.reading.typed import read_cudas, read_drivers, read_jetsons
+from compat.facts import tables
+from compat.values.versions import VersionError
 
 # Names that hold no number of a machine, and none of another maker.
 MODELS = sorted(

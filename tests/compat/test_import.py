@@ -24,13 +24,13 @@ def loaded_by(statement: str) -> set[str]:
 @pytest.mark.slow
 def test_compat_brings_neither_pydantic_nor_pulumi_nor_a_reader_of_yaml() -> None:
     found = loaded_by("from compat import Case, check, matrix; check(Case(gpu='T4', cuda='12.4'))")
-    assert "compat.remedy" in found
+    assert "compat.verdict.remedy" in found
     assert not found & FOREIGN
 
 
 def test_whoever_reads_one_table_does_not_load_every_rule() -> None:
-    found = loaded_by("import compat.images\nfrom compat import Verdict")
-    assert not found & {"compat.answer", "compat.remedy", "compat.rules.index"}
+    found = loaded_by("import compat.evidence.reading.image_name\nfrom compat import Verdict")
+    assert not found & {"compat.verdict.answer", "compat.verdict.remedy", "compat.rules"}
 
 
 def test_every_public_name_is_there_and_no_module_is_called_like_one() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from compat import Verdict, case_from, check
-from compat.readings import read_jetson, read_jetsons
+from compat.evidence.reading.typed import read_jetson, read_jetsons
 from compat.rules.jetson import jetpack_of
-from compat.versions import JetsonVersion
+from compat.values.versions import JetsonVersion
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from compat import Answer, Severity, Verdict, case_from, check
-from compat.facts import facts
+from compat.facts.lookup import facts
 
 RUNS, NOT = Verdict.COMPATIBLE, Verdict.INCOMPATIBLE
 

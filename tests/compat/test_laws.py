@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from compat import Answer, Case, CaseError, Severity, Verdict, check
-from compat.case import FIELDS
-from compat.drivers import cuda_ceiling
-from compat.names import find_gpus
-from compat.rows import GpuModel
-from compat.tables import architectures, builds, driver_branches, framework_rows, gpu_models, toolkits
-from compat.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target
+from compat.evidence.case import FIELDS
+from compat.evidence.drivers import cuda_ceiling
+from compat.evidence.reading.names import find_gpus
+from compat.facts.rows import GpuModel
+from compat.facts.tables import architectures, builds, driver_branches, framework_rows, gpu_models, toolkits
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target
 
 RANK = {Verdict.COMPATIBLE: 0, Verdict.WITH_WARNING: 1, Verdict.UNKNOWN: 2, Verdict.INCOMPATIBLE: 3}
 EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "25"))  # `make test` tries 150, `make soak` 400

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compat import Severity, Verdict, case_from, check
-from compat.tables import architectures, toolkits
-from compat.versions import ComputeCapability, CudaVersion
+from compat.facts.tables import architectures, toolkits
+from compat.values.versions import ComputeCapability, CudaVersion
 
 DRIVER = "440.33.01"
 LINES = sorted({toolkit.version.line for toolkit in toolkits()})

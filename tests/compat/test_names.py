@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat import CaseError, Severity, Verdict, case_from, check, names, readings
-from compat.names import UnknownGpu, described_gpus, find_gpu, find_gpus
-from compat.rows import GpuModel
-from compat.tables import gpu_models
-from compat.versions import VersionError
+from compat import CaseError, Severity, Verdict, case_from, check
+from compat.evidence.reading import names
+from compat.evidence.reading import typed as readings
+from compat.evidence.reading.names import UnknownGpu, described_gpus, find_gpu, find_gpus
+from compat.facts.rows import GpuModel
+from compat.facts.tables import gpu_models
+from compat.values.versions import VersionError
 
 LSPCI = "01:00.0 VGA compatible controller: NVIDIA Corporation GP102 [GeForce GTX 1080 Ti] (rev a1)"
 LSPCI_NN = (

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compat import Verdict, case_from, check
-from compat.drivers import reaches
-from compat.model import Platform
-from compat.rows import Nvenc
-from compat.tables import driver_branches, nvencs
-from compat.versions import CudaVersion, DriverVersion
+from compat.evidence.drivers import reaches
+from compat.facts.rows import Nvenc
+from compat.facts.tables import driver_branches, nvencs
+from compat.values.model import Platform
+from compat.values.versions import CudaVersion, DriverVersion
 
 DRIVERS = sorted({DriverVersion(branch, minor) for branch in driver_branches() for minor in (10, 99)})
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import compat
-from compat import patterns
+from compat.evidence.prose import patterns
 
 
 def test_every_form_of_the_engine_can_be_compiled() -> None:

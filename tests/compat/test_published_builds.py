@@ -7,9 +7,9 @@ import re
 import pytest
 
 from compat import Verdict, case_from, check
-from compat.distributions import ALIASES
-from compat.images import read_image
-from compat.tables import framework_rows
+from compat.evidence.reading.distributions import ALIASES
+from compat.evidence.reading.image_name import read_image
+from compat.facts.tables import framework_rows
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
 

@@ -16,19 +16,19 @@ import pytest
 from packaging.version import Version
 
 from compat import Answer, Case, CaseError, Severity, check
-from compat.case import FIELDS
-from compat.dates import released_by
-from compat.drivers import reaches
-from compat.facts import facts, table_names
-from compat.images import ImageName, read_image
-from compat.model import Fact, Platform
-from compat.parts import PARTS
-from compat.pools import read_host
-from compat.readings import read_cudas
-from compat.rows import Origin
-from compat.rules.index import ALL_RULES
+from compat.evidence.case import FIELDS
+from compat.evidence.drivers import reaches
+from compat.evidence.pools import read_host
+from compat.evidence.prose.dates import released_by
+from compat.evidence.prose.parts import PARTS
+from compat.evidence.reading.image_name import ImageName, read_image
+from compat.evidence.reading.typed import read_cudas
+from compat.facts.lookup import facts, table_names
+from compat.facts.rows import Origin
+from compat.rules import ALL_RULES
 from compat.rules.rule import Rule
-from compat.versions import CudaVersion, DriverVersion, VersionError
+from compat.values.model import Fact, Platform
+from compat.values.versions import CudaVersion, DriverVersion, VersionError
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known

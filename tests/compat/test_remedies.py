@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from compat import Answer, Case, CaseError, Change, Remedy, Severity, Verdict, case_from, check
-from compat.tables import builds, driver_branches, framework_rows, gpu_models, toolkits
+from compat.facts.tables import builds, driver_branches, framework_rows, gpu_models, toolkits
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known

@@ -11,7 +11,7 @@ import pytest
 
 from compat import Finding, Severity, Verdict, case_from, check
 from compat import rules as rules_package
-from compat.rules.index import ALL_RULES, BY_ID
+from compat.rules import ALL_RULES, BY_ID
 from compat.rules.rule import Rule
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here

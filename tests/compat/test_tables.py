@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat.data.check import TABLES, TableError, check, main
-from compat.drivers import UnknownFact, cuda_ceiling, native_cuda
-from compat.rows import Origin, Toolkit
-from compat.tables import DATA, gpu_models, rows, toolkits
-from compat.versions import DriverVersion
+from compat.evidence.drivers import UnknownFact, cuda_ceiling, native_cuda
+from compat.facts.data.check import TABLES, TableError, check, main
+from compat.facts.rows import Origin, Toolkit
+from compat.facts.tables import DATA, gpu_models, rows, toolkits
+from compat.values.versions import DriverVersion
 
 
 @pytest.mark.parametrize(

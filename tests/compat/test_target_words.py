@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from compat import Verdict, case_from, check
-from compat.capability_bounds import lowest_in
-from compat.target_words import leaves_out, targets_in
-from compat.targets import read_targets
-from compat.versions import ComputeCapability
+from compat.evidence.prose.capability_bounds import lowest_in
+from compat.evidence.prose.target_words import leaves_out, targets_in
+from compat.evidence.reading.targets import read_targets
+from compat.values.versions import ComputeCapability
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
 

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compat import Answer, Severity, Verdict, case_from, check
-from compat.drivers import reaches
-from compat.model import Platform
-from compat.tables import architectures, driver_branches
-from compat.targets import TEGRA
-from compat.versions import ComputeCapability, CudaVersion, DriverVersion
+from compat.evidence.drivers import reaches
+from compat.evidence.reading.targets import TEGRA
+from compat.facts.tables import architectures, driver_branches
+from compat.values.model import Platform
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
 BRANCHES = sorted(driver_branches())

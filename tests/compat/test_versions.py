@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat.versions import ComputeCapability, CudaVersion, DriverVersion, VersionError
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, VersionError
 
 DRIVERS = st.from_regex(r"[1-9][0-9]{2}\.([0-9]{2}|[1-9][0-9]{2})(\.[0-9]{2})?", fullmatch=True)
 CUDAS = st.from_regex(r"[1-9][0-9]?\.(0|[1-9][0-9]?)(\.(0|[1-9][0-9]{0,3}))?", fullmatch=True)

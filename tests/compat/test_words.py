@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from compat import Case, Verdict, check, words
-from compat.case import HOSTS, MODULES, SYSTEMS
-from compat.pools import read_host
+from compat import Case, Verdict, check
+from compat.evidence.case import HOSTS, MODULES, SYSTEMS
+from compat.evidence.pools import read_host
+from compat.evidence.reading import words
 
 ROWS: list[tuple[str, str, str]] = [
     *(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from compat.names import find_gpus
-from compat.versions import DriverVersion
+from compat.evidence.reading.names import find_gpus
+from compat.values.versions import DriverVersion
 from fleet.devices import WHOLE_GPU, device_of
 from fleet.quantities import quantity
 from fleet.unknown import UNKNOWN

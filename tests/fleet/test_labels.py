@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from compat.drivers import UnknownFact
-from compat.names import find_gpu
-from compat.versions import DriverVersion
+from compat.evidence.drivers import UnknownFact
+from compat.evidence.reading.names import find_gpu
+from compat.values.versions import DriverVersion
 from fleet import labels
 
 DRIVER_418 = DriverVersion.parse("418.88")

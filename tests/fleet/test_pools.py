@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compat import Case, check_on
-from compat.versions import DriverVersion
+from compat.values.versions import DriverVersion
 from fleet.pools import Room, alike, may_land
 from settings.fleet import pools_gpus, usages
 from settings.reading import load_stack

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from compat import tables
-from compat.versions import DriverVersion
+from compat.facts import tables
+from compat.values.versions import DriverVersion
 from fleet.labels import gfd_labels
 from fleet.pools import NodeGpus
 from lab.instance import Instance

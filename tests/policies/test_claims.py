@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from compat.names import find_gpus
-from compat.versions import DriverVersion
+from compat.evidence.reading.names import find_gpus
+from compat.values.versions import DriverVersion
 from fleet.devices import device_of
 from fleet.unknown import UNKNOWN
 from kube.claims import template_spec

@@ -429,7 +429,10 @@ MISTAKES: dict[str, tuple[Object, str]] = {
     ),
     "a GPU that is none": (
         {"site": SITE, "fleet": fleet({**POOL, "gpu": "V1000"})},
-        ('fleet.pools[0].gpu: "V1000" is not a GPU model of the tables\n    Known models: compat/data/gpu_model.csv'),
+        (
+            'fleet.pools[0].gpu: "V1000" is not a GPU model of the tables\n'
+            "    Known models: compat/facts/data/gpu_model.csv"
+        ),
     ),
     "a rule that is none": (
         {"site": SITE, "policies": {"levels": {"P-RUNS": "warn"}}},

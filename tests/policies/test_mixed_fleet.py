@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wiring
-from compat.versions import DriverVersion
+from compat.values.versions import DriverVersion
 from fleet.unknown import UNKNOWN
 from kube import runtime
 from kube.job import job_spec, parse_job

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compat.tables import toolkits
+from compat.facts.tables import toolkits
 from images.lint.bases import is_cuda_base, parse_reference
 from images.lint.model import Recipe, Setting, Severity
 from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule

@@ -18,7 +18,7 @@ from aws.flatcar.ignition import render
 from aws.instances import find_instance, group_of
 from aws.scaling import Scale, Updates, template_tags
 from aws.volumes import Volume
-from compat.versions import DriverVersion
+from compat.values.versions import DriverVersion
 from fleet.labels import GPU_TAINT
 
 SCALE = Scale(0, 1, 4)

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from made import fatbin, library
 
-from compat import tables
-from compat.data.check import TABLES
+from compat.facts import tables
+from compat.facts.data.check import TABLES
 from images.inspection import wheel_table
 
 ZSTD = 0x8000

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from made import fatbin, library
 
-from compat import tables
+from compat.facts import tables
 from images.inspection import wheel_table
 
 ZSTD = 0x8000

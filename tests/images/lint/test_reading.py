@@ -264,7 +264,7 @@ def test_the_linter_starts_without_the_engine_and_without_parsers_that_a_file_do
         "rich",
         "packaging.requirements",
         "packaging.utils",
-        "compat.answer",
+        "compat.verdict.answer",
     }
     assert not loaded("clean/Dockerfile") & heavy
     assert "tree_sitter_containerfile" not in loaded("clean/job.sbatch") | loaded("clean/clean.def")

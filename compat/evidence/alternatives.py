@@ -1,0 +1,294 @@
+"""Replacements for the content of an image: another build, another tag, another CUDA line; nearest first.
+
+These fit GPU and driver; the rules decide whether they run.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TypeVar
+
+from packaging.version import Version
+
+from compat.evidence.case import Case
+from compat.evidence.contents import system_of
+from compat.evidence.drivers import major_floor, native_floor
+from compat.evidence.installs import install, short_name
+from compat.evidence.prose.parts import words_of_use
+from compat.evidence.reading.builds import for_system
+from compat.evidence.reading.image_name import ImageName, read_image
+from compat.evidence.reading.targets import runs
+from compat.facts import tables
+from compat.facts.rows import Build
+from compat.rules import arch
+from compat.values.model import Change, ImageFacts, Platform, PoolFacts
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, Target, VersionError, parse_release
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Something to use instead: what it is, with the command or tag, and as changes of the case."""
+
+    what: str  # torch 2.6.0+cu124, CUDA 12.4
+    how: str
+    changes: tuple[Change, ...]
+    verb: str = "use"
+
+    @property
+    def text(self) -> str:
+        """The instruction for a person."""
+        return f"{self.verb} {self.what}"
+
+
+def builds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
+    """Builds of the same framework: of this version first, then of the nearest versions."""
+    system = system_of(pool)
+    known, covering = _versions(image.framework, system), _with_code(image.framework, system, pool.gpu.capability)
+    wanted, newest = image.framework_version, newest_reached(driver, pool.platform)
+    place = len(known) if wanted is None else bisect_left(known, wanted)
+    is_conda = "conda" in case.build.lower()
+    for version in _outward(known, place):
+        rows = [row for row in covering.get(version, ()) if _cuda(row).line <= newest]
+        rows.sort(key=lambda row: ("conda" in row.distribution) == is_conda)  # stable: the newest CUDA stays last
+        for row in reversed(rows):
+            if version != wanted or row.variant != image.build or image.gpu_free:
+                yield _of_build(case, row)
+
+
+def newest_builds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
+    """Builds of the same framework, the newest version first."""
+    system = system_of(pool)
+    covering, newest = (
+        _with_code(image.framework, system, pool.gpu.capability),
+        newest_reached(driver, pool.platform),
+    )
+    for version in reversed(_versions(image.framework, system)):
+        for row in reversed(covering.get(version, ())):
+            if _cuda(row).line <= newest:
+                yield _of_build(case, row)
+
+
+def lines(image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[CudaVersion]:
+    """CUDA lines for this GPU that this driver reaches, nearest to the image's first."""
+    known = _fitting(pool.gpu.capability, newest_reached(driver, pool.platform))
+    own = image.cuda.line if image.cuda is not None else None
+    for line in _outward(known, bisect_left(known, own) if own is not None else len(known)):
+        if line != own:
+            yield line
+
+
+def newest_line(pool: PoolFacts, driver: DriverVersion | None) -> CudaVersion | None:
+    """Newest CUDA line for this GPU that this driver reaches; None where there is none."""
+    return next(reversed(_fitting(pool.gpu.capability, newest_reached(driver, pool.platform))), None)
+
+
+@lru_cache(1024)
+def _fitting(gpu: ComputeCapability, newest: CudaVersion) -> tuple[CudaVersion, ...]:
+    return tuple(line for line in _lines() if line <= newest and makes_code(line, gpu))
+
+
+def of_line(case: Case, line: CudaVersion) -> Option:
+    """The same with another CUDA line, by tag where one is known."""
+    changes = [Change("cuda", case.cuda, str(line))] if case.cuda or not case.image else []
+    how = ""
+    if case.image and (tag := _tag_of_line(case.image, line)):
+        changes.append(Change("image", case.image, tag))
+        how = f"the image {tag}"
+    elif case.image and not case.cuda:
+        changes.append(Change("cuda", "", str(line)))
+    return Option(f"CUDA {line}", how, tuple(changes))
+
+
+def tags(case: Case, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
+    """Tags of the same repository that the tables know, nearest first."""
+    fitting = _fitting(pool.gpu.capability, newest_reached(driver, pool.platform))
+    for tag, cudas in _near_tags(case.image):
+        if cudas[-1].line in fitting:
+            changes = [Change("image", case.image, tag)]
+            if case.cuda:
+                changes.append(Change("cuda", case.cuda, str(cudas[-1])))
+            if case.cudnn:
+                changes.append(Change("cudnn", case.cudnn, ""))
+            yield Option(f"the image {tag}", "", tuple(changes))
+
+
+def target(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
+    """The same program, compiled for this GPU as well."""
+    gpu = pool.gpu.capability
+    cubins = [str(each) for each in (image.code.cubins or () if image.code else ())]
+    own = image.cuda.line if image.cuda is not None else None
+    fitting = _fitting(gpu, newest_reached(driver, pool.platform))
+    for line in [own] if own in fitting else lines(image, pool, driver):
+        changes = [Change("sm_list", case.sm_list, ";".join([*cubins, str(gpu)]))]
+        text = f"for sm_{gpu.digits} as well"
+        if line != own:
+            changes.append(Change("cuda", case.cuda, str(line)))
+            text += f", with CUDA {line}"
+        yield Option(text, "", tuple(changes), verb="build it")
+
+
+def compiled_plainly(case: Case) -> Option:
+    """The same program, its code compressed in a way that every driver unpacks."""
+    changes = (Change("compressed", case.compressed, "none"),)
+    return Option("it with nvcc --compress-mode=speed", "", changes, verb="build")
+
+
+def _of_build(case: Case, row: Build) -> Option:
+    kept = words_of_use(case.build)
+    build = f"conda {row.variant}" if "conda" in row.distribution else row.variant
+    fields = {
+        "framework_version": row.version,
+        "build": f"{build} {kept}".strip(),
+        "cuda": str(row.cuda.line) if case.cuda and row.cuda else "",
+        "sm_list": "",
+        "ptx": "",
+        "compressed": "",
+        "cudnn": "",
+    }
+    changes = [Change(name, was, to) for name, to in fields.items() if (was := getattr(case, name)) != to]
+    if not case.framework:
+        changes.insert(0, Change("framework", "", row.framework))
+    return Option(short_name(row), install(row), tuple(changes))
+
+
+@cache
+def _versions(framework: str, system: str) -> tuple[Version, ...]:
+    return tuple(sorted({parse_release(row.version) for row in _rows(framework, system)}))
+
+
+def _rows(framework: str, system: str) -> tuple[Build, ...]:
+    rows = tables.builds(framework)
+    return tuple(
+        row for row in rows if re.fullmatch(r"\d[\w.+]*", row.version) and row.cuda and for_system(row, system)
+    )
+
+
+@lru_cache(512)
+def _with_code(framework: str, system: str, gpu: ComputeCapability) -> dict[Version, tuple[Build, ...]]:
+    """Version → builds with code for the GPU, oldest CUDA first."""
+    found: dict[Version, list[Build]] = {}
+    for row in _rows(framework, system):
+        if _covers(row, gpu):
+            found.setdefault(parse_release(row.version), []).append(row)
+    return {version: tuple(sorted(rows, key=_cuda)) for version, rows in found.items()}
+
+
+def _cuda(row: Build) -> CudaVersion:
+    return row.cuda or _lines()[0]
+
+
+def _covers(row: Build, gpu: ComputeCapability) -> bool:
+    if row.lowest_capability is not None and gpu < row.lowest_capability:
+        return False
+    if row.at_least is not None and gpu < row.at_least:
+        return False
+    if row.cubins is None:
+        return row.cuda is not None and makes_code(row.cuda.line, gpu)
+    return any(runs(each, gpu) for each in row.cubins) or any(arch.compiles(each, gpu) for each in row.ptx or ())
+
+
+@cache
+def _lines() -> tuple[CudaVersion, ...]:
+    return tuple(sorted({each.version.line for each in tables.toolkits()}))
+
+
+@lru_cache(4096)
+def makes_code(line: CudaVersion, gpu: ComputeCapability) -> bool:
+    """Does this toolkit make machine code that the GPU runs?"""
+    known = tables.architectures()
+    own = known.get(gpu)
+    if own is not None and own.last_cuda is not None and line > own.last_cuda:
+        return False
+    return any(
+        each.first_cuda is not None and each.first_cuda <= line and runs(Target(each.capability), gpu)
+        for each in known.values()
+    )
+
+
+@lru_cache(2048)
+def newest_reached(driver: DriverVersion | None, platform: Platform) -> CudaVersion:
+    """Newest line that the driver runs, by itself or by minor-version compatibility: it runs all older ones as well.
+
+    The newest of all where the driver is not known.
+    """
+    if driver is None or platform is Platform.JETSON:
+        return _lines()[-1]
+    reached = [line for line in _lines() if (floor := _lowest_driver(line, platform)) is None or driver >= floor]
+    return max(reached, default=CudaVersion(0, 0))
+
+
+def _lowest_driver(cuda: CudaVersion, platform: Platform) -> DriverVersion | None:
+    floors = [found[0] for found in (native_floor(cuda, platform), major_floor(cuda, platform)) if found is not None]
+    return min(floors, default=None)
+
+
+def _outward(items: tuple[Item, ...], place: int) -> Iterator[Item]:
+    """The item at the position, then those on both sides, nearest first; of equally near ones the later."""
+    for step in range(max(place, len(items) - place) + 1):
+        if place + step < len(items):
+            yield items[place + step]
+        if 0 <= place - step - 1 < len(items):
+            yield items[place - step - 1]
+
+
+@cache
+def _known_tags() -> dict[str, tuple[tuple[str, ImageName], ...]]:
+    """Repository → known references, with what their names state."""
+    seen = {f"{repository}:{row.tag.rstrip('*-_')}" for repository, rows in tables.image_tags().items() for row in rows}
+    seen |= {row["reference"] for row in tables.rows("image_example")}
+    found: dict[str, list[tuple[str, ImageName]]] = {}
+    for reference in sorted(seen):
+        try:
+            named = read_image(reference)
+        except VersionError:
+            continue
+        if re.search(r"\d", named.tag) and named.tag in reference and named.cudas:
+            found.setdefault(named.repository, []).append((reference, named))
+    return {repository: tuple(each) for repository, each in found.items()}
+
+
+def _near_tags(reference: str) -> tuple[tuple[str, tuple[CudaVersion, ...]], ...]:
+    own = read_image(reference)
+    known = [each for each in _known_tags().get(own.repository, ()) if each[1].tag != own.tag]
+    ordered = sorted({_numbers(named.tag) for _, named in known} | {_numbers(own.tag)})
+    place = {numbers: index for index, numbers in enumerate(ordered)}
+    here, shape = place[_numbers(own.tag)], _shape(own.tag)
+    known.sort(key=lambda each: (_shape(each[1].tag) != shape, abs(place[_numbers(each[1].tag)] - here)))
+    return tuple((text, named.cudas) for text, named in known)
+
+
+def _tag_of_line(reference: str, line: CudaVersion) -> str:
+    """A tag of the same repository with this CUDA, of the same flavour if there is one; empty where none is known."""
+    own = read_image(reference)
+    fitting = _tags_by_line().get((own.repository, line), ()) if own.cudas else ()
+    wanted = _flavour(own.tag)
+    return max(fitting, key=lambda each: len(wanted & each[1]), default=("", wanted))[0]
+
+
+@cache
+def _tags_by_line() -> dict[tuple[str, CudaVersion], list[tuple[str, frozenset[str]]]]:
+    found: dict[tuple[str, CudaVersion], list[tuple[str, frozenset[str]]]] = {}
+    for repository, known in _known_tags().items():
+        for text, named in known:
+            if len(named.cudas) == 1:
+                found.setdefault((repository, named.cudas[0].line), []).append((text, _flavour(named.tag)))
+    return found
+
+
+def _flavour(tag: str) -> frozenset[str]:
+    """Words of a tag beside its versions: runtime, devel, ubuntu."""
+    return frozenset(re.findall(r"[a-z]+", tag))
+
+
+def _numbers(tag: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", tag))
+
+
+def _shape(tag: str) -> str:
+    return re.sub(r"\d+(?:\.\d+)*", "#", tag)

@@ -1,0 +1,141 @@
+"""A case as people and programs write it: fields of text, read nowhere but in `pools.py` and `contents.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from compat.values.model import Change
+
+_LONGEST = 4000  # characters of one field
+
+HOSTS = ("bare", "docker", "kubernetes", "apptainer", "wsl")
+CLASSES = ("datacenter", "workstation", "geforce", "jetson")
+SYSTEMS = ("linux", "windows", "l4t")
+MODULES = ("open", "proprietary")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One field that cannot be read. `fix` is what to write instead."""
+
+    field: str
+    value: str
+    reason: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f'{self.field}: "{self.value}" {self.reason}' + (f"; {self.fix}" if self.fix else "")
+
+
+class CaseError(ValueError):
+    """A case that cannot be read; all its problems at once."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One question: will this image run on that GPU? Fields are text as people write it; an empty one means unknown."""
+
+    id: str = field(default="", compare=False)  # not part of the question
+    gpu: str = ""
+    compute_capability: str = ""
+    gpu_class: str = ""
+    driver: str = ""
+    host: str = ""
+    container_toolkit: str = ""
+    image: str = ""
+    cuda: str = ""
+    framework: str = ""
+    framework_version: str = ""
+    build: str = ""
+    sm_list: str = ""
+    ptx: str = ""
+    compressed: str = ""
+    cudnn: str = ""
+    cuda_compat: str = ""
+    cpu_arch: str = ""
+    os: str = ""
+    instance_type: str = ""
+    ami_release: str = ""
+    kernel_module: str = ""
+    operator: str = ""
+    env: str = ""
+    image_glibc: str = ""
+    host_glibc: str = ""
+
+    def with_changes(self, changes: Iterable[Change]) -> Case:
+        """The case as it is after the changes of a remedy."""
+        changed = {change.field: change.to for change in changes}
+        return replace(self, **changed) if changed else self
+
+
+FIELDS = tuple(each.name for each in fields(Case))
+# Fields that describe the host; all others describe the image.
+POOL_FIELDS = (
+    "gpu",
+    "compute_capability",
+    "gpu_class",
+    "driver",
+    "host",
+    "container_toolkit",
+    "os",
+    "cpu_arch",
+    "instance_type",
+    "ami_release",
+    "kernel_module",
+    "operator",
+    "host_glibc",
+)
+_KNOWN = frozenset(FIELDS)
+
+
+def case_from(given: Mapping[str, Any]) -> Case:
+    """A case from a mapping such as a JSON object; raises CaseError for unknown fields and wrong kinds of values."""
+    problems: list[Problem] = []
+    texts: dict[str, str] = {}
+    for name, value in given.items():
+        if type(value) is str and name in _KNOWN and len(value) <= _LONGEST:
+            texts[name] = value.strip()
+            continue
+        if name not in _KNOWN:
+            problems.append(Problem(str(name)[:80], "", "is not a field of a case", f"fields are {', '.join(FIELDS)}"))
+            continue
+        try:
+            texts[name] = _text(name, value)
+        except ValueError as error:
+            problems.append(Problem(name, str(value)[:80], str(error), ""))
+    if problems:
+        raise CaseError(problems)
+    return Case(**texts)
+
+
+def _text(name: str, value: Any) -> str:  # noqa: C901, PLR0911
+    if isinstance(value, str):
+        text = value.strip()
+        if len(text) > _LONGEST:
+            raise ValueError(f"is longer than {_LONGEST} characters")
+        return text
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        if name == "cuda_compat":
+            return "yes" if value else "no"
+        if name == "ptx" and not value:
+            return "none"
+        raise ValueError("is true or false; write text")
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        if name == "driver" and len(str(value).partition(".")[2]) == 1:
+            raise ValueError(f'is a number, and 470.10 would read as 470.1; quote it: "{value}"')
+        return str(value)
+    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+        return ";".join(str(each) for each in value) or ("none" if name in {"sm_list", "ptx", "compressed"} else "")
+    if isinstance(value, dict) and name == "env":
+        return ";".join(f"{key}={each}" for key, each in value.items())
+    raise ValueError("is neither text nor a number")

@@ -1,0 +1,373 @@
+"""The rows of each table, as types. A field names its column and how a cell is read.
+
+Empty cells are None or empty: an absent fact is not known, never guessed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, Self, TypeVar
+
+from packaging.version import Version
+
+from compat.values.model import Fact
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target, parse_release
+
+Kind = TypeVar("Kind")
+Row = dict[str, str]
+LINUX = "linux x86_64"  # as distributions write the system that a wheel is for
+TEGRA = "linux aarch64 tegra"  # a Jetson before JetPack 7: wheels for arm64 servers do not serve it
+JETSON = "linux aarch64 jetson"  # one from JetPack 7 on, which takes them
+_READ = "read"
+
+
+def parse(kind: Callable[..., Kind], row: Row) -> Kind:
+    """A row as its type; raises ValueError for a cell that cannot be read."""
+    return kind(**{name: read(row) for name, read in readers(kind)})
+
+
+@cache
+def readers(kind: Any) -> tuple[tuple[str, Callable[[Row], object]], ...]:
+    """The fields of a type and how each is read from a row."""
+    return tuple((each.name, each.metadata[_READ]) for each in fields(kind) if _READ in each.metadata)
+
+
+def _row(read: Callable[[Row], object]) -> Any:
+    return field(metadata={_READ: read})
+
+
+def _cell(column: str, read: Callable[[str], object] = str) -> Any:
+    return _row(lambda row: read(row[column]))
+
+
+def _maybe(column: str, read: Callable[[str], object]) -> Any:
+    """None where the cell is empty."""
+    return _cell(column, lambda text: read(text) if text else None)
+
+
+def _listed(column: str, separator: str, read: Callable[[str], object] = str) -> Any:
+    return _cell(column, lambda text: tuple(read(part.strip()) for part in text.split(separator) if part.strip()))
+
+
+def _one_of(*allowed: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(f"{text!r} is not one of {', '.join(allowed)}")
+        return text
+
+    return read
+
+
+def _is(word: str) -> Callable[[str], bool]:
+    return lambda text: text == word
+
+
+def read_floor(text: str) -> DriverVersion:
+    """A floor of a table: a bare branch means any release of it."""
+    return DriverVersion.parse(text) if "." in text else DriverVersion.start_of(int(text))
+
+
+def _targets(text: str) -> tuple[Target, ...] | None:
+    """`7.0;9.0a` → targets; `none` → none; empty, `not recorded` and a lowest capability (`>=7.0`) → None."""
+    if text in {"", "not recorded"} or text.startswith(">="):
+        return None
+    return () if text == "none" else tuple(sorted(Target.parse(part) for part in text.split(";")))
+
+
+def _compressed(text: str) -> tuple[tuple[Target, ...], tuple[Target, ...]] | None:
+    """`sm_75;sm_80;compute_80` → cubins and PTX; `none` → none of either; empty → None, not inspected."""
+    if not text:
+        return None
+    parts = [] if text == "none" else text.split(";")
+    kinds = ([part for part in parts if part.startswith(kind)] for kind in ("sm_", "compute_"))
+    cubins, ptx = (tuple(sorted(map(Target.parse, kind))) for kind in kinds)
+    return cubins, ptx
+
+
+def _releases(text: str) -> tuple[DriverVersion, ...]:
+    """`418.74;430.09` → drivers, oldest first."""
+    return tuple(sorted(DriverVersion.parse(part) for part in text.split(";") if part))
+
+
+def _pin(text: str) -> tuple[str, str]:
+    """`pytorch 2.7.0`."""
+    framework, version = text.split()
+    parse_release(version)
+    return framework, version
+
+
+def _lines(text: str) -> list[CudaVersion]:
+    """`12.0-12.9` and `11.8|12.4`."""
+    return sorted(CudaVersion.parse(line) for line in text.replace("|", "-").split("-"))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a row comes from. `unverified` names the columns that have not been checked against the source."""
+
+    source: str
+    collected: str
+    unverified: frozenset[str]
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        return cls(row["source"], row["collected"], frozenset(filter(None, row["unverified_cells"].split(";"))))
+
+    def fact(self, text: str, *columns: str) -> Fact:
+        """`text` as a fact of this row; unverified if one of the columns that it rests on is."""
+        verified = self.source != "unverified" and self.unverified.isdisjoint(columns)
+        return Fact(text, self.source, self.collected, verified)
+
+
+def _origin() -> Any:
+    return _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another Origin in its place
+
+
+@dataclass(frozen=True, slots=True)
+class GpuModel:
+    """One GPU model. `memory_mib` is the nominal size; a driver reports somewhat less."""
+
+    name: str = _cell("model")
+    compute_capability: ComputeCapability = _cell("compute_capability", ComputeCapability.parse)
+    family: str = _cell("architecture", str.lower)  # pascal, turing, …
+    memory_mib: int = _cell("vram_gib_nominal", lambda text: int(float(text or 0) * 1024))
+    product_class: str = _cell("product_class")  # datacenter, workstation, geforce, jetson
+    forward_compat: str = _cell("forward_compat_eligible")  # yes, no (GeForce), select NGC-ready RTX only, unknown
+    last_driver_branch: int | None = _maybe("last_driver_branch", int)
+    gfd_product: str = _cell("gfd_product_label")  # as drivers of today report it
+    mig_capable: bool | None = _cell("mig_capable", {"yes": True, "no": False}.get)  # None: not recorded
+    also_called: tuple[str, ...] = _listed("also_called", "|")
+    chips: tuple[str, ...] = _listed("chip", ";")  # AD107; several where boards differ; empty: not recorded
+    first_drivers: tuple[DriverVersion, ...] = _cell("first_driver", _releases)  # on Linux x86_64, by branch
+    not_in_drivers: tuple[DriverVersion, ...] = _cell("not_in_driver", _releases)  # by branch, the newest without it
+    first_mig_driver: DriverVersion | None = _maybe("first_mig_driver", DriverVersion.parse)  # the oldest with slices
+    origin: Origin = _origin()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """One compute capability: the toolkits that make code for it and the driver branches that drive it."""
+
+    capability: ComputeCapability = _cell("compute_capability", ComputeCapability.parse)
+    name: str = _cell("architecture")
+    first_cuda: CudaVersion | None = _maybe("first_cuda", CudaVersion.parse)
+    last_cuda: CudaVersion | None = _maybe("last_cuda", CudaVersion.parse)  # None: still made
+    first_branch: int | None = _maybe("first_driver_branch", int)
+    last_branch: int | None = _maybe("last_driver_branch", int)  # None: still driven
+    open_kernel_module: str = _cell("open_kernel_module")
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Toolkit:
+    """One CUDA toolkit release. `floor` is None where only the release itself is known."""
+
+    version: CudaVersion = _cell("cuda_version", CudaVersion.parse)
+    floor: DriverVersion | None = _maybe("min_linux_x86_64_driver", read_floor)
+    has_minor_compatibility: bool = _cell("minor_compat_applies", _is("yes"))
+    minor_floor: DriverVersion | None = _maybe("minor_compat_min_driver", read_floor)  # of its major
+    windows_floor: DriverVersion | None = _maybe("min_windows_driver", read_floor)
+    minor_windows_floor: DriverVersion | None = _maybe("minor_compat_min_windows_driver", read_floor)
+    arm_floor: DriverVersion | None = _maybe("min_linux_aarch64_driver", read_floor)
+    released: str = _cell("release_date")  # YYYY-MM, or empty
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class DriverBranch:
+    """One driver branch, and the CUDA line that `nvidia-smi` prints for it."""
+
+    branch: int = _cell("branch", int)
+    native_cuda: CudaVersion = _cell("native_cuda", CudaVersion.parse)
+    end_of_life: str = _cell("eol")  # YYYY-MM, YYYY, `eol` (ended, no date), `n/a` or empty
+    first_release: DriverVersion | None = _maybe("first_release", DriverVersion.parse)  # on Linux, betas too
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Build:
+    """One build of a framework: version by CUDA variant by distribution."""
+
+    framework: str = _cell("framework")
+    version: str = _cell("version")
+    distribution: str = _cell("distribution")
+    variant: str = _cell("variant")
+    cuda: CudaVersion | None = _maybe("cuda", CudaVersion.parse)
+    is_default: bool = _cell("is_pypi_default", _is("yes"))
+    cudnn: str = _cell("cudnn")
+    cubins: tuple[Target, ...] | None = _cell("sm_list", _targets)  # None: not recorded
+    ptx: tuple[Target, ...] | None = _cell("ptx", _targets)
+    ptx_cuda: CudaVersion | None = _maybe("ptx_cuda", CudaVersion.parse)  # the first that knows the PTX
+    basis: str = _cell("sm_list_basis")
+    compressed: tuple[tuple[Target, ...], tuple[Target, ...]] | None = _cell("compressed", _compressed)  # cubins, PTX
+    at_least: ComputeCapability | None = _cell(
+        "sm_list", lambda text: ComputeCapability.parse(text[2:]) if text.startswith(">=") else None
+    )
+    lowest_capability: ComputeCapability | None = _maybe("cc_min", ComputeCapability.parse)
+    stated_driver: DriverVersion | None = _maybe("requires_driver", read_floor)
+    pins: tuple[str, str] | None = _maybe("pins", _pin)  # framework and version that it brings
+    origin: Origin = _origin()
+    beside: Build | None = None  # the wheel of `pins`, where both have a list of targets: both must run
+    alone: Build | None = None  # the row itself, where its pinned wheel was added
+
+
+@dataclass(frozen=True, slots=True)
+class Cudnn:
+    """One cuDNN release built for a span of CUDA lines; of a span of releases the first stands for all."""
+
+    first: Version = _cell("cudnn_version", lambda text: parse_release(text.partition("-")[0]))
+    first_cuda: CudaVersion = _cell("cuda_versions", lambda text: _lines(text)[0])
+    last_cuda: CudaVersion = _cell("cuda_versions", lambda text: _lines(text)[-1])
+    lowest: ComputeCapability = _cell("cc_min", ComputeCapability.parse)
+    highest: ComputeCapability = _cell("cc_max", ComputeCapability.parse)
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerToolkit:
+    """The behaviour of releases of the container toolkit, from this one up to the next."""
+
+    version: Version = _cell("version", parse_release)
+    compat_libraries: str = _cell("compat_libraries", _one_of("mounted", "ignored", "hook"))  # of an image
+    checks_require: bool = _cell(  # NVIDIA_REQUIRE_*, in the mode that it takes by itself
+        "checks_require", lambda text: _one_of("yes", "no")(text) == "yes"
+    )
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Nccl:
+    """One NCCL release as it was built."""
+
+    version: Version = _cell("nccl_version", parse_release)
+    cubins: tuple[Target, ...] = _cell("sm_list", lambda text: _targets(text) or ())
+    ptx: tuple[Target, ...] | None = _cell("ptx", _targets)
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Nvenc:
+    """One version of the API of the video encoder, and the lowest drivers that have it."""
+
+    api: Version = _cell("api", parse_release)
+    linux_floor: DriverVersion = _cell("min_linux_driver", read_floor)
+    windows_floor: DriverVersion = _cell("min_windows_driver", read_floor)
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardCompat:
+    """Does the compat package of a CUDA line work on a host branch?"""
+
+    line: CudaVersion = _cell("compat_line", lambda text: CudaVersion.parse(text.replace("-", ".")))
+    branch: int = _cell("host_branch", int)
+    works: bool = _cell("works", _is("yes"))
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Jetson:
+    """One JetPack."""
+
+    jetpack: str = _cell("jetpack")
+    l4t: JetsonVersion = _cell("l4t", JetsonVersion.parse)
+    cuda: CudaVersion = _cell("cuda", CudaVersion.parse)
+    modules: tuple[ComputeCapability, ...] = _listed("modules", ";", ComputeCapability.parse)
+    upgradable_to: CudaVersion | None = _maybe("cuda_upgradable_to", CudaVersion.parse)
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class ImageTag:
+    """Facts from the notes of an image; the tag may end in `*`."""
+
+    repository: str = _cell("repository")
+    tag: str = _cell("tag")
+    cells: Row = _row(lambda row: row)
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRepository:
+    """How the tags of an image family are to be read."""
+
+    repository: str = _cell("repository")
+    kind: str = _cell("kind")
+    framework: str = _cell("framework")
+    pattern: str = _cell("tag_pattern")
+    repository_pattern: str = _cell("repository_pattern")  # where the repository's name states it, not the tag
+    cpu_pattern: str = _cell("cpu_pattern")  # tags that hold no CUDA
+    compat_package: str = _cell("compat_package")
+    cpu_arch: str = _cell("cpu_arch")
+    base: str = _cell("base")  # with {parts} of the tag; clause, compat package and C library come from there
+    clause: str = _cell("clause")  # NVIDIA_REQUIRE_CUDA, where it is the family's own
+    compat_use: str = _cell("compat_use")  # `checked`, `first`, or empty: left to the container toolkit
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworkFloor:
+    """A lowest compute capability that a project states for a span of its versions."""
+
+    framework: str = _cell("framework")
+    first: Version = _cell("from_version", lambda text: parse_release(text or "0"))
+    before: Version | None = _maybe("to_version", parse_release)
+    capability: ComputeCapability = _cell("cc_min", lambda text: ComputeCapability.parse(text or "1.0"))
+    highest: ComputeCapability | None = _maybe("cc_max", ComputeCapability.parse)
+    reason: str = _cell("reason")
+    severity: str = _cell("severity")
+    of_wheels: bool = _cell("only", _is("wheels"))  # holds for the published wheels only, not for the code
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseDate:
+    """The day on which a release of a framework came to the package index."""
+
+    framework: str = _cell("framework")
+    version: Version = _cell("version", parse_release)
+    day: str = _cell("released", lambda text: dt.date.fromisoformat(text).isoformat())
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a span of releases of a program is built for, where no source lists its builds one by one."""
+
+    name: str = _cell("program")
+    first: Version = _cell("from_version", lambda text: parse_release(text or "0"))
+    before: Version | None = _maybe("to_version", parse_release)
+    cuda: CudaVersion | None = _maybe("cuda", CudaVersion.parse)
+    capability: ComputeCapability | None = _maybe("cc_min", ComputeCapability.parse)
+    highest: ComputeCapability | None = _maybe("cc_max", ComputeCapability.parse)
+    linux_floor: DriverVersion | None = _maybe("min_linux_driver", read_floor)
+    windows_floor: DriverVersion | None = _maybe("min_windows_driver", read_floor)
+    last_branch: int | None = _maybe("last_driver_branch", int)
+    system: str = _cell("system", _one_of("", "linux", "windows"))  # for which alone it holds
+    word: str = _cell("word")  # in the name of an image or build, where the program has other builds beside
+    reason: str = _cell("reason")
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworkLibrary:
+    """A library that a framework build needs, and from which version on."""
+
+    framework: str = _cell("framework")
+    version: str = _cell("version")  # exact, or with a trailing `.*`
+    variant: str = _cell("variant")
+    library: str = _cell("library")
+    minimum: str = _cell("minimum")
+    origin: Origin = _origin()
+
+    def is_for(self, version: Version) -> bool:
+        if self.version.endswith(".*"):
+            wanted = tuple(int(part) for part in self.version[:-2].split("."))
+            return version.release[: len(wanted)] == wanted
+        return self.version[:1].isdigit() and Version(self.version) == version

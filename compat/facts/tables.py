@@ -1,0 +1,222 @@
+"""The fact tables, read once, on first use. `data/check.py` validates the files, so reading them here only converts."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from operator import attrgetter, itemgetter
+from pathlib import Path
+from typing import TypeVar
+
+from packaging.version import Version
+
+from compat.facts.rows import (
+    LINUX,
+    Architecture,
+    Build,
+    ContainerToolkit,
+    Cudnn,
+    DriverBranch,
+    ForwardCompat,
+    FrameworkFloor,
+    FrameworkLibrary,
+    GpuModel,
+    ImageRepository,
+    ImageTag,
+    Jetson,
+    Nccl,
+    Nvenc,
+    Origin,
+    Program,
+    ReleaseDate,
+    Row,
+    Toolkit,
+    parse,
+)
+from compat.values.versions import ComputeCapability, CudaVersion
+
+DATA = Path(__file__).parent / "data"
+Kind = TypeVar("Kind")
+
+
+def rows(name: str, folder: Path = DATA) -> list[Row]:
+    """All rows of one table as text; raises FileNotFoundError where it is not there."""
+    with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
+    """A table as `rows` reads it, with the columns of its first row."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_text(text.getvalue(), encoding="utf-8")
+
+
+def _all(name: str, kind: type[Kind]) -> tuple[Kind, ...]:
+    return tuple(parse(kind, row) for row in rows(name))
+
+
+def _grouped(found: Iterable[Kind], key: Callable[[Kind], str]) -> dict[str, tuple[Kind, ...]]:
+    groups: dict[str, list[Kind]] = {}
+    for each in found:
+        groups.setdefault(key(each), []).append(each)
+    return {name: tuple(group) for name, group in groups.items()}
+
+
+@cache
+def gpu_models() -> tuple[GpuModel, ...]:
+    return _all("gpu_model", GpuModel)
+
+
+@cache
+def architectures() -> dict[ComputeCapability, Architecture]:
+    return {found.capability: found for found in _all("gpu_arch", Architecture)}
+
+
+@cache
+def toolkits() -> tuple[Toolkit, ...]:
+    return _all("cuda_driver", Toolkit)
+
+
+@cache
+def driver_branches() -> dict[int, DriverBranch]:
+    return {found.branch: found for found in _all("driver_branch", DriverBranch)}
+
+
+@cache
+def framework_rows() -> dict[str, tuple[Row, ...]]:
+    """Framework → the rows of its builds. They are thousands, so only rows of requested frameworks become builds."""
+    return _grouped(rows("framework"), itemgetter("framework"))
+
+
+@cache
+def builds(framework: str) -> tuple[Build, ...]:
+    """The builds of a framework, oldest version first; none where the table has none."""
+    rows_of_it = framework_rows().get(framework, ()) if framework else ()
+    return tuple(map(_completed, (parse(Build, row) for row in rows_of_it)))
+
+
+def _completed(build: Build) -> Build:
+    """A build together with the wheel that it pins, of the same CUDA."""
+    if build.cuda is None:
+        return build
+    fitting = [each for each in pinned_by(build) if each.cuda and each.cuda.line == build.cuda.line]
+    return with_pinned(build, max(fitting, key=lambda each: each.is_default)) if fitting else build
+
+
+def pinned_by(build: Build) -> tuple[Build, ...]:
+    """Wheels for Linux of the framework that a build pins, one for each CUDA; none where it pins nothing."""
+    if build.pins is None:
+        return ()
+    framework, version = build.pins
+    found = (each for each in builds(framework) if each.version == version)
+    return tuple(each for each in found if each.distribution == f"pip wheel {LINUX}")
+
+
+def with_pinned(build: Build, pinned: Build) -> Build:
+    """A build with its pinned wheel, whose CUDA it takes, and whose device code too where its own list is missing."""
+    build = build.alone or build
+    both = replace(
+        build,
+        alone=build,
+        variant=f"torch-{pinned.variant}" if pinned.framework == "pytorch" else pinned.variant,
+        cuda=pinned.cuda,
+        cudnn=pinned.cudnn,
+    )
+    if build.cubins is not None:
+        return replace(both, beside=pinned)
+    origin = Origin(
+        f"{pinned.origin.source} ; {build.origin.source}",
+        build.origin.collected,
+        (pinned.origin.unverified & {"sm_list", "ptx"}) | build.origin.unverified,
+    )
+    basis = f"that of {pinned.framework} {pinned.version} {pinned.variant}, which it pins"
+    both = replace(both, cubins=pinned.cubins, ptx=pinned.ptx, ptx_cuda=pinned.ptx_cuda)
+    return replace(both, basis=basis, origin=origin)
+
+
+@cache
+def cudnns() -> tuple[Cudnn, ...]:
+    return _all("cudnn", Cudnn)
+
+
+@cache
+def container_toolkits() -> tuple[ContainerToolkit, ...]:
+    """Releases at which behaviour changes, oldest first."""
+    return tuple(sorted(_all("container_toolkit", ContainerToolkit), key=lambda each: each.version))
+
+
+def container_toolkit(version: Version) -> ContainerToolkit:
+    """The release that stands for this one: the newest at or below it, and the oldest for all before."""
+    known = container_toolkits()
+    return next((each for each in reversed(known) if each.version <= version), known[0])
+
+
+@cache
+def nccls() -> tuple[Nccl, ...]:
+    """Oldest first."""
+    return tuple(sorted(_all("nccl", Nccl), key=lambda row: row.version))
+
+
+@cache
+def nvencs() -> tuple[Nvenc, ...]:
+    """Oldest first."""
+    return tuple(sorted(_all("nvenc", Nvenc), key=lambda row: row.api))
+
+
+@cache
+def forward_compats() -> dict[CudaVersion, dict[int, ForwardCompat]]:
+    """CUDA line of the compat package → host branch → whether it works there."""
+    found: dict[CudaVersion, dict[int, ForwardCompat]] = {}
+    for row in _all("forward_compat", ForwardCompat):
+        found.setdefault(row.line, {})[row.branch] = row
+    return found
+
+
+@cache
+def jetsons() -> tuple[Jetson, ...]:
+    return _all("jetson", Jetson)
+
+
+@cache
+def image_tags() -> dict[str, tuple[ImageTag, ...]]:
+    """Repository → its tags, the longest first, so that the first that fits is the nearest."""
+    longest_first = sorted(_all("image_tag", ImageTag), key=lambda tag: -len(tag.tag))
+    return _grouped(longest_first, attrgetter("repository"))
+
+
+@cache
+def image_repositories() -> dict[str, tuple[ImageRepository, ...]]:
+    return _grouped(_all("image_repository", ImageRepository), attrgetter("repository"))
+
+
+@cache
+def framework_floors() -> dict[str, tuple[FrameworkFloor, ...]]:
+    return _grouped(_all("framework_floor", FrameworkFloor), attrgetter("framework"))
+
+
+@cache
+def programs() -> dict[str, tuple[Program, ...]]:
+    return _grouped(_all("program", Program), attrgetter("name"))
+
+
+@cache
+def release_dates() -> dict[str, tuple[ReleaseDate, ...]]:
+    """Framework → its final releases on the package index, the oldest first."""
+    return _grouped(_all("release_date", ReleaseDate), attrgetter("framework"))
+
+
+@cache
+def framework_libraries() -> dict[str, tuple[FrameworkLibrary, ...]]:
+    return _grouped(_all("framework_library", FrameworkLibrary), attrgetter("framework"))
+
+
+@cache
+def by_key(name: str, column: str) -> dict[str, tuple[Row, ...]]:
+    """A small table as text, by one of its columns: requirement clauses, C libraries, operator releases, instances."""
+    return _grouped(rows(name), itemgetter(column))

@@ -1,0 +1,52 @@
+"""How far a pool goes: the newest CUDA line that its driver and GPU run, and the newest build of a framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from compat.evidence import alternatives as instead
+from compat.evidence.case import Case, CaseError
+from compat.evidence.contents import read_images, system_of
+from compat.evidence.host import Host
+from compat.evidence.pools import lowest_driver
+from compat.values.model import ImageFacts
+from compat.verdict.answer import check_on
+
+# The content of an image, which an image with another CUDA line would not share.
+_OF_ITS_OWN = (
+    "image", "framework", "framework_version", "build", "cuda", "cudnn", "sm_list", "ptx", "compressed", "env",
+)  # fmt: skip
+_TRIED = 8  # candidates that fit GPU and driver and go through all rules, the newest first
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The newest that runs. Empty: nothing in the tables does, or nothing is known."""
+
+    cuda: str
+    build: str  # pytorch 1.7.1 cu101
+    how: str  # the command that installs the build
+
+
+def ceiling(case: Case, host: Host) -> Ceiling:
+    """The newest that runs on a host, of CUDA and of the case's own framework.
+
+    Lines that run by minor-version compatibility alone count, as their verdict does: it runs, with a warning. Raises
+    CaseError for an image that cannot be read.
+    """
+    pool = host.may_be[0]
+    images = read_images(case, system_of(pool))
+    if images.problems:
+        raise CaseError(list(images.problems))
+    image, driver = images.values[0], lowest_driver(host.may_be)
+    plain = replace(case, **dict.fromkeys(_OF_ITS_OWN, ""))
+    lines = map(str, instead.lines(ImageFacts(""), pool, driver))
+    line = next((line for line in lines if _runs(replace(plain, cuda=line), host)), "")
+    builds = instead.newest_builds(case, image, pool, driver) if image.framework else iter(())
+    build = next((each for each in islice(builds, _TRIED) if _runs(case.with_changes(each.changes), host)), None)
+    return Ceiling(line, build.what if build else "", build.how if build else "")
+
+
+def _runs(case: Case, host: Host) -> bool:
+    return check_on(case, host, with_remedy=False).verdict.runs

@@ -1,0 +1,315 @@
+"""What to change so that a case runs. A way is offered only if the rules, applied again with its changes, let it run.
+
+A case is changed in three places: settings (a variable, kernel modules, a package), what is in the image (another
+build, another tag, another CUDA line), and the driver. Each place alone is tried first, then image and driver together.
+Within a place the nearest change comes first: a user of torch 2.6 prefers another build of 2.6 to another version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+
+from compat.evidence import alternatives as instead
+from compat.evidence.alternatives import Option
+from compat.evidence.case import POOL_FIELDS
+from compat.evidence.contents import read_images, read_variables, system_of
+from compat.evidence.drivers import first_release, last_branch, last_driver, newest_branch
+from compat.evidence.host import with_setting
+from compat.facts import tables
+from compat.rules import fwd
+from compat.rules.solve import Findings
+from compat.values.model import (
+    Change,
+    Finding,
+    Gpu,
+    GpuSpan,
+    ImageFacts,
+    Platform,
+    Present,
+    Remedy,
+    Setting,
+    Severity,
+    Variable,
+    Way,
+)
+from compat.values.versions import DriverVersion
+from compat.verdict.fix_search import (
+    FailingCase,
+    all_run,
+    change,
+    changed_images,
+    is_driven,
+    on_drivers,
+    running_drivers,
+    serves,
+)
+
+_NEAR, _NEW = 6, 3  # candidates that go through all rules: the nearest ones, the newest ones
+
+
+def find(failing: FailingCase, findings: Findings) -> Remedy:
+    """The ways out, the cheapest first; where there is none, the remedy states that."""
+    refusals = [each for each in findings if each.severity is Severity.REFUSE]
+    fixes = [each.fixes[0] for each in refusals if each.fixes]
+    settings = [fix for fix in fixes if isinstance(fix, Setting | Variable)]
+    if not settings:
+        ways = list(_ways(failing, refusals))
+        return _remedy(ways) if ways else _nothing(failing, refusals)
+    words = " and ".join(dict.fromkeys(map(_words, settings)))
+    after, changes = _after(failing, settings)
+    if all_run(after.images, after.pools):
+        return _remedy([Way(words, changes)])
+    ways = [Way(way.text, (*changes, *way.changes)) for way in _ways(after, refusals)]
+    return _remedy(ways, f"{words} and ") if ways else Remedy(f"{words[0].upper()}{words[1:]}.")
+
+
+def _after(failing: FailingCase, settings: list[Setting | Variable]) -> tuple[FailingCase, tuple[Change, ...]]:
+    """The case with these settings, and what they change in it."""
+    pools, env, to = failing.pools, dict(read_variables(failing.case.env)), {}
+    for each in settings:
+        if isinstance(each, Setting):
+            pools = with_setting(pools, each)
+            to[each.field] = str(each.to)
+        else:
+            env[each.name] = each.value
+            to["env"] = ";".join(f"{name}={value}" for name, value in env.items() if value or name != each.name)
+    changes = tuple(change(failing, field, value) for field, value in to.items())
+    case = failing.case.with_changes(changes)
+    # Where only a variable could be read, nothing is left that states what runs.
+    images = read_images(case, system_of(pools[0])).values or failing.images
+    return replace(failing, case=case, image=images[0], pool=pools[0], images=images, pools=pools), changes
+
+
+def _words(fix: Setting | Variable) -> str:
+    """The instruction for a person."""
+    if isinstance(fix, Variable):
+        if fix.name == "LD_LIBRARY_PATH":
+            return "take the compat folder out of LD_LIBRARY_PATH"
+        return f"set {fix.name}={fix.value} in the container" if fix.value else f"unset {fix.name}"
+    to = fix.to
+    return {
+        "cuda_compat": "take the cuda-compat package out of the image"
+        if to == "no"
+        else "install the cuda-compat package in the image",
+        "kernel_module": f"load the {to} kernel modules",
+        "container_toolkit": f"update the NVIDIA container toolkit to {to}",
+        "image_glibc": f"use an image with glibc {to} or newer",
+        "host": "run it under WSL 2" if to == "wsl" else f"run it under {to}",
+        "ami_release": f"use the machine image {to}",
+    }[fix.field]
+
+
+def _remedy(ways: list[Way], first: str = "") -> Remedy:
+    """All ways in a sentence; `first` is to be done in any case."""
+    text = first + ", or ".join(way.text for way in ways)
+    otherwise = tuple(Way(f"{first}{way.text}", way.changes) for way in ways[1:])
+    return Remedy(f"{text[0].upper()}{text[1:]}.", ways[0].changes, otherwise)
+
+
+def _ways(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
+    """Image alone, driver alone, a compat package alone; where none of them does, image and driver together."""
+    found: list[Way] = []
+    if failing.pool.platform is Platform.JETSON:
+        found += _image_ways(failing)
+        found += _jetpack_way(failing)
+    elif failing.lowest is None:
+        found += _image_ways(failing)
+    else:
+        if is_driven(failing.pool):
+            found += _image_ways(failing)
+        found += _driver_way(failing, refusals)
+        found += _compat_way(failing)
+        if not found:  # the driver is open again
+            found += _image_ways(replace(failing, pools=on_drivers(failing, None)))[:1]
+    if any(not way.changes or {each.field for each in way.changes} <= set(POOL_FIELDS) for way in found):
+        is_open = not changed_images(failing.case, (), failing.pool)
+        found = [_as_far_as_known(way) if is_open else way for way in found]
+    yield from found
+
+
+def _as_far_as_known(way: Way) -> Way:
+    """A change of the host may not suffice where it is not known what the image holds."""
+    if not {each.field for each in way.changes} <= set(POOL_FIELDS):
+        return way
+    return Way(f"{way.text} (whether that is all cannot be told: what the image holds is not known)", ())
+
+
+# --- in the image ---
+
+
+def _image_ways(failing: FailingCase) -> list[Way]:
+    """The nearest thing that runs here, and the newest one where that is another."""
+    case, image, driver = failing.case, failing.image, failing.lowest
+    near = next(filter(None, (_first(failing, options, _NEAR) for options in _kinds(failing))), None)
+    if near is None:
+        return []
+    ways = [_way(near)]
+    if _has_builds(failing):
+        new = _first(failing, instead.newest_builds(case, image, failing.pool, driver), _NEW)
+        own = str(image.framework_version or "")
+        if new is not None and _version(new.option) not in {_version(near.option), own}:
+            ways.append(Way(f"{new.option.text}, the newest that runs here", new.changes))
+    return ways
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """An option that runs, on any driver of the case or on the one that is named."""
+
+    option: Option
+    driver: str  # in words; empty: on that of the case
+    changes: tuple[Change, ...]
+
+
+def _way(found: _Running) -> Way:
+    how = f" ({found.option.how})" if found.option.how else ""
+    return Way(f"{found.option.text}{how}{found.driver}", found.changes)
+
+
+def _kinds(failing: FailingCase) -> Iterator[Iterator[Option]]:
+    """Possible replacements, one kind after the other."""
+    case, image, pool, driver = failing.case, failing.image, failing.pool, failing.lowest
+    named = bool(image.framework) and not case.framework and bool(case.image)
+    if named or (case.image and not image.framework and image.cuda is None):
+        yield instead.tags(case, pool, driver)
+    if _has_builds(failing):
+        yield instead.builds(case, image, pool, driver)
+    elif image.cuda is not None and image.code is None:
+        yield (instead.of_line(case, line) for line in instead.lines(image, pool, driver))
+    if image.compressed is not None and not _has_builds(failing):
+        yield iter([instead.compiled_plainly(case)])
+    if image.code is not None and (case.sm_list or case.ptx or not image.framework):
+        yield instead.target(case, image, pool, driver)
+
+
+def _has_builds(failing: FailingCase) -> bool:
+    return bool(failing.image.framework) and not (failing.image.gpu_free and not failing.case.framework)
+
+
+def _version(option: Option) -> str:
+    return next((change.to for change in option.changes if change.field == "framework_version"), "")
+
+
+def _first(failing: FailingCase, options: Iterator[Option], most: int) -> _Running | None:
+    """The first option that runs on all pools."""
+    for option in islice(options, most):
+        images = changed_images(failing.case, option.changes, failing.pool)
+        if not images:
+            continue
+        if failing.lowest is not None or failing.pool.platform is Platform.JETSON:
+            if all_run(images, failing.pools):
+                return _Running(option, "", option.changes)
+        elif (found := _on_some_driver(failing, option, images)) is not None:
+            return found
+    return None
+
+
+def _on_some_driver(failing: FailingCase, option: Option, images: tuple[ImageFacts, ...]) -> _Running | None:
+    """With the driver open: the GPU's last branch where it was dropped, else the lowest that runs it."""
+    gpu, driver = failing.pool.gpu, next(running_drivers(images, failing), None)
+    last = last_driver(gpu, failing.pool.platform)
+    if driver is None:
+        return None
+    words = f" on driver {_shown(driver)} or newer" + (f" up to branch {last}" if last is not None else "")
+    is_dropped = last is not None and failing.pool.driver is not None and failing.pool.driver > last
+    if last is not None and is_dropped and all_run(images, on_drivers(failing, _first_of(gpu), last)):
+        driver, words = last, f" on driver {last}.x, the last branch for {gpu.name}"
+    return _Running(option, words, (*option.changes, _to(failing, driver)))
+
+
+# --- the driver ---
+
+
+def _driver_way(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
+    """A driver with which all images run: the lowest newer one, or the nearest older one for a GPU that was dropped."""
+    gpu, image, last = failing.pool.gpu, failing.image, last_driver(failing.pool.gpu, failing.pool.platform)
+    now = max(pool.driver for pool in failing.pools if pool.driver is not None)
+    top = last or _newest()
+    does_top = all_run(failing.images, on_drivers(failing, top))
+    if not does_top and image.compat_package is Present.NO and not image.requires:
+        return  # images that the newest driver of a GPU does not run, no other driver runs
+    if last is not None and now > last and does_top and all_run(failing.images, on_drivers(failing, _first_of(gpu))):
+        yield Way(f"use driver {last}.x, the last branch for {gpu.name}", (_to(failing, top),))
+        return
+    wanted = [fix for each in refusals for fix in each.fixes if isinstance(fix, DriverVersion)]
+    known = {
+        *running_drivers(failing.images, failing),
+        *(each for each in wanted if serves(failing.images, failing, each)),
+    }
+    allowed = [driver for driver in known if driver != now and (last is None or driver <= last)]
+    newer, older = [each for each in allowed if each > now], [each for each in allowed if each < now]
+    if driver := min(newer, default=None) or max(older, default=None):
+        until = f" up to branch {last}" if last is not None else ""
+        words = f" or newer, which {gpu.name} allows{until}" if does_top and driver > now else ""
+        yield Way(f"use driver {_shown(driver)}{words}", (_to(failing, driver),))
+
+
+def _to(failing: FailingCase, driver: DriverVersion) -> Change:
+    return change(failing, "driver", str(driver))
+
+
+@cache
+def _newest() -> DriverVersion:
+    """A stand-in for the newest driver of the tables."""
+    return DriverVersion.end_of(newest_branch())
+
+
+def _first_of(gpu: Gpu) -> DriverVersion:
+    """The first driver of the last branch of a GPU that was dropped."""
+    return first_release(last_branch(gpu) or 0)
+
+
+def _shown(driver: DriverVersion) -> str:
+    """A branch as such, where the tables know no release of it."""
+    return f"{driver}.x" if str(driver).isdigit() else str(driver)
+
+
+# --- packages and JetPacks ---
+
+
+def _compat_way(failing: FailingCase) -> Iterator[Way]:
+    """A compat package, where the rules let it serve the GPU on the host's branch."""
+    cuda, gpu, driver = failing.image.cuda, failing.pool.gpu, failing.pool.driver
+    if cuda is None or driver is None:
+        return
+    what = f"{fwd.package_of(cuda)} in the image, which serves {gpu.name} on driver branch {driver.branch}"
+    found = _first(failing, iter([Option(what, "", (change(failing, "cuda_compat", "yes"),), verb="install")]), 1)
+    if found is not None:
+        yield _way(found)
+
+
+def _jetpack_way(failing: FailingCase) -> Iterator[Way]:
+    """The lowest newer JetPack for the module with which it runs."""
+    now = failing.pool.jetson
+    for row in sorted(tables.jetsons(), key=lambda row: row.l4t):
+        if (now is not None and row.l4t <= now) or failing.pool.gpu.capability not in row.modules:
+            continue
+        if all_run(failing.images, (replace(pool, jetson=row.l4t) for pool in failing.pools)):
+            to = change(failing, "driver", str(row.l4t))
+            yield Way(f"install JetPack {row.jetpack} (L4T {row.l4t}) on the {failing.pool.gpu.name}", (to,))
+            return
+
+
+# --- where nothing can be found ---
+
+
+def _nothing(failing: FailingCase, refusals: list[Finding]) -> Remedy:
+    gpu, rules = failing.pool.gpu, {each.rule for each in refusals}
+    if "R-CPU" in rules:
+        host = failing.pool.cpu_architecture
+        return Remedy(f"Use a build for {host}, or another host: this one has {host} processors.")
+    if failing.image.gpu_free:
+        return Remedy("Use an image or a build with CUDA: this one uses no GPU anywhere.")
+    for span in (fix for each in refusals for fix in each.fixes if isinstance(fix, GpuSpan)):
+        shown = f"{span.lowest} to {span.highest}" if span.highest else f"{span.lowest} or newer"
+        what = failing.image.framework or "it"
+        return Remedy(f"No build of {what} in the tables runs on {gpu.name}: use a GPU of compute capability {shown}.")
+    last = last_driver(gpu, failing.pool.platform)
+    newest = last if last is not None and not is_driven(failing.pool) else failing.lowest
+    if failing.image.code is not None and (line := instead.newest_line(failing.pool, newest)) is not None:
+        on = f" on driver {last}.x, the last branch for it" if newest is not failing.lowest else ""
+        return Remedy(f"Build it for sm_{gpu.capability.digits} ({gpu.name}), with CUDA {line}{on}.")
+    return Remedy(f"Nothing that the tables know makes this run on {gpu.name} as it is: use another GPU.")

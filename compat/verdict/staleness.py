@@ -1,0 +1,42 @@
+"""The age of the tables that go out of date: new drivers and machine images appear every few weeks."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from functools import cache
+from types import MappingProxyType
+from typing import Final
+
+from compat.evidence.case import Case
+from compat.facts import tables
+from compat.values.model import Answer, Fact, Finding, Severity
+
+AGED: Final = "TABLES"  # stands in place of a rule
+_FRESH: Final = dt.timedelta(days=60)
+_TABLES: Final = MappingProxyType(
+    {"drivers": ("driver_branch", "cuda_driver"), "machine images": ("eks_ami",)},
+)
+
+
+def aged(answer: Answer, case: Case, today: dt.date) -> Answer:
+    """The answer, with a note where the tables that it rests on were last read more than 60 days ago."""
+    note = age_note(today, on_aws=bool(case.instance_type or case.ami_release))
+    return answer if note is None else replace(answer, findings=(*answer.findings, note))
+
+
+def age_note(today: dt.date, *, on_aws: bool = False) -> Finding | None:
+    """When the tables of drivers, and with `on_aws` of machine images, were last read; None while that is recent."""
+    for of, names in _TABLES.items() if on_aws else [("drivers", _TABLES["drivers"])]:
+        read = max(_newest(name) for name in names)
+        if today - read > _FRESH:
+            days = (today - read).days
+            message = f"the tables of {of} were last read on {read}, {days} days ago: newer {of} are not in them"
+            fact = Fact(f"newest date in {', '.join(names)}", f"compat/facts/data/{names[0]}.csv", read.isoformat())
+            return Finding(AGED, Severity.NOTE, message, fact)
+    return None
+
+
+@cache
+def _newest(name: str) -> dt.date:
+    return dt.date.fromisoformat(max(row["collected"] for row in tables.rows(name)))
