@@ -21,11 +21,10 @@ from compat.evidence.installs import install, short_name
 from compat.evidence.prose.parts import words_of_use
 from compat.evidence.reading.builds import for_system
 from compat.evidence.reading.image_name import ImageName, read_image
-from compat.evidence.reading.targets import runs
 from compat.facts import tables
 from compat.facts.rows import Build
-from compat.rules import arch
 from compat.values.model import Change, ImageFacts, Platform, PoolFacts
+from compat.values.targets import compiles, runs
 from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, Target, VersionError, parse_release
 
 Item = TypeVar("Item")
@@ -190,7 +189,7 @@ def _covers(row: Build, gpu: ComputeCapability) -> bool:
         return False
     if row.cubins is None:
         return row.cuda is not None and makes_code(row.cuda.line, gpu)
-    return any(runs(each, gpu) for each in row.cubins) or any(arch.compiles(each, gpu) for each in row.ptx or ())
+    return any(runs(each, gpu) for each in row.cubins) or any(compiles(each, gpu) for each in row.ptx or ())
 
 
 @cache

@@ -10,11 +10,11 @@ from compat.evidence.prose.build_words import of_this_build
 from compat.evidence.prose.gpu_words import reason_against
 from compat.evidence.prose.model_words import is_old_for, leaves_older_out
 from compat.evidence.prose.patterns import pattern
-from compat.evidence.reading.targets import runs
 from compat.facts import tables
 from compat.rules.rule import Need, Rule, note, refuse, remarks_fact, unknown, warn
 from compat.values.model import THE_CASE, Code, Fact, Finding, Gpu, ImageFacts, PoolFacts, Severity
-from compat.values.versions import ComputeCapability, CudaVersion, Target
+from compat.values.targets import best_cubin, judged, listed, runs
+from compat.values.versions import ComputeCapability, CudaVersion
 
 ID = "R-ARCH"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility"
@@ -71,33 +71,6 @@ _COMPILES_AT_RUN_TIME = pattern(
     r"\bpycuda\b|\bnvcc (?:for the|at run ?time)|\bcompiles? (?:at run ?time|for the (?:gpu|card|device))"
     r"|\bcompiled at run ?time\b|\bat run ?time (?:by|with) (?:nvcc|nvrtc)\b"
 )
-
-
-def compiles(target: Target, gpu: ComputeCapability) -> bool:
-    """Can this PTX become code for the GPU? Equal or newer; `a`: that one only; `f`: its family."""
-    if target.suffix == "a":
-        return target.capability == gpu
-    if target.suffix == "f":
-        return runs(target, gpu)
-    return target.capability <= gpu
-
-
-def best_cubin(code: Code, gpu: ComputeCapability) -> Target | None:
-    """The newest machine code that the GPU runs; None where there is none."""
-    return max((target for target in code.cubins or () if runs(target, gpu)), default=None)
-
-
-def judged(code: Code, gpu: ComputeCapability) -> Code:
-    """Out of the code of a build and of its pinned wheel: the one with nothing for this GPU, else the build's own."""
-    other = code.beside
-    if other is None or other.cubins is None or other.ptx is None or best_cubin(other, gpu) is not None:
-        return code
-    return code if any(compiles(target, gpu) for target in other.ptx) else other
-
-
-def listed(targets: tuple[Target, ...]) -> str:
-    """`sm_50, sm_60, sm_90a`, in order."""
-    return ", ".join(f"sm_{target.capability.digits}{target.suffix}" for target in sorted(targets)) or "none"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:

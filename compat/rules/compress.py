@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from compat.evidence.drivers import UNPACKS_ZSTD, native_floor
 from compat.evidence.prose.patterns import pattern
 from compat.rules import fwd
-from compat.rules.arch import best_cubin, compiles, judged
 from compat.rules.rule import Rule, note, refuse, warn
 from compat.values.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.values.targets import best_cubin, compiles, judged
 from compat.values.versions import ComputeCapability, DriverVersion, Target
 
 ID = "R-COMPRESS"

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from compat.evidence.drivers import first_drivers, last_branch, last_driver, newest_branch
 from compat.facts import tables
-from compat.rules.arch import best_cubin
 from compat.rules.rule import Rule, as_stated, refuse, unknown, warn
 from compat.values.model import THE_CASE, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.values.targets import best_cubin
 from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion
 
 ID = "R-DROP"

@@ -10,9 +10,9 @@ from compat.evidence.drivers import branch_of, major_floor, native_floor
 from compat.evidence.prose.ptx_words import is_compiled_by_driver, is_refused_by_driver
 from compat.evidence.reading.typed import read_ptx_isa
 from compat.facts import tables
-from compat.rules.arch import judged
 from compat.rules.rule import Need, Rule, as_stated, note, refuse, warn
 from compat.values.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.values.targets import judged
 from compat.values.versions import CudaVersion, DriverVersion
 
 ID = "R-MINOR"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from packaging.version import Version
 
-from compat.evidence.reading.targets import runs
 from compat.facts import tables
-from compat.rules.arch import compiles, listed
 from compat.rules.rule import Rule, note, warn
 from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.values.targets import compiles, listed, runs
 from compat.values.versions import ComputeCapability
 
 ID = "R-NCCL"

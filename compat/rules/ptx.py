@@ -5,9 +5,10 @@ from __future__ import annotations
 from compat.evidence.drivers import native_floor, reaches
 from compat.evidence.prose.gpu_words import reason_against
 from compat.rules import fwd
-from compat.rules.arch import best_cubin, compiles, judged, never_with_ptx
+from compat.rules.arch import never_with_ptx
 from compat.rules.rule import Need, Rule, refuse, unknown, warn
 from compat.values.model import THE_CASE, Code, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.values.targets import best_cubin, compiles, judged
 
 ID = "R-PTX"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#ptx-compatibility"

@@ -11,8 +11,8 @@ from compat.evidence.pools import read_host
 from compat.evidence.prose.gpu_words import reason_against
 from compat.evidence.prose.model_words import denied_by_name, is_old_for, leaves_older_out
 from compat.evidence.reading.names import find_gpus
-from compat.evidence.reading.targets import TEGRA
 from compat.facts.tables import architectures, toolkits
+from compat.values.targets import TEGRA
 from compat.values.versions import ComputeCapability, CudaVersion
 
 PASCAL, K80, LINES = ComputeCapability(6, 1), ComputeCapability(3, 7), sorted({t.version.line for t in toolkits()})

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from compat import Answer, Severity, Verdict, case_from, check
 from compat.evidence.drivers import reaches
-from compat.evidence.reading.targets import TEGRA
 from compat.facts.tables import architectures, driver_branches
 from compat.values.model import Platform
+from compat.values.targets import TEGRA
 from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN

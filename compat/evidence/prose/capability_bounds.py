@@ -10,8 +10,8 @@ import re
 from functools import cache, lru_cache
 
 from compat.evidence.prose.patterns import pattern
-from compat.evidence.reading.targets import TEGRA
 from compat.facts import tables
+from compat.values.targets import TEGRA
 from compat.values.versions import ComputeCapability
 
 _KEPT = 4096

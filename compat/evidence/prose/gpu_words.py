@@ -16,8 +16,8 @@ from compat.evidence.prose.model_words import denied_by_name
 from compat.evidence.prose.patterns import pattern
 from compat.evidence.prose.target_words import leaves_out
 from compat.evidence.reading.names import models_named
-from compat.evidence.reading.targets import runs
 from compat.facts import tables
+from compat.values.targets import runs
 from compat.values.versions import ComputeCapability, CudaVersion, Target, VersionError
 
 _KEPT = 4096

@@ -12,8 +12,8 @@ from functools import cache, lru_cache
 from compat.evidence.prose.capability_bounds import families
 from compat.evidence.prose.patterns import pattern
 from compat.evidence.reading.names import models_named
-from compat.evidence.reading.targets import TEGRA
 from compat.facts import tables
+from compat.values.targets import TEGRA
 from compat.values.versions import ComputeCapability, CudaVersion
 
 _KEPT = 4096

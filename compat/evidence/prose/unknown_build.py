@@ -13,13 +13,13 @@ from compat.evidence.prose.dates import month_in
 from compat.evidence.prose.eras import Era, era_of, made_by_all, made_by_none, runs_all, runs_none
 from compat.evidence.prose.patterns import pattern
 from compat.evidence.reading.builds import is_of_ones_own
-from compat.evidence.reading.targets import TEGRA
 from compat.facts import tables
 from compat.facts.rows import Architecture
 from compat.rules.arch import CARRIES_PTX, SPEAKS_OF_PTX
 from compat.rules.minor import DRIVER_COMPILES
 from compat.rules.rule import as_stated
 from compat.values.model import Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.values.targets import TEGRA
 from compat.values.versions import CudaVersion
 
 _OF_MOST = CudaVersion(12, 4)  # a driver of it runs all of CUDA 12 that has machine code, and PTX of most builds

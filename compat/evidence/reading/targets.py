@@ -15,28 +15,14 @@ from compat.evidence.prose.patterns import pattern
 from compat.evidence.reading import words
 from compat.evidence.reading.typed import plain_text
 from compat.facts import tables
-from compat.values.versions import ComputeCapability, Target, VersionError
+from compat.values.targets import TEGRA
+from compat.values.versions import Target, VersionError
 
 _KEPT = 4096
 _NUMBER = r"(?:\d{1,2}\.\d|\d{2,3})"
 _ITEM = rf"(?:(?:sm|compute)_?)?{_NUMBER}[af]?(?:-real|-virtual|\s?\+\s?ptx)?"
 _IS = r"(?:[\s:=]|\b(?:was|is|set|to|as|defaults?|contains|has|lists)\b)*"  # between a variable and its value
 _ITEMS = rf"[\"'\[]{{0,2}}({_ITEM}(?:(?:[\s;,]|\band\b|/\s|/(?=\d{{1,2}}\.\d))+{_ITEM})*)(?![\w.])"
-
-
-# Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.
-TEGRA = frozenset(ComputeCapability.parse(text) for text in ("3.2", "5.3", "6.2", "7.2", "8.7", "10.1", "11.0"))
-
-
-def runs(target: Target, gpu: ComputeCapability) -> bool:
-    """Does the GPU run machine code for this target? Same major and an equal or higher minor; `a`: that one only.
-
-    Tegra and desktop chips run none of each other's, nor one Tegra another's.
-    """
-    made_for = target.capability
-    if target.suffix == "a" or gpu in TEGRA or made_for in TEGRA:
-        return made_for == gpu
-    return made_for.major == gpu.major and made_for.minor <= gpu.minor
 
 
 @dataclass(frozen=True, slots=True)
