@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from compat import Case, CaseError, case_from, check, read_host
-from compat.evidence.reading import image_name as images
-from compat.evidence.reading.image_name import read_image
+from compat.evidence.names import image_name as images
+from compat.evidence.names.image_name import read_image
 from compat.facts import rows as row_types
 from compat.facts import tables
-from compat.facts.data.check import ABOUT, TABLES
+from compat.facts.check import ABOUT, TABLES
 from compat.values.versions import VersionError
 from compat.verdict.newest_supported import ceiling
 
@@ -28,27 +28,11 @@ import known
 CASES = [*known.reported(), *map(case_from, known.examples())]
 MADE = {"<string>", dataclasses.__file__}  # to compare and to copy a value looks at all of it
 MORE = (
-    {"gpu": "T4", "driver": "522.06", "os": "windows", "framework": "ffmpeg", "build": "nvenc 12.1"},
     {"gpu": "GTX 1650", "driver": "418.56", "cuda": "10.0"},
     {"gpu": "Tesla T4", "cuda": "11.8", "ami_release": "AL2023_x86_64_NVIDIA 20250620", "os": "linux"},
     {"gpu": "H100", "driver": "535.104.05", "image": "vllm/vllm-openai:v0.9.0", "host": "docker"},
     {"gpu": "RTX 3090 24GB", "driver": "535.104.05", "cuda": "12.2"},
     {"gpu": "A100-SXM4-40GB-MIG-1g.5gb", "driver": "535.104.05", "cuda": "12.2"},
-    {"gpu": "GTX 1080", "driver": "535.104.05", "framework": "xgboost", "build": "latest wheel of April 2023"},
-    # Spans of releases of programs: the GPU, both floors, the last branch, the CUDA, a word and a system.
-    {"gpu": "GTX 1080 Ti", "driver": "525.147.05", "framework": "isaacsim", "framework_version": "5.1.0"},
-    {"gpu": "RTX 4090", "driver": "595.58.03", "framework": "isaacsim", "framework_version": "5.1.0"},
-    {"gpu": "T4", "driver": "410.104", "framework": "catboost", "framework_version": "0.25"},
-    {
-        "gpu": "RTX 5080",
-        "driver": "576.40",
-        "os": "windows",
-        "framework": "blender",
-        "framework_version": "5.0",
-        "build": "optix",
-    },
-    {"gpu": "RTX 5080", "driver": "576.40", "framework": "dorado", "framework_version": "0.8.0"},
-    {"gpu": "T4", "driver": "535.183.01", "framework": "stellar-solver", "build": "release of March 2021"},
 )
 
 # Columns for people who look facts up (`gpu-commons facts`), which decide nothing, and why.

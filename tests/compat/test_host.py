@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from compat import Case, Severity, Verdict, case_from, check, check_on, host_of, read_host
+from compat import Case, CaseError, Severity, Verdict, case_from, check, check_on, host_of, read_host
 from compat.evidence.contents import read_images, system_of
 from compat.evidence.drivers import turning_drivers
-from compat.evidence.reading.names import find_gpu
+from compat.evidence.names.gpu_names import find_gpu
 from compat.facts.rows import GpuModel
 from compat.facts.tables import gpu_models
 from compat.rules import ALL_RULES
 from compat.rules.rule import Rule
-from compat.values.model import ImageFacts, PoolFacts
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import DriverVersion, parse_release
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
@@ -60,7 +61,7 @@ def test_a_gpu_that_is_built_into_arm_machines_gets_wheels_for_arm() -> None:
 
 def test_of_a_case_with_a_host_only_the_image_counts_beside_a_host_from_values() -> None:
     host = host_of(find_gpu("Tesla T4"), DriverVersion.parse("580.95.05"))
-    assert check_on(Case(cuda="12.4", gpu="GTX 970", driver="304.64", os="windows"), host).verdict.runs
+    assert check_on(Case(cuda="12.4", gpu="GTX 970", driver="304.64", host="docker"), host).verdict.runs
 
 
 class Watched:
@@ -93,6 +94,48 @@ def test_a_rule_looks_at_nothing_of_a_pool_but_what_it_names(rule: Rule) -> None
             watched: Any = Watched(pool, seen)
             rule.check(image, watched)
     assert seen <= set(rule.of_pool)
+
+
+# --- hosts that are not covered
+
+NOT_COVERED = (
+    "gpu-commons answers for Linux hosts with NVIDIA's data-centre, workstation and GeForce GPUs; it does not cover "
+    "Windows, WSL or Jetson"
+)
+RUNS = {"gpu": "RTX 4090", "driver": "550.54.14", "cuda": "12.4"}
+ELSEWHERE: tuple[dict[str, str], ...] = (
+    {"host": "wsl"},
+    {"host": "WSL2"},
+    {"gpu_class": "jetson"},
+    {"os": "windows"},
+    {"os": "l4t"},
+    {"os": "Windows 11 (WSL2)"},
+    {"os": "JetPack 6"},
+    {"os": "l4t", "driver": "36.4.3", "gpu": "Jetson AGX Orin"},
+    {"gpu": "Jetson Orin Nano"},
+    {"gpu": "NVIDIA Jetson Xavier NX Developer Kit"},
+    {"gpu": "Jetson AGX Thor", "driver": "JetPack 7.0"},
+)
+
+
+@pytest.mark.parametrize("more", ELSEWHERE)
+def test_windows_wsl_and_jetson_are_answered_unknown_in_one_sentence(more: dict[str, str]) -> None:
+    answer = check(case_from({**RUNS, **more, "id": "lab-7"}))
+    (finding,) = answer.findings
+    assert (answer.id, answer.verdict, answer.remedy) == ("lab-7", Verdict.UNKNOWN, None)
+    assert (finding.rule, finding.severity, finding.message) == ("CASE", Severity.UNKNOWN, NOT_COVERED)
+
+
+def test_beside_them_a_field_that_cannot_be_read_is_still_reported() -> None:
+    with pytest.raises(CaseError) as caught:
+        check(case_from({**RUNS, "host": "wsl", "build": "wheel of the winter"}))
+    assert [problem.field for problem in caught.value.problems] == ["build"]
+
+
+@pytest.mark.parametrize("gpu", ["Tesla C2050", "GTX 580", "Quadro FX 3800", "GeForce 8800 GTX"])
+def test_gpus_below_compute_capability_3_0_are_no_models_of_the_tables(gpu: str) -> None:
+    with pytest.raises(CaseError, match="is not a GPU"):
+        check(case_from({**RUNS, "gpu": gpu}))
 
 
 def test_equal_versions_print_as_they_are_written() -> None:
