@@ -29,25 +29,8 @@ GARBAGE = (
     "8x H100", "MIG 1g.5gb", "1g.5gb", "NVIDIA_REQUIRE_CUDA=cuda>=", "NVIDIA_REQUIRE_CUDA=brand=,,,", "CUDA_VISIBLE_DEVICES=", "=", "A=B;C",  # noqa: E501
 )  # fmt: skip
 ODD_VALUES = (
-    None,
-    True,
-    False,
-    0,
-    -1,
-    12,
-    12.4,
-    418.88,
-    float("nan"),
-    float("inf"),
-    10**30,
-    [],
-    {},
-    [[]],
-    [None],
-    [7.0, "8.0"],
-    {"A": "B"},
-    b"12",
-)
+    None, True, False, 0, -1, 12, 12.4, 418.88, float("nan"), float("inf"), 10**30, [], {}, [[]], [None], [7.0, "8.0"], {"A": "B"}, b"12",  # noqa: E501
+)  # fmt: skip
 
 Draw = Callable[[Random], str]
 

@@ -12,30 +12,11 @@ from compat.values.versions import VersionError
 
 NOT = Verdict.INCOMPATIBLE
 PARTS = (
-    "torch==2.6.0+cu124",
-    "cupy-cuda12x",
-    "cupy-cuda12x==13.0.0",
-    "jax[cuda12]",
-    "jax[cuda12_local]",
-    "tensorflow[and-cuda]==2.16.1",
-    "pip torch==2.6.0",
-    "conda cuda12.1",
-    "cu118",
-    "cuda12",
-    "cuda11.8",
-    "cu12x",
-    "torch-cu128",
-    "cuda12_local",
-    "cpu",
-    "sm_70",
-    "8.0+PTX",
-    "compute_80",
-    "9.0a",
-    "ptx only",
-    "no ptx",
-    "nvcc 12.4",
+    "torch==2.6.0+cu124", "cupy-cuda12x", "cupy-cuda12x==13.0.0", "jax[cuda12]", "jax[cuda12_local]", "conda cuda12.1",
+    "tensorflow[and-cuda]==2.16.1", "pip torch==2.6.0", "cu118", "cuda12", "cuda11.8", "cu12x", "torch-cu128",
+    "cuda12_local", "cpu", "sm_70", "8.0+PTX", "compute_80", "9.0a", "ptx only", "no ptx", "nvcc 12.4",
     "cudatoolkit=11.3",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("part", PARTS)

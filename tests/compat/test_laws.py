@@ -23,7 +23,7 @@ from compat.evidence.names.builds import read_build
 from compat.evidence.names.gpu_names import find_gpus
 from compat.facts.rows import Build, GpuModel
 from compat.facts.tables import architectures, builds, driver_branches, framework_rows, gpu_models, toolkits
-from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, Target, VersionError
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, VersionError
 
 RANK = {Verdict.COMPATIBLE: 0, Verdict.WITH_WARNING: 1, Verdict.UNKNOWN: 2, Verdict.INCOMPATIBLE: 3}
 EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "25"))  # `make test` tries 150, `make soak` 400
@@ -232,42 +232,6 @@ def test_one_more_target_never_makes_it_worse() -> None:
 
     holds()
     assert tried[True] >= SHARE * tried.total(), f"the target could make it worse, or made it better: {tried}"
-
-
-# --- versions ---
-
-TARGETS = st.from_regex(r"[1-9][0-9]?\.[0-9][af]?", fullmatch=True)
-CAPABILITY_TEXTS = st.from_regex(r"[1-9][0-9]?\.[0-9]", fullmatch=True)
-DRIVER_TEXTS = st.from_regex(r"[1-9][0-9]{2}\.([0-9]{2}|[1-9][0-9]{2})(\.[0-9]{2})?", fullmatch=True)
-CUDA_TEXTS = st.from_regex(r"[1-9][0-9]?\.(0|[1-9][0-9]?)(\.(0|[1-9][0-9]{0,3}))?", fullmatch=True)
-KINDS = (
-    (Target, TARGETS),
-    (ComputeCapability, CAPABILITY_TEXTS),
-    (DriverVersion, DRIVER_TEXTS),
-    (CudaVersion, CUDA_TEXTS),
-)
-KIND_IDS = [kind.__name__ for kind, _ in KINDS]
-
-
-@pytest.mark.parametrize(("kind", "texts"), KINDS, ids=KIND_IDS)
-@few
-@given(data=st.data())
-def test_parse_print_parse_is_stable(kind: type[Target], texts: st.SearchStrategy[str], data: st.DataObject) -> None:
-    value = kind.parse(data.draw(texts))
-    assert kind.parse(str(value)) == value
-    assert str(kind.parse(str(value))) == str(value)
-    assert hash(kind.parse(str(value))) == hash(value)
-
-
-@pytest.mark.parametrize(("kind", "texts"), KINDS, ids=KIND_IDS)
-@few
-@given(data=st.data())
-def test_the_order_of_versions_is_total(kind: type[Target], texts: st.SearchStrategy[str], data: st.DataObject) -> None:
-    one, two, three = sorted(kind.parse(text) for text in data.draw(st.lists(texts, min_size=3, max_size=3)))
-    assert one <= two <= three
-    assert one <= three  # transitive
-    for left, right in ((one, two), (two, three), (three, one)):
-        assert (left < right) + (left == right) + (left > right) == 1  # exactly one of the three
 
 
 # --- the same question, the same answer ---
