@@ -28,7 +28,8 @@ DECIDES = {
 NAMED = frozenset(
     {
         "R-BACK", "R-MINOR", "R-FWD", "R-ARCH", "R-PTX", "R-DROP", "R-KMOD", "R-REQ", "R-COMPATHOOK", "R-VIS", "R-PERSIST",  # noqa: E501
-        "R-APPT", "R-GFD", "R-EKS", "R-OPERATOR", "R-CUDNN", "R-NCCL", "R-FRAMEWORK", "R-CPU", "R-MATHLIB", "R-COMPRESS",
+        "R-APPT", "R-GFD", "R-EKS", "R-OPERATOR", "R-CUDNN", "R-NCCL", "R-FRAMEWORK", "R-CPU", "R-MATHLIB",
+        "R-COMPRESS",
     }
 )  # fmt: skip
 # The rules of this machinery, not of compatibility.
