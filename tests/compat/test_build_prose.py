@@ -13,9 +13,8 @@ from compat.evidence.prose.gpu_words import reason_against
 from compat.evidence.prose.ptx_words import is_compiled_by_driver, is_refused_by_driver
 from compat.evidence.prose.series_words import in_generations
 from compat.evidence.prose.target_words import targets_in
-from compat.evidence.reading.targets import read_targets
-from compat.values.targets import TEGRA
-from compat.values.versions import ComputeCapability
+from compat.evidence.names.targets import read_targets
+from compat.values.versions import TEGRA, ComputeCapability
 
 NAMES = [name for name in families() if name in {"kepler", "maxwell", "pascal", "volta", "turing", "ampere", "ada"}]
 SERIES = {

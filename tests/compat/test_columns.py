@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from compat import Case, CaseError, case_from, check, read_host
-from compat.evidence.reading import image_name as images
-from compat.evidence.reading.image_name import read_image
+from compat.evidence.names import image_name as images
+from compat.evidence.names.image_name import read_image
+from compat.facts import csv_files
 from compat.facts import rows as row_types
-from compat.facts import tables
-from compat.facts.data.check import ABOUT, TABLES
+from compat.facts.check import ABOUT, TABLES
 from compat.values.versions import VersionError
 from compat.verdict.newest_supported import ceiling
 
@@ -106,7 +106,7 @@ def _forget() -> None:
 
 @cache
 def _rows_of(table: str) -> list[dict[str, str]]:
-    return tables.rows(table)
+    return csv_files.rows(table)
 
 
 def _ask_everything() -> None:
@@ -131,9 +131,9 @@ def seen() -> Iterator[tuple[set[tuple[str, str]], set[tuple[str, str]]]]:
     """Columns of rows, and fields of the types that rows become, that answers look at; all made anew."""
     columns: set[tuple[str, str]] = set()
     of_types: set[tuple[str, str]] = set()
-    read = tables.rows
+    read = csv_files.rows
 
-    def rows(name: str, folder: Path = tables.DATA) -> list[dict[str, str]]:
+    def rows(name: str, folder: Path = csv_files.DATA) -> list[dict[str, str]]:
         found = []
         for row in read(name, folder):
             noted = Noted(row)

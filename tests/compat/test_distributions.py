@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compat.evidence.reading.builds import read_wish
-from compat.evidence.reading.distributions import Device, device_of, framework_of, gpu_framework
+from compat.evidence.names.builds import read_wish
+from compat.evidence.names.distributions import Device, device_of, framework_of, gpu_framework
 
 
 @pytest.mark.parametrize(

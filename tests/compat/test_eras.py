@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from compat import Verdict, case_from, check
 from compat.evidence.prose.eras import era_of, made_by_all, made_by_none, runs_all, runs_none
 from compat.facts.tables import architectures, driver_branches
-from compat.values.model import Platform
+from compat.values.hosts import Platform
 from compat.values.versions import DriverVersion
 
 MONTHS = st.builds("{}-{:02}".format, st.integers(2016, 2026), st.integers(1, 12))

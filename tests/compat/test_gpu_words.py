@@ -8,10 +8,9 @@ from compat import Verdict, case_from, check
 from compat.evidence.prose.build_words import of_this_build, required_driver, requirements_in
 from compat.evidence.prose.capability_bounds import highest_in, lowest_in
 from compat.evidence.prose.gpu_words import built_on, reason_against
-from compat.evidence.reading.targets import read_targets
+from compat.evidence.names.targets import read_targets
 from compat.facts import tables
-from compat.values.targets import TEGRA, runs
-from compat.values.versions import ComputeCapability, DriverVersion, Target
+from compat.values.versions import TEGRA, ComputeCapability, DriverVersion, Target, runs
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
 DESKTOP = [

@@ -6,7 +6,7 @@ import pytest
 
 from compat import Pool
 from compat.evidence.host import host_of
-from compat.evidence.reading.names import find_gpu
+from compat.evidence.names.gpu_names import find_gpu
 from compat.values.versions import DriverVersion
 from compat.verdict.image_groups import Groups, image_groups
 

@@ -13,12 +13,13 @@ import pytest
 from compat import Case, Severity, Verdict, case_from, check, check_on, host_of, read_host
 from compat.evidence.contents import read_images, system_of
 from compat.evidence.drivers import turning_drivers
-from compat.evidence.reading.names import find_gpu
+from compat.evidence.names.gpu_names import find_gpu
 from compat.facts.rows import GpuModel
 from compat.facts.tables import gpu_models
 from compat.rules import ALL_RULES
 from compat.rules.rule import Rule
-from compat.values.model import ImageFacts, PoolFacts
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import DriverVersion, parse_release
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here

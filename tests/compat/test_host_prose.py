@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compat.evidence.reading import words
-from compat.evidence.reading.names import UnknownGpu, described_gpus, find_gpus
-from compat.evidence.reading.typed import read_cudas, read_drivers, read_jetsons
+from compat.evidence.names import words
+from compat.evidence.names.gpu_names import UnknownGpu, described_gpus, find_gpus
+from compat.evidence.names.typed import read_cudas, read_drivers, read_jetsons
 from compat.facts import tables
 from compat.values.versions import VersionError
 

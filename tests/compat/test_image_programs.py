@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat import Verdict, case_from, check
-from compat.evidence.reading.image_name import read_image
+from compat.evidence.names.image_name import read_image
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
 

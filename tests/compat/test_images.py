@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from compat import Answer, Severity, Verdict, case_from, check
-from compat.evidence.reading.image_name import read_image
+from compat.evidence.names.image_name import read_image
 from compat.facts.tables import builds, pinned_by
-from compat.values.model import Present
+from compat.values.fact import Present
 
 
 def _check(**case: str) -> Answer:

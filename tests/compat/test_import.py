@@ -29,7 +29,7 @@ def test_compat_brings_neither_pydantic_nor_pulumi_nor_a_reader_of_yaml() -> Non
 
 
 def test_whoever_reads_one_table_does_not_load_every_rule() -> None:
-    found = loaded_by("import compat.evidence.reading.image_name\nfrom compat import Verdict")
+    found = loaded_by("import compat.evidence.names.image_name\nfrom compat import Verdict")
     assert not found & {"compat.verdict.answer", "compat.verdict.remedy", "compat.rules"}
 
 

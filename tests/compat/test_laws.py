@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from compat import Answer, Case, CaseError, Severity, Verdict, check
 from compat.evidence.case import FIELDS
 from compat.evidence.drivers import cuda_ceiling
-from compat.evidence.reading.names import find_gpus
+from compat.evidence.names.gpu_names import find_gpus
 from compat.facts.rows import GpuModel
 from compat.facts.tables import architectures, builds, driver_branches, framework_rows, gpu_models, toolkits
 from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compat import Verdict, case_from, check
-from compat.evidence.reading.builds import cuda_made_with, read_wish
-from compat.evidence.reading.words import presence
+from compat.evidence.names.builds import cuda_made_with, read_wish
+from compat.evidence.names.words import presence
 
 WORKS = {Verdict.COMPATIBLE, Verdict.WITH_WARNING}
 

@@ -10,10 +10,9 @@ from compat import Verdict, case_from, check
 from compat.evidence.pools import read_host
 from compat.evidence.prose.gpu_words import reason_against
 from compat.evidence.prose.model_words import denied_by_name, is_old_for, leaves_older_out
-from compat.evidence.reading.names import find_gpus
+from compat.evidence.names.gpu_names import find_gpus
 from compat.facts.tables import architectures, toolkits
-from compat.values.targets import TEGRA
-from compat.values.versions import ComputeCapability, CudaVersion
+from compat.values.versions import TEGRA, ComputeCapability, CudaVersion
 
 PASCAL, K80, LINES = ComputeCapability(6, 1), ComputeCapability(3, 7), sorted({t.version.line for t in toolkits()})
 MODELS = ("Tesla K80", "GTX 960", "GTX 1080 Ti", "Tesla V100", "RTX 2080", "A100", "RTX 3060", "RTX 4090", "H100")

@@ -12,7 +12,7 @@ from compat import Verdict, case_from, check
 from compat.evidence.drivers import reaches
 from compat.facts.rows import Nvenc
 from compat.facts.tables import driver_branches, nvencs
-from compat.values.model import Platform
+from compat.values.hosts import Platform
 from compat.values.versions import CudaVersion, DriverVersion
 
 DRIVERS = sorted({DriverVersion(branch, minor) for branch in driver_branches() for minor in (10, 99)})

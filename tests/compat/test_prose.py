@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat import Case, Severity, Verdict, check
-from compat.evidence.reading import typed as readings
-from compat.evidence.reading.builds import read_wish
-from compat.evidence.reading.names import UnknownGpu, find_gpus
-from compat.evidence.reading.targets import Targets, read_ptx, read_targets
+from compat.evidence.names import typed as readings
+from compat.evidence.names.builds import read_wish
+from compat.evidence.names.gpu_names import UnknownGpu, find_gpus
+from compat.evidence.names.targets import Targets, read_ptx, read_targets
 from compat.values.versions import VersionError
 
 VERSIONS: list[tuple[Callable[[str], object], str, str]] = [

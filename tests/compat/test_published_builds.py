@@ -7,8 +7,8 @@ import re
 import pytest
 
 from compat import Verdict, case_from, check
-from compat.evidence.reading.distributions import ALIASES
-from compat.evidence.reading.image_name import read_image
+from compat.evidence.names.distributions import ALIASES
+from compat.evidence.names.image_name import read_image
 from compat.facts.tables import framework_rows
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN

@@ -21,13 +21,14 @@ from compat.evidence.drivers import reaches
 from compat.evidence.pools import read_host
 from compat.evidence.prose.dates import released_by
 from compat.evidence.prose.parts import PARTS
-from compat.evidence.reading.image_name import ImageName, read_image
-from compat.evidence.reading.typed import read_cudas
+from compat.evidence.names.image_name import ImageName, read_image
+from compat.evidence.names.typed import read_cudas
 from compat.facts.lookup import facts, table_names
 from compat.facts.rows import Origin
 from compat.rules import ALL_RULES
 from compat.rules.rule import Rule
-from compat.values.model import Fact, Platform
+from compat.values.fact import Fact
+from compat.values.hosts import Platform
 from compat.values.versions import CudaVersion, DriverVersion, VersionError
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from compat import Verdict, case_from, check
-from compat.evidence.reading.names import find_gpus
-from compat.evidence.reading.typed import read_release
-from compat.evidence.reading.words import instance_type
+from compat.evidence.names.gpu_names import find_gpus
+from compat.evidence.names.typed import read_release
+from compat.evidence.names.words import instance_type
 
 NOT, UNKNOWN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
 

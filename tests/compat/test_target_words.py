@@ -7,7 +7,7 @@ import pytest
 from compat import Verdict, case_from, check
 from compat.evidence.prose.capability_bounds import lowest_in
 from compat.evidence.prose.target_words import leaves_out, targets_in
-from compat.evidence.reading.targets import read_targets
+from compat.evidence.names.targets import read_targets
 from compat.values.versions import ComputeCapability
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat import Verdict, case_from, check
-from compat.evidence.reading.typed import read_drivers
+from compat.evidence.names.typed import read_drivers
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
 

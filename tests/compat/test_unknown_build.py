@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from compat import Answer, Severity, Verdict, case_from, check
 from compat.evidence.drivers import reaches
 from compat.facts.tables import architectures, driver_branches
-from compat.values.model import Platform
-from compat.values.targets import TEGRA
-from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion
+from compat.values.hosts import Platform
+from compat.values.versions import TEGRA, ComputeCapability, CudaVersion, DriverVersion
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN
 BRANCHES = sorted(driver_branches())
