@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.rules.vis import USES_GRAPHICS
 from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
 
 ID = "R-APPT"
@@ -21,7 +20,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         _DATE,
     )
     capabilities = dict(image.environment).get("NVIDIA_DRIVER_CAPABILITIES", "").lower()
-    graphics = bool(USES_GRAPHICS.search(f"{image.name} {image.remarks}")) or "graphics" in capabilities
+    graphics = "graphics" in capabilities
     found: list[Finding] = []
     if image.glibc is not None and pool.glibc is not None and image.glibc < pool.glibc:
         older = f"the image's glibc {image.glibc} is older than the host's {pool.glibc}"
@@ -64,7 +63,7 @@ RULE = Rule(
         "driver": "535.183.01",
         "host": "apptainer",
         "cuda": "12.2",
-        "build": "OpenGL program",
+        "env": "NVIDIA_DRIVER_CAPABILITIES=compute,graphics",
         "image_glibc": "2.31",
         "host_glibc": "2.35",
     },
@@ -73,6 +72,6 @@ RULE = Rule(
         "driver": "535.183.01",
         "host": "apptainer",
         "cuda": "12.2",
-        "build": "OpenGL program",
+        "env": "NVIDIA_DRIVER_CAPABILITIES=compute,graphics",
     },
 )

@@ -45,7 +45,7 @@ def _check(cuda: CudaVersion, driver: DriverVersion, stated: str, platform: Plat
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    if image.cuda is None or pool.driver is None or pool.platform is Platform.JETSON:
+    if image.cuda is None or pool.driver is None:
         return ()
     return _check(image.cuda, pool.driver, as_stated(pool.driver), pool.platform)
 

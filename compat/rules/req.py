@@ -110,10 +110,7 @@ def clauses(image: ImageFacts) -> tuple[str, ...]:
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     wanted = clauses(image)
-    if not wanted or pool.platform is Platform.JETSON:
-        return ()
-    # Docker in WSL checks it too; programs there without a container toolkit do not.
-    if pool.host and pool.host not in _ASKS and not (pool.host == "wsl" and pool.container_toolkit):
+    if not wanted or (pool.host and pool.host not in _ASKS):
         return ()
     if dict(image.environment).get("NVIDIA_DISABLE_REQUIRE", "").lower() in {"true", "1"}:
         return ()
@@ -174,7 +171,7 @@ RULE = Rule(
         "Each NVIDIA_REQUIRE_* is a list of alternatives ([property][operator][value], blank is or, comma is and). "
         "The legacy mode of container toolkits before 1.18 does not start a container whose driver meets none; "
         "the CDI modes, the default from 1.18 on, Apptainer and plain processes check nothing; the hook that "
-        "docker --gpus calls where there is no CDI still does, and so does Docker Desktop on Windows."
+        "docker --gpus calls where there is no CDI still does."
     ),
     sources=(
         "github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md",
