@@ -66,6 +66,7 @@ def with_build(
         gpu_free=build is not None and build.variant == "cpu",
         framework=wish.framework,
         framework_version=wish.version,
+        cuda_is_named=bool(wish.cuda),
         program=wish.program,
         program_version=wish.program_version,
         carries_cuda=brings,

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from compat.evidence.case import CLASSES, HOSTS, MODULES, SYSTEMS, Case, CaseError, Problem
 from compat.evidence.drivers import releases_of
+from compat.evidence.gpu_operator import driver_of, operator_row
 from compat.evidence.host import Host, platform_of, which_gpu
 from compat.evidence.machine_images import drivers_of, read_release
 from compat.evidence.problems import Axis, Reader
@@ -18,7 +19,6 @@ from compat.evidence.reading import names, words
 from compat.evidence.reading import typed as readings
 from compat.evidence.reading.gpus import gpus_of, gpus_with, is_jetson, processor_beside
 from compat.facts import tables
-from compat.rules import operator
 from compat.rules.rule import note, warn
 from compat.values.model import Fact, Gpu, Platform, PoolFacts
 from compat.values.versions import ComputeCapability, DriverVersion, JetsonVersion, VersionError
@@ -261,8 +261,8 @@ def _drivers(reader: Reader, case: Case, platform: Platform) -> tuple[int | None
     if (reported := cuda_of_driver(case.build)) and (drivers := readings.drivers_that_report(case.build, reported)):
         reader.open.append(Axis("driver", f"which release of branch {drivers[0].branch} it is"))
         return drivers[0].branch, ()
-    if case.operator and (row := operator.operator_row(case.operator)) is not None:
-        default = operator.driver_of(row)
+    if case.operator and (row := operator_row(case.operator)) is not None:
+        default = driver_of(row)
         return None, (default.given_as(str(default)),)
     if case.ami_release and (found := drivers_of(case.ami_release, arm=platform is Platform.LINUX_ARM)):
         if len(found) > 1:

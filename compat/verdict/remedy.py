@@ -15,11 +15,11 @@ from itertools import islice
 from compat.evidence import alternatives as instead
 from compat.evidence.alternatives import Option
 from compat.evidence.case import POOL_FIELDS
+from compat.evidence.compat_package import package_of
 from compat.evidence.contents import read_images, read_variables, system_of
 from compat.evidence.drivers import first_release, last_branch, last_driver, newest_branch
 from compat.evidence.host import with_setting
 from compat.facts import tables
-from compat.rules import fwd
 from compat.rules.solve import Findings
 from compat.values.model import (
     Change,
@@ -275,7 +275,7 @@ def _compat_way(failing: FailingCase) -> Iterator[Way]:
     cuda, gpu, driver = failing.image.cuda, failing.pool.gpu, failing.pool.driver
     if cuda is None or driver is None:
         return
-    what = f"{fwd.package_of(cuda)} in the image, which serves {gpu.name} on driver branch {driver.branch}"
+    what = f"{package_of(cuda)} in the image, which serves {gpu.name} on driver branch {driver.branch}"
     found = _first(failing, iter([Option(what, "", (change(failing, "cuda_compat", "yes"),), verb="install")]), 1)
     if found is not None:
         yield _way(found)

@@ -6,6 +6,8 @@ toolkit of recent years generates code for the GPU, and unlikely where none of t
 
 from __future__ import annotations
 
+import re
+
 from dataclasses import replace
 
 from compat.evidence.drivers import reaches
@@ -15,12 +17,18 @@ from compat.evidence.prose.patterns import pattern
 from compat.evidence.reading.builds import is_of_ones_own
 from compat.facts import tables
 from compat.facts.rows import Architecture
-from compat.rules.arch import CARRIES_PTX, SPEAKS_OF_PTX
-from compat.rules.minor import DRIVER_COMPILES
 from compat.rules.rule import as_stated
 from compat.values.model import Finding, ImageFacts, Platform, PoolFacts, Severity
 from compat.values.targets import TEGRA
 from compat.values.versions import CudaVersion
+
+CARRIES_PTX = frozenset(
+    {"candle", "cuda.jl", "cudanative.jl", "gpu-burn", "gpuburn", "ilgpu", "matlab", "mistral.rs", "mxnet", "numba"}
+    | {"nvrtc", "taichi", "triton", "warp", "warplang"}
+)
+SPEAKS_OF_PTX = pattern(r"\bptx\b|\bjit\b|\bcuda[ -]?samples?\b|\bat run ?time\b", re.IGNORECASE)
+DRIVER_COMPILES = frozenset({"candle", "hashcat", "mistral.rs", "numba", "openmm"})
+
 
 _OF_MOST = CudaVersion(12, 4)  # a driver of it runs all of CUDA 12 that has machine code, and PTX of most builds
 _ALL_OF_TODAY = CudaVersion(11, 8)  # a GPU that CUDA generated code for by then is a target of every build since
@@ -74,7 +82,7 @@ def _in_its_era(note: Finding, era: Era, image: ImageFacts, pool: PoolFacts, arc
 def _needs_its_own(image: ImageFacts) -> bool:
     """Does the driver compile its PTX, for which the floor of a major does not suffice?"""
     names = {image.framework, image.program}
-    return bool(names & (CARRIES_PTX | DRIVER_COMPILES.keys()) or SPEAKS_OF_PTX.search(image.remarks))
+    return bool(names & (CARRIES_PTX | DRIVER_COMPILES) or SPEAKS_OF_PTX.search(image.remarks))
 
 
 def _is_likely(image: ImageFacts, pool: PoolFacts, arch: Architecture) -> bool:
