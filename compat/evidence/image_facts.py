@@ -66,7 +66,7 @@ def with_build(
         gpu_free=build is not None and build.variant == "cpu",
         framework=wish.framework,
         framework_version=wish.version,
-        cuda_is_named=bool(wish.cuda),
+        of_project_index=(bool(wish.cuda) and not wish.conda) or bool(re.search(r"\bcu1\d\d\b", given.name.lower())),
         program=wish.program,
         program_version=wish.program_version,
         carries_cuda=brings,

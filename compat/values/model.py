@@ -251,7 +251,7 @@ class ImageFacts:
     program: str = ""  # what the case names: the framework, or a program around it
     program_version: Version | None = None
     build: str = ""  # variant: cu118, cuda12
-    cuda_is_named: bool = False  # the case names the CUDA of the build, such as cu118
+    of_project_index: bool = False  # the case names the tag of the project's own wheel index, such as cu118
     cudnn: Version | None = None
     nccl: Version | None = None
     compat_package: Present = Present.UNKNOWN
