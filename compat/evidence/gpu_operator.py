@@ -1,4 +1,4 @@
-"""Releases of NVIDIA's GPU operator, each of which installs a driver unless one is pinned."""
+"""The driver that a release of the GPU operator installs by default."""
 
 from __future__ import annotations
 
@@ -28,5 +28,4 @@ def _rows() -> dict[Version, Row]:
 
 
 def driver_of(row: Row) -> DriverVersion:
-    """The driver that the release installs by default."""
     return DriverVersion.parse(row["default_driver"])

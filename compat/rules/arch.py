@@ -72,7 +72,7 @@ def _by_older_compiler(image: ImageFacts, gpu: Gpu) -> Finding | None:
     """For targets from memory: a compiler that cannot generate code for the GPU still decides."""
     maker = image.built_with or image.cuda
     finding = _by_toolkit(replace(image, code=None), maker, gpu)[0] if maker is not None else None
-    return finding if finding is not None and finding.severity is Severity.REFUSE else None
+    return finding if finding is not None and finding.severity.rank > Severity.WARN.rank else None
 
 
 def _never_compiled(image: ImageFacts, code: Code, gpu: Gpu) -> Finding | None:

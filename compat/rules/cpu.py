@@ -35,8 +35,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
     version = image.framework_version
     if image.framework == "pytorch" and version is not None and version < _TORCH_ARM:
-        if image.cuda_is_named:
-            return ()  # the project's own index has builds for each CUDA
+        if image.of_project_index:
+            return ()
         fact = Fact("up to 2.10 the aarch64 wheels of torch on PyPI are built for the CPU", _PYPI, _DATE)
         message = f"torch {version} from PyPI is a build for the CPU on arm64"
         if image.system_cuda is not None:  # the case states a CUDA, which that build lacks

@@ -82,7 +82,8 @@ def _driver_compiles(image: ImageFacts) -> bool:
         return dict(image.environment).get(_NUMBA_LINKS, "0") == "0"
     if image.framework == "jax":
         return _links_with_toolkit(image)
-    return image.framework in _DRIVER_COMPILES
+    is_ptx_only = image.code is not None and image.code.cubins == () and image.code.ptx is None
+    return is_ptx_only or image.framework in _DRIVER_COMPILES
 
 
 def _links_with_toolkit(image: ImageFacts) -> bool:
@@ -100,10 +101,10 @@ def _needs_ptx(framework: str, cuda: CudaVersion, floor: DriverVersion, stated: 
         )
         return refuse(ID, message, Fact(message, _JAX, _DATE), floor)
     message = (
-        f"{framework} has the driver compile its PTX, and PTX of CUDA {cuda.line} needs driver {floor} or newer{here} "
-        "(error 222, unsupported toolchain)"
+        f"{framework or 'it'} has the driver compile its PTX, and PTX of CUDA {cuda.line} needs driver {floor} or "
+        f"newer{here} (error 222, unsupported toolchain)"
     )
-    fact = Fact(f"{framework} hands PTX to the driver", _DRIVER_COMPILES[framework], _DATE)
+    fact = Fact("minor-version compatibility does not cover PTX", _DRIVER_COMPILES.get(framework, _GUIDE), _DATE)
     return refuse(ID, message, fact, floor)
 
 
