@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from aws import tables
 from compat.evidence.drivers import first_drivers
-from compat.evidence.reading.gpus import gpus_of
-from compat.evidence.reading.names import find_gpus
-from compat.facts import tables as facts
+from compat.evidence.names.gpus import gpus_of
+from compat.evidence.names.gpu_names import find_gpus
+from compat.facts import csv_files
 from compat.facts.rows import GpuModel, Row, read_floor
-from compat.values.model import Platform
+from compat.values.hosts import Platform
 from compat.values.versions import DriverVersion
 from mistakes.problems import listing
 
@@ -171,7 +171,7 @@ def _alike(types: Sequence[InstanceType], what: str, read: Callable[[InstanceTyp
 
 @cache
 def _known() -> dict[str, InstanceType]:
-    with_gpus = [_instance(row) for row in facts.rows("ec2_gpu_instances")]
+    with_gpus = [_instance(row) for row in csv_files.rows("ec2_gpu_instances")]
     return {each.name: each for each in (*with_gpus, *map(_general, tables.rows("general_instances")))}
 
 

@@ -21,7 +21,7 @@ from typing import Final
 
 from aws import tables as own
 from aws.changelog import Contents, Notes, read_changelog
-from compat.facts import tables
+from compat.facts import csv_files
 from compat.facts.rows import Row
 
 PAGE: Final = "https://github.com/awslabs/amazon-eks-ami/blob/main/CHANGELOG.md"
@@ -180,7 +180,7 @@ def _order(version: str) -> tuple[int, ...]:
 # --- the edge
 
 
-def main(arguments: Sequence[str] | None = None, folders: tuple[Path, Path] = (tables.DATA, own.DATA)) -> int:
+def main(arguments: Sequence[str] | None = None, folders: tuple[Path, Path] = (csv_files.DATA, own.DATA)) -> int:
     """0: read, and written without --dry-run; 1: something disagrees with the tables; 2: nothing could be read."""
     parser = argparse.ArgumentParser(prog="python -m aws.refresh", description="Newer releases of EKS machine images.")
     source = parser.add_mutually_exclusive_group(required=True)
@@ -201,14 +201,14 @@ def main(arguments: Sequence[str] | None = None, folders: tuple[Path, Path] = (t
         return 2
     names = ("eks_ami", "eks_releases", "eks_versions")
     paths = [folder / f"{name}.csv" for folder, name in zip((folders[0], folders[1], folders[1]), names, strict=True)]
-    before = Tables(*(tables.rows(path.stem, path.parent) for path in paths))
+    before = Tables(*(csv_files.rows(path.stem, path.parent) for path in paths))
     day = options.date or dt.datetime.now(tz=dt.UTC).date()
     after, lines = refresh(notes, before, day)
     print(f"{_age(before.images, day)}; with this page {_age(after.images, day)}")  # noqa: T201 - its output
     print("\n".join(lines) or "nothing changed")  # noqa: T201 - its output
     if not options.dry_run:
         for path, rows in zip(paths, (after.images, after.releases, after.versions), strict=True):
-            tables.write_rows(path, rows)
+            csv_files.write_rows(path, rows)
     return int(any("correct the table by hand" in line for line in lines))
 
 

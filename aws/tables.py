@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from compat.facts import tables
+from compat.facts import csv_files
 from compat.facts.rows import Row
 
 DATA = Path(__file__).parent / "data"
@@ -14,7 +14,7 @@ DATA = Path(__file__).parent / "data"
 @cache
 def rows(name: str) -> tuple[Row, ...]:
     """All rows of a table of `aws/data` as text."""
-    return tuple(tables.rows(name, DATA))
+    return tuple(csv_files.rows(name, DATA))
 
 
 @cache

@@ -27,7 +27,7 @@ from rich.table import Table
 
 from compat import Case, Image, Pool, matrix
 from compat.evidence.host import host_of
-from compat.evidence.reading.names import find_gpu
+from compat.evidence.names.gpu_names import find_gpu
 from compat.values.versions import DriverVersion, parse_release
 from lab import engine
 from lab.instance import Instance, open_instance

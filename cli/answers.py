@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.words import SIGNS, TONES, Paint, folded, plain, source_and_date
 from compat import Answer, CaseError, Change, Finding, Remedy
-from compat.evidence.problems import UNREAD
+from compat.evidence.case import UNREAD
 
 
 def answer_data(answer: Answer) -> dict[str, Any]:

@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from compat.evidence.case import Case, CaseError, case_from
-    from compat.evidence.host import Host, host_of
-    from compat.evidence.pools import read_host
-    from compat.values.model import Answer, Change, Finding, Remedy, Severity, Verdict
-    from compat.verdict.answer import check, check_on
-    from compat.verdict.matrix import Image, Matrix, Pool, matrix
+    from compat.evidence.host import Host, Pool, host_of, read_host
+    from compat.values.findings import Answer, Change, Finding, Remedy, Severity, Verdict
+    from compat.verdict.answer import Image, Matrix, check, check_on, matrix
 
 __all__ = [
     "Answer",
@@ -46,12 +44,10 @@ __all__ = [
 # No module here may have one of these names: once imported, it would replace the name.
 _HOMES: Final = MappingProxyType(
     {
-        "verdict.answer": ("check", "check_on"),
+        "verdict.answer": ("Image", "Matrix", "check", "check_on", "matrix"),
         "evidence.case": ("Case", "CaseError", "case_from"),
-        "evidence.host": ("Host", "host_of"),
-        "verdict.matrix": ("Image", "Matrix", "Pool", "matrix"),
-        "values.model": ("Answer", "Change", "Finding", "Remedy", "Severity", "Verdict"),
-        "evidence.pools": ("read_host",),
+        "evidence.host": ("Host", "Pool", "host_of", "read_host"),
+        "values.findings": ("Answer", "Change", "Finding", "Remedy", "Severity", "Verdict"),
     }
 )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from compat.evidence.drivers import native_cuda
-from compat.evidence.reading.names import FIRST_BRANCH_WITH_MAKER
+from compat.evidence.names.gpu_names import FIRST_BRANCH_WITH_MAKER
 from compat.facts.rows import GpuModel
 from compat.values.versions import DriverVersion
 

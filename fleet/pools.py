@@ -9,7 +9,7 @@ from typing import TypeVar
 from packaging.version import Version
 
 from compat import Case, Host, host_of, read_host
-from compat.evidence.problems import Axis
+from compat.evidence.case import Axis
 from compat.facts.rows import GpuModel
 from compat.values.versions import DriverVersion, parse_release
 from fleet.labels import gfd_labels

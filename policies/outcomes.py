@@ -10,7 +10,7 @@ from typing import Final
 
 from compat import Answer, Case, Finding, Severity, Verdict, check_on
 from compat.rules import ALL_RULES
-from compat.values.model import Fact
+from compat.values.fact import Fact
 from fleet.courses import Usage
 from fleet.pools import PoolGpus
 from images.inspection.facts import ImageContents

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from compat.evidence.drivers import UnknownFact, native_cuda
-from compat.evidence.reading.names import UnknownGpu, find_gpu
+from compat.evidence.names.gpu_names import UnknownGpu, find_gpu
 from compat.facts.rows import GpuModel
 from compat.values.versions import DriverVersion, VersionError
 from fleet.node_names import NodeNameError, expand_all

@@ -11,7 +11,7 @@ from typing import Any, Final
 from aws.flatcar import releases
 from aws.quotas import Market
 from aws.tables import DATA
-from compat.facts.data.check import Read, Table, cell, main, one_of
+from compat.facts.check import Read, Table, cell, main, one_of
 from compat.facts.rows import Row
 
 

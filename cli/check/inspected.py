@@ -14,8 +14,8 @@ from compat.evidence.case import POOL_FIELDS
 from compat.evidence.device_code import AS_COMPRESSED, AS_LISTED
 from compat.evidence.pools import read_host
 from compat.rules.framework import NO_GPU_USE, for_cpu
-from compat.rules.solve import worst_first
-from compat.values.model import Fact
+from compat.values.fact import Fact
+from compat.values.findings import worst_first
 from compat.verdict.matrix import worst
 from compat.verdict.staleness import aged
 

@@ -15,7 +15,7 @@ from cli.matrix.style import STYLE
 from cli.matrix.uses import seats_of, users_of, uses_in_words
 from cli.words import ALL_SIGNS, NO_GPU, Sign, counted, is_fine
 from compat import Change, Finding, Remedy, Severity
-from compat.values.model import Fact
+from compat.values.fact import Fact
 from fleet.courses import Usage
 
 _MANY: Final = 8  # pools from which on heads stand upright and cells hold the sign alone

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from cli.probe.script import Probed
 from cli.words import Paint
-from compat.evidence.reading.names import UnknownGpu, find_gpu
+from compat.evidence.names.gpu_names import UnknownGpu, find_gpu
 from compat.values.versions import DriverVersion, VersionError
 from fleet.pools import NodeGpus
 from hosts.facts import HostFacts, refusals

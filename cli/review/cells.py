@@ -10,7 +10,7 @@ import compat
 from cli.review.commons import Commons, Image, Pool
 from cli.review.values import known_text, names_of, texts, without_secrets
 from compat import Answer, Case, CaseError, Severity, Verdict
-from compat.evidence.reading.image_name import read_image
+from compat.evidence.names.image_name import read_image
 from compat.values.versions import VersionError
 from fleet.pools import read_node
 

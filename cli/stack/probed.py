@@ -12,7 +12,7 @@ from cli.probe.differences import Compared, compare, compared_data, compared_tex
 from cli.probe.script import Probed
 from cli.terminal import InputError
 from cli.words import Paint
-from compat.evidence.reading.names import UnknownGpu, find_gpu
+from compat.evidence.names.gpu_names import UnknownGpu, find_gpu
 from mistakes.problems import listing, nearest
 from settings.partition_pools import PartitionPool
 from settings.pool import Pool

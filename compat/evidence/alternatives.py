@@ -15,17 +15,25 @@ from typing import TypeVar
 from packaging.version import Version
 
 from compat.evidence.case import Case
-from compat.evidence.contents import system_of
 from compat.evidence.drivers import major_floor, native_floor
 from compat.evidence.installs import install, short_name
-from compat.evidence.prose.parts import words_of_use
-from compat.evidence.reading.builds import for_system
-from compat.evidence.reading.image_name import ImageName, read_image
-from compat.facts import tables
+from compat.evidence.names.builds import for_system, is_tag
+from compat.evidence.names.image_name import ImageName, read_image
+from compat.facts import csv_files, tables
 from compat.facts.rows import Build
-from compat.values.model import Change, ImageFacts, Platform, PoolFacts
-from compat.values.targets import compiles, runs
-from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, Target, VersionError, parse_release
+from compat.values.findings import Change
+from compat.values.hosts import Platform, PoolFacts
+from compat.values.images import ImageFacts
+from compat.values.versions import (
+    ComputeCapability,
+    CudaVersion,
+    DriverVersion,
+    Target,
+    VersionError,
+    compiles,
+    parse_release,
+    runs,
+)
 
 Item = TypeVar("Item")
 
@@ -47,7 +55,7 @@ class Option:
 
 def builds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
     """Builds of the same framework: of this version first, then of the nearest versions."""
-    system = system_of(pool)
+    system = pool.wheels_for
     known, covering = _versions(image.framework, system), _with_code(image.framework, system, pool.gpu.capability)
     wanted, newest = image.framework_version, newest_reached(driver, pool.platform)
     place = len(known) if wanted is None else bisect_left(known, wanted)
@@ -62,7 +70,7 @@ def builds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion
 
 def newest_builds(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
     """Builds of the same framework, the newest version first."""
-    system = system_of(pool)
+    system = pool.wheels_for
     covering, newest = (
         _with_code(image.framework, system, pool.gpu.capability),
         newest_reached(driver, pool.platform),
@@ -89,7 +97,7 @@ def newest_line(pool: PoolFacts, driver: DriverVersion | None) -> CudaVersion | 
 
 @lru_cache(1024)
 def _fitting(gpu: ComputeCapability, newest: CudaVersion) -> tuple[CudaVersion, ...]:
-    return tuple(line for line in _lines() if line <= newest and makes_code(line, gpu))
+    return tuple(line for line in tables.cuda_lines() if line <= newest and makes_code(line, gpu))
 
 
 def of_line(case: Case, line: CudaVersion) -> Option:
@@ -139,11 +147,11 @@ def compiled_plainly(case: Case) -> Option:
 
 
 def _of_build(case: Case, row: Build) -> Option:
-    kept = words_of_use(case.build)
-    build = f"conda {row.variant}" if "conda" in row.distribution else row.variant
+    tag = row.variant if is_tag(row.variant) else ""
+    build = f"conda {tag}".strip() if "conda" in row.distribution else tag
     fields = {
         "framework_version": row.version,
-        "build": f"{build} {kept}".strip(),
+        "build": build,
         "cuda": str(row.cuda.line) if case.cuda and row.cuda else "",
         "sm_list": "",
         "ptx": "",
@@ -179,7 +187,7 @@ def _with_code(framework: str, system: str, gpu: ComputeCapability) -> dict[Vers
 
 
 def _cuda(row: Build) -> CudaVersion:
-    return row.cuda or _lines()[0]
+    return row.cuda or tables.cuda_lines()[0]
 
 
 def _covers(row: Build, gpu: ComputeCapability) -> bool:
@@ -190,11 +198,6 @@ def _covers(row: Build, gpu: ComputeCapability) -> bool:
     if row.cubins is None:
         return row.cuda is not None and makes_code(row.cuda.line, gpu)
     return any(runs(each, gpu) for each in row.cubins) or any(compiles(each, gpu) for each in row.ptx or ())
-
-
-@cache
-def _lines() -> tuple[CudaVersion, ...]:
-    return tuple(sorted({each.version.line for each in tables.toolkits()}))
 
 
 @lru_cache(4096)
@@ -216,14 +219,16 @@ def newest_reached(driver: DriverVersion | None, platform: Platform) -> CudaVers
 
     The newest of all where the driver is not known.
     """
-    if driver is None or platform is Platform.JETSON:
-        return _lines()[-1]
-    reached = [line for line in _lines() if (floor := _lowest_driver(line, platform)) is None or driver >= floor]
+    if driver is None:
+        return tables.cuda_lines()[-1]
+    reached = [
+        line for line in tables.cuda_lines() if (floor := _lowest_driver(line, platform)) is None or driver >= floor
+    ]
     return max(reached, default=CudaVersion(0, 0))
 
 
 def _lowest_driver(cuda: CudaVersion, platform: Platform) -> DriverVersion | None:
-    floors = [found[0] for found in (native_floor(cuda, platform), major_floor(cuda, platform)) if found is not None]
+    floors = [found[0] for found in (native_floor(cuda, platform), major_floor(cuda)) if found is not None]
     return min(floors, default=None)
 
 
@@ -240,7 +245,7 @@ def _outward(items: tuple[Item, ...], place: int) -> Iterator[Item]:
 def _known_tags() -> dict[str, tuple[tuple[str, ImageName], ...]]:
     """Repository → known references, with what their names state."""
     seen = {f"{repository}:{row.tag.rstrip('*-_')}" for repository, rows in tables.image_tags().items() for row in rows}
-    seen |= {row["reference"] for row in tables.rows("image_example")}
+    seen |= {row["reference"] for row in csv_files.rows("image_example")}
     found: dict[str, list[tuple[str, ImageName]]] = {}
     for reference in sorted(seen):
         try:

@@ -1,12 +1,17 @@
-"""A case as people and programs write it: fields of text, read nowhere but in `pools.py` and `contents.py`."""
+"""A case as people and programs write it: fields of text, and what reads them field by field.
+
+`host.py` reads the fields of the host, `image.py` those of the image; nothing behind them sees a text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from compat.values.model import Change
+from compat.values.fact import THE_CASE, Fact
+from compat.values.findings import Change, Finding, Severity
+from compat.values.versions import VersionError
 
 _LONGEST = 4000  # characters of one field
 
@@ -139,3 +144,84 @@ def _text(name: str, value: Any) -> str:  # noqa: C901, PLR0911
     if isinstance(value, dict) and name == "env":
         return ";".join(f"{key}={each}" for key, each in value.items())
     raise ValueError("is neither text nor a number")
+
+
+# --- reading the fields
+
+Read = TypeVar("Read")
+Value = TypeVar("Value")
+
+UNREAD = "CASE"  # in place of a rule where a field, or a whole case, cannot be read
+_ABSENT = Fact("a field that cannot be read counts as one that is not given", THE_CASE, "")
+_SHOWN = 80  # characters of a value in a message
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An open field with more than one candidate; `missing` says what would settle it."""
+
+    field: str
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[Value]):
+    """Candidates that a part of a case may mean; none where there are problems. Fields passed over were not read."""
+
+    values: tuple[Value, ...]
+    notes: tuple[Finding, ...] = ()
+    open: tuple[Axis, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    passed_over: tuple[str, ...] = ()
+
+
+class Reader:
+    """Collects while fields are read, so that a user sees all problems at once.
+
+    A lenient reader notes a field that it cannot read, and continues as if the field were absent. A stack file is read
+    strictly: there it is a mistake.
+    """
+
+    def __init__(self, *, lenient: bool = False) -> None:
+        self._is_lenient = lenient
+        self.problems: list[Problem] = []
+        self.passed_over: list[Problem] = []
+        self.notes: list[Finding] = []
+        self.open: list[Axis] = []
+
+    def read(self, field: str, text: str, read: Callable[[str], Read], *, is_essential: bool = False) -> Read | None:
+        """The field by its reader; None for an empty one and, with the problem noted, for one that cannot be read."""
+        if not text:
+            return None
+        try:
+            return read(text)
+        except VersionError as error:
+            self.problem(field, text, error.reason, is_essential=is_essential)
+            return None
+
+    def one_of(self, field: str, text: str, allowed: tuple[str, ...]) -> str:
+        """The field in lower-case letters, one of the words allowed, or empty."""
+        word = text.lower()
+        if word and word not in allowed:
+            self.problem(field, text, f"is not one of {', '.join(allowed)}")
+            return ""
+        return word
+
+    def problem(self, field: str, text: str, reason: str, fix: str = "", *, is_essential: bool = False) -> None:
+        """Note what cannot be read. Without an essential field, such as the GPU, there is no answer."""
+        found = Problem(field, text[:_SHOWN], reason, fix)
+        if is_essential or not self._is_lenient:
+            self.problems.append(found)
+            return
+        self.passed_over.append(found)
+        self.notes.append(Finding(UNREAD, Severity.NOTE, f"{found}: it counts as not given", _ABSENT))
+
+    def essential(self) -> None:
+        """The fields that were passed over were essential: there is no answer without them."""
+        self.problems += self.passed_over
+
+    def done(self, values: tuple[Value, ...]) -> Reading[Value]:
+        passed_over = tuple(each.field for each in self.passed_over)
+        return Reading(
+            () if self.problems else values, tuple(self.notes), tuple(self.open), tuple(self.problems), passed_over
+        )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from compat.evidence.prose.programs import rows_of
 from compat.facts import tables
-from compat.facts.rows import Architecture, DriverBranch, Toolkit
-from compat.values.model import Fact, Gpu, ImageFacts, Platform, PoolFacts
+from compat.facts.rows import DriverBranch, Toolkit
+from compat.values.fact import Fact
+from compat.values.hosts import Gpu, Platform, PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import CudaVersion, DriverVersion
 
 
@@ -15,47 +16,22 @@ class UnknownFact(LookupError):  # noqa: N818 - an answer, not a fault: it names
     """No row answers the question; the text names the missing fact."""
 
 
-FIRST_IN_WSL = DriverVersion(495, 0)
-"""The first ordinary driver of Windows with which NVIDIA supports CUDA in WSL 2."""
 UNPACKS_ZSTD = CudaVersion(12, 4)
 """Its driver, 550.54.14 on Linux, is the first that unpacks device code that zstd compresses."""
 
 # --- CUDA
 
 
-@lru_cache(4096)
-def toolkits_of(line: CudaVersion) -> tuple[Toolkit, ...]:
-    """Releases of one CUDA line, oldest first."""
-    return tuple(
-        sorted((each for each in tables.toolkits() if each.version.line == line), key=lambda each: each.version)
-    )
-
-
-@lru_cache(4096)
-def first_release(branch: int) -> DriverVersion:
-    """Lowest driver of a branch for Linux that a source names, betas too; the branch's start where none does."""
-    named = [each.floor for each in tables.toolkits() if each.floor is not None and each.floor.branch == branch]
-    if (row := tables.driver_branches().get(branch)) is not None and row.first_release is not None:
-        named.append(row.first_release)
-    return min(named, default=DriverVersion.start_of(branch))
-
-
 def floor_of(toolkit: Toolkit, platform: Platform) -> tuple[DriverVersion | None, str]:
     """Driver that a toolkit release shipped with or names for a platform, and the column that says so."""
-    if platform is Platform.WINDOWS:
-        return toolkit.windows_floor, "min_windows_driver"
     if platform is Platform.LINUX_ARM and toolkit.arm_floor is not None:
         return toolkit.arm_floor, "min_linux_aarch64_driver"
     return toolkit.floor, "min_linux_x86_64_driver"
 
 
-def minor_floor_of(toolkit: Toolkit, platform: Platform) -> tuple[DriverVersion | None, str]:
+def minor_floor_of(toolkit: Toolkit) -> tuple[DriverVersion | None, str]:
     """Lowest driver for programs of a toolkit's major, and the column that says so; None before CUDA 11."""
-    if not toolkit.has_minor_compatibility:
-        return None, ""
-    if platform is Platform.WINDOWS:
-        return toolkit.minor_windows_floor, "minor_compat_min_windows_driver"
-    return toolkit.minor_floor, "minor_compat_min_driver"
+    return (toolkit.minor_floor, "minor_compat_min_driver") if toolkit.has_minor_compatibility else (None, "")
 
 
 def cuda_ceiling(driver: DriverVersion) -> CudaVersion:
@@ -72,33 +48,18 @@ def cuda_ceiling(driver: DriverVersion) -> CudaVersion:
     return max(reached).line
 
 
-def native_cuda(driver: DriverVersion, platform: Platform = Platform.LINUX) -> CudaVersion:
+def native_cuda(driver: DriverVersion) -> CudaVersion:
     """CUDA line that this driver reports (`nvidia-smi`, `cuda.runtime-version`); raises UnknownFact.
 
     Not always the ceiling: branch 565 reports 12.7, for which no toolkit was ever published.
     """
-    branch = branch_of(driver, platform)
+    branch = branch_of(driver)
     return branch.native_cuda if branch else cuda_ceiling(driver)
 
 
-@lru_cache(4096)
-def branch_of(driver: DriverVersion, platform: Platform = Platform.LINUX) -> DriverBranch | None:
-    """The branch that a driver belongs to; None where no table has it.
-
-    Windows counts on inside a branch: R530 is 531 there, R470 is 471 to 474. Everything before the next branch
-    belongs to it.
-    """
-    known = tables.driver_branches()
-    if platform is not Platform.WINDOWS:
-        return known.get(driver.branch)
-    return known.get(max((branch for branch in known if branch <= driver.branch), default=0))
-
-
-def counted_to(branch: int, platform: Platform) -> int:
-    """The highest number that drivers of a branch have: itself, but on Windows all up to the next branch."""
-    if platform is not Platform.WINDOWS or branch not in tables.driver_branches():
-        return branch
-    return min((other for other in tables.driver_branches() if other > branch), default=branch + 1) - 1
+def branch_of(driver: DriverVersion) -> DriverBranch | None:
+    """The branch that a driver belongs to; None where no table has it."""
+    return tables.driver_branches().get(driver.branch)
 
 
 def newest_branch() -> int:
@@ -110,31 +71,18 @@ def newest_branch() -> int:
 def native_floor(cuda: CudaVersion, platform: Platform) -> tuple[DriverVersion, Fact] | None:
     """Driver that brings this CUDA line, or this very release, itself; None where no table lists one.
 
-    A line stands for its first release. Source: CUDA release notes, table of toolkits and drivers. From CUDA 13 on no
-    toolkit brings a driver for Windows: there the branch counts that reports the line.
+    A line stands for its first release. Source: CUDA release notes, table of toolkits and drivers.
     """
-    releases = toolkits_of(cuda.line)
+    releases = tables.toolkits_of(cuda.line)
     known = [(each, *floor_of(each, platform)) for each in releases]
     stated = [(each, floor, column) for each, floor, column in known if floor is not None]
     if not stated:
-        return _windows_floor(cuda) if platform is Platform.WINDOWS else None
+        return None
     # A release that is not in the tables needs no newer driver than the one before it.
     older = [row for row in stated if row[0].version <= cuda] if cuda.patch else []
     toolkit, floor, column = older[-1] if older else stated[0]
     text = f"CUDA {toolkit.version} comes with driver {floor}"
     return floor, toolkit.origin.fact(text, column)
-
-
-def _windows_floor(cuda: CudaVersion) -> tuple[DriverVersion, Fact] | None:
-    branch = min(
-        (each.branch for each in tables.driver_branches().values() if each.native_cuda == cuda.line), default=0
-    )
-    if not branch:
-        return None
-    lowest = [minor_floor_of(each, Platform.WINDOWS)[0] for each in toolkits_of(cuda.line)]
-    floor = next((each for each in lowest if each and each.branch == branch), DriverVersion.start_of(branch))
-    row = tables.driver_branches()[branch]
-    return floor, row.origin.fact(f"driver branch {branch} brings CUDA {cuda.line}", "native_cuda")
 
 
 def reaches(cuda: CudaVersion, driver: DriverVersion, platform: Platform) -> bool | None:
@@ -146,13 +94,13 @@ def reaches(cuda: CudaVersion, driver: DriverVersion, platform: Platform) -> boo
 
 
 @lru_cache(4096)
-def major_floor(cuda: CudaVersion, platform: Platform) -> tuple[DriverVersion, Fact] | None:
+def major_floor(cuda: CudaVersion) -> tuple[DriverVersion, Fact] | None:
     """Lowest driver for programs of this major; None before CUDA 11 and where no table says.
 
     Source: CUDA release notes, table of minor version compatibility.
     """
     for toolkit in tables.toolkits():
-        floor, column = minor_floor_of(toolkit, platform)
+        floor, column = minor_floor_of(toolkit)
         if toolkit.version.major == cuda.major and floor is not None:
             return floor, toolkit.origin.fact(f"CUDA {cuda.major}.x runs on drivers from {floor} on", column)
     return None
@@ -161,19 +109,15 @@ def major_floor(cuda: CudaVersion, platform: Platform) -> tuple[DriverVersion, F
 # --- GPUs
 
 
-def first_drivers(gpu: Gpu, platform: Platform) -> tuple[DriverVersion, ...]:
+def first_drivers(gpu: Gpu) -> tuple[DriverVersion, ...]:
     """Lowest drivers that drive this GPU, one for each branch that a source names; none where no table says.
 
-    Those of its model on Linux and of other boards with its chip, else the first of its architecture.
+    Those of its model and of other boards with its chip, else the first of its architecture.
     """
-    if gpu.drivers is not None and platform is not Platform.WINDOWS:
+    if gpu.drivers is not None:
         return gpu.drivers.turns
     arch = tables.architectures().get(gpu.capability)
-    if arch is None or arch.first_branch is None:
-        return ()
-    if platform is Platform.WINDOWS:
-        return (_first_on_windows(arch, arch.first_branch),)
-    return (first_release(arch.first_branch),)
+    return () if arch is None or arch.first_branch is None else (tables.first_release(arch.first_branch),)
 
 
 def last_branch(gpu: Gpu) -> int | None:
@@ -182,41 +126,22 @@ def last_branch(gpu: Gpu) -> int | None:
     return gpu.last_branch if gpu.last_branch is not None or arch is None else arch.last_branch
 
 
-def last_driver(gpu: Gpu, platform: Platform) -> DriverVersion | None:
-    """The newest driver for this GPU, which prints as its branch: on Windows 471 to 474 are of branch 470."""
+def last_driver(gpu: Gpu) -> DriverVersion | None:
+    """The newest driver for this GPU, which prints as its branch; None where current drivers still support it."""
     last = last_branch(gpu)
-    return None if last is None else _end_of(last, platform)
-
-
-@lru_cache(1024)
-def _end_of(branch: int, platform: Platform) -> DriverVersion:
-    return DriverVersion.end_of(counted_to(branch, platform)).given_as(str(branch))
-
-
-def _first_on_windows(arch: Architecture, branch: int) -> DriverVersion:
-    """The driver of the first toolkit that generates code for it; Windows counts differently inside a branch."""
-    known = (floor_of(each, Platform.WINDOWS)[0] for each in tables.toolkits() if each.version.line == arch.first_cuda)
-    return next((each for each in known if each is not None and each.branch >= branch), DriverVersion.start_of(branch))
+    return None if last is None else DriverVersion.end_of(last).given_as(str(last))
 
 
 def releases_of(branch: int, platform: Platform, gpu: Gpu) -> tuple[DriverVersion, ...]:
-    """A bare branch: its first release and its last, which print as the branch, and between them each that counts.
-
-    On Windows R470 is 471 to 474, and starts with a floor; of a number in between any release is meant.
-    """
-    top = counted_to(branch, platform)
-    named = sorted(
-        {
-            floor
-            for each in tables.toolkits()
-            for floor in (floor_of(each, platform)[0], minor_floor_of(each, platform)[0])
-            if floor is not None and branch <= floor.branch <= top
-        }
-    )
-    first, last = first_release(branch), DriverVersion.end_of(top)
-    if platform is Platform.WINDOWS:
-        first = named[0] if named and branch in tables.driver_branches() else DriverVersion.start_of(branch)
-    turns = gpu.drivers.turns if gpu.drivers is not None and first.branch == top else ()
+    """A bare branch: its first release and its last, which print as the branch, and between them each that counts."""
+    named = {
+        floor
+        for each in tables.toolkits()
+        for floor in (floor_of(each, platform)[0], minor_floor_of(each)[0])
+        if floor is not None and floor.branch == branch
+    }
+    first, last = tables.first_release(branch), DriverVersion.end_of(branch)
+    turns = gpu.drivers.turns if gpu.drivers is not None else ()
     between = sorted({each for each in (*named, *turns) if first < each < last})
     return (first.given_as(str(branch)), *between, last.given_as(str(branch)))
 
@@ -228,26 +153,21 @@ TURNS_AT = {"cuda.jl": 580}
 def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, ...]:
     """The oldest driver of the tables, and each one from which on some rule may answer differently; lowest first."""
     gpu, platform = pool.gpu, pool.platform
-    turns = {first_release(min(tables.driver_branches()))}
+    turns = {tables.first_release(min(tables.driver_branches()))}
     for each in {each for each in (image.cuda, image.built_with, image.compat_line) if each is not None}:
-        for found in (native_floor(each, platform), native_floor(each.line, platform), major_floor(each, platform)):
+        for found in (native_floor(each, platform), native_floor(each.line, platform), major_floor(each)):
             turns |= {found[0]} if found else set()
         served = tables.forward_compats().get(each.line, {})
-        turns |= {first_release(branch) for branch in (*served, *image.compat_branches)}
-    turns |= set(first_drivers(gpu, platform))
-    last = last_driver(gpu, platform)
+        turns |= {tables.first_release(branch) for branch in (*served, *image.compat_branches)}
+    turns |= set(first_drivers(gpu))
+    last = last_driver(gpu)
     if last is not None:
         newer = min((branch for branch in tables.driver_branches() if branch > last.branch), default=0)
-        turns |= {first_release(newer)} if newer else set()
-    if pool.host == "wsl":
-        turns.add(FIRST_IN_WSL)
+        turns |= {tables.first_release(newer)} if newer else set()
     if image.stated_driver is not None:
         turns.add(image.stated_driver)
-    for row in rows_of(image.program, image.program_version, f"{image.name} {image.remarks}"):
-        turns |= {each for each in (row.linux_floor, row.windows_floor) if each is not None}
-        turns |= {first_release(row.last_branch + 1)} if row.last_branch is not None else set()
     if (branch := TURNS_AT.get(image.framework)) is not None:
-        turns.add(first_release(branch))
+        turns.add(tables.first_release(branch))
     if image.may_be_compressed and (found := native_floor(UNPACKS_ZSTD, platform)):
         turns.add(found[0])
     return tuple(sorted(turns))

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from compat.facts import tables
 from compat.facts.rows import Row, read_floor
-from compat.values.model import PoolFacts
+from compat.values.hosts import PoolFacts
 from compat.values.versions import DriverVersion
 
 LEFT_AFTER = 45  # days without a row after which a Kubernetes version is taken to have left the release notes

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
 
-from compat.facts import tables
+from compat.facts.csv_files import DATA, rows
 
 
 class UnknownTable(LookupError):  # noqa: N818 - reads as what it says: there is no such table or column
@@ -16,7 +16,7 @@ class UnknownTable(LookupError):  # noqa: N818 - reads as what it says: there is
 
 def table_names() -> tuple[str, ...]:
     """All tables, by name."""
-    return tuple(sorted(path.stem for path in tables.DATA.glob("*.csv")))
+    return tuple(sorted(path.stem for path in DATA.glob("*.csv")))
 
 
 def facts(table: str, **where: str) -> tuple[Mapping[str, str], ...]:
@@ -27,18 +27,18 @@ def facts(table: str, **where: str) -> tuple[Mapping[str, str], ...]:
     the day it was read (YYYY-MM-DD), and `unverified_cells` names the columns that have not been checked there.
     Raises UnknownTable for a table or a column that is not there.
     """
-    rows = _rows(table)
+    found = _rows(table)
     for column in where:
-        if rows and column not in rows[0]:
-            raise UnknownTable(f'"{column}" is not a column of {table}; {_nearest(column, tuple(rows[0]))}')
-    return tuple(row for row in rows if all(_matches(row[column], value) for column, value in where.items()))
+        if found and column not in found[0]:
+            raise UnknownTable(f'"{column}" is not a column of {table}; {_nearest(column, tuple(found[0]))}')
+    return tuple(row for row in found if all(_matches(row[column], value) for column, value in where.items()))
 
 
 @cache
 def _rows(table: str) -> tuple[Mapping[str, str], ...]:
     if table not in table_names():
         raise UnknownTable(f'"{table[:80]}" is not a table; {_nearest(table, table_names())}')
-    return tuple(MappingProxyType(row) for row in tables.rows(table))
+    return tuple(MappingProxyType(row) for row in rows(table))
 
 
 def _matches(cell: str, value: str) -> bool:

@@ -5,7 +5,6 @@ Empty cells are None or empty: an absent fact is not known, never guessed.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -13,14 +12,13 @@ from typing import Any, Self, TypeVar
 
 from packaging.version import Version
 
-from compat.values.model import Fact
-from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target, parse_release
+from compat.facts.csv_files import Row
+from compat.values.fact import Fact
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, Target, parse_release
 
 Kind = TypeVar("Kind")
-Row = dict[str, str]
 LINUX = "linux x86_64"  # as distributions write the system that a wheel is for
-TEGRA = "linux aarch64 tegra"  # a Jetson before JetPack 7: wheels for arm64 servers do not serve it
-JETSON = "linux aarch64 jetson"  # one from JetPack 7 on, which takes them
+LINUX_ARM = "linux aarch64"
 _READ = "read"
 
 
@@ -70,7 +68,7 @@ def read_floor(text: str) -> DriverVersion:
     return DriverVersion.parse(text) if "." in text else DriverVersion.start_of(int(text))
 
 
-def _targets(text: str) -> tuple[Target, ...] | None:
+def read_targets(text: str) -> tuple[Target, ...] | None:
     """`7.0;9.0a` → targets; `none` → none; empty, `not recorded` and a lowest capability (`>=7.0`) → None."""
     if text in {"", "not recorded"} or text.startswith(">="):
         return None
@@ -172,8 +170,6 @@ class Toolkit:
     floor: DriverVersion | None = _maybe("min_linux_x86_64_driver", read_floor)
     has_minor_compatibility: bool = _cell("minor_compat_applies", _is("yes"))
     minor_floor: DriverVersion | None = _maybe("minor_compat_min_driver", read_floor)  # of its major
-    windows_floor: DriverVersion | None = _maybe("min_windows_driver", read_floor)
-    minor_windows_floor: DriverVersion | None = _maybe("minor_compat_min_windows_driver", read_floor)
     arm_floor: DriverVersion | None = _maybe("min_linux_aarch64_driver", read_floor)
     released: str = _cell("release_date")  # YYYY-MM, or empty
     origin: Origin = _origin()
@@ -201,8 +197,8 @@ class Build:
     cuda: CudaVersion | None = _maybe("cuda", CudaVersion.parse)
     is_default: bool = _cell("is_pypi_default", _is("yes"))
     cudnn: str = _cell("cudnn")
-    cubins: tuple[Target, ...] | None = _cell("sm_list", _targets)  # None: not recorded
-    ptx: tuple[Target, ...] | None = _cell("ptx", _targets)
+    cubins: tuple[Target, ...] | None = _cell("sm_list", read_targets)  # None: not recorded
+    ptx: tuple[Target, ...] | None = _cell("ptx", read_targets)
     ptx_cuda: CudaVersion | None = _maybe("ptx_cuda", CudaVersion.parse)  # the first that knows the PTX
     basis: str = _cell("sm_list_basis")
     compressed: tuple[tuple[Target, ...], tuple[Target, ...]] | None = _cell("compressed", _compressed)  # cubins, PTX
@@ -246,18 +242,8 @@ class Nccl:
     """One NCCL release as it was built."""
 
     version: Version = _cell("nccl_version", parse_release)
-    cubins: tuple[Target, ...] = _cell("sm_list", lambda text: _targets(text) or ())
-    ptx: tuple[Target, ...] | None = _cell("ptx", _targets)
-    origin: Origin = _origin()
-
-
-@dataclass(frozen=True, slots=True)
-class Nvenc:
-    """One version of the API of the video encoder, and the lowest drivers that have it."""
-
-    api: Version = _cell("api", parse_release)
-    linux_floor: DriverVersion = _cell("min_linux_driver", read_floor)
-    windows_floor: DriverVersion = _cell("min_windows_driver", read_floor)
+    cubins: tuple[Target, ...] = _cell("sm_list", lambda text: read_targets(text) or ())
+    ptx: tuple[Target, ...] | None = _cell("ptx", read_targets)
     origin: Origin = _origin()
 
 
@@ -268,18 +254,6 @@ class ForwardCompat:
     line: CudaVersion = _cell("compat_line", lambda text: CudaVersion.parse(text.replace("-", ".")))
     branch: int = _cell("host_branch", int)
     works: bool = _cell("works", _is("yes"))
-    origin: Origin = _origin()
-
-
-@dataclass(frozen=True, slots=True)
-class Jetson:
-    """One JetPack."""
-
-    jetpack: str = _cell("jetpack")
-    l4t: JetsonVersion = _cell("l4t", JetsonVersion.parse)
-    cuda: CudaVersion = _cell("cuda", CudaVersion.parse)
-    modules: tuple[ComputeCapability, ...] = _listed("modules", ";", ComputeCapability.parse)
-    upgradable_to: CudaVersion | None = _maybe("cuda_upgradable_to", CudaVersion.parse)
     origin: Origin = _origin()
 
 
@@ -323,35 +297,6 @@ class FrameworkFloor:
     reason: str = _cell("reason")
     severity: str = _cell("severity")
     of_wheels: bool = _cell("only", _is("wheels"))  # holds for the published wheels only, not for the code
-    origin: Origin = _origin()
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseDate:
-    """The day on which a release of a framework came to the package index."""
-
-    framework: str = _cell("framework")
-    version: Version = _cell("version", parse_release)
-    day: str = _cell("released", lambda text: dt.date.fromisoformat(text).isoformat())
-    origin: Origin = _origin()
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What a span of releases of a program is built for, where no source lists its builds one by one."""
-
-    name: str = _cell("program")
-    first: Version = _cell("from_version", lambda text: parse_release(text or "0"))
-    before: Version | None = _maybe("to_version", parse_release)
-    cuda: CudaVersion | None = _maybe("cuda", CudaVersion.parse)
-    capability: ComputeCapability | None = _maybe("cc_min", ComputeCapability.parse)
-    highest: ComputeCapability | None = _maybe("cc_max", ComputeCapability.parse)
-    linux_floor: DriverVersion | None = _maybe("min_linux_driver", read_floor)
-    windows_floor: DriverVersion | None = _maybe("min_windows_driver", read_floor)
-    last_branch: int | None = _maybe("last_driver_branch", int)
-    system: str = _cell("system", _one_of("", "linux", "windows"))  # for which alone it holds
-    word: str = _cell("word")  # in the name of an image or build, where the program has other builds beside
-    reason: str = _cell("reason")
     origin: Origin = _origin()
 
 

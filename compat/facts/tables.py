@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 from operator import attrgetter, itemgetter
-from pathlib import Path
 from typing import TypeVar
 
 from packaging.version import Version
 
+from compat.facts.csv_files import rows
 from compat.facts.rows import (
     LINUX,
     Architecture,
@@ -26,35 +24,15 @@ from compat.facts.rows import (
     GpuModel,
     ImageRepository,
     ImageTag,
-    Jetson,
     Nccl,
-    Nvenc,
     Origin,
-    Program,
-    ReleaseDate,
     Row,
     Toolkit,
     parse,
 )
-from compat.values.versions import ComputeCapability, CudaVersion
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion
 
-DATA = Path(__file__).parent / "data"
 Kind = TypeVar("Kind")
-
-
-def rows(name: str, folder: Path = DATA) -> list[Row]:
-    """All rows of one table as text; raises FileNotFoundError where it is not there."""
-    with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def write_rows(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
-    """A table as `rows` reads it, with the columns of its first row."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_text(text.getvalue(), encoding="utf-8")
 
 
 def _all(name: str, kind: type[Kind]) -> tuple[Kind, ...]:
@@ -164,23 +142,12 @@ def nccls() -> tuple[Nccl, ...]:
 
 
 @cache
-def nvencs() -> tuple[Nvenc, ...]:
-    """Oldest first."""
-    return tuple(sorted(_all("nvenc", Nvenc), key=lambda row: row.api))
-
-
-@cache
 def forward_compats() -> dict[CudaVersion, dict[int, ForwardCompat]]:
     """CUDA line of the compat package → host branch → whether it works there."""
     found: dict[CudaVersion, dict[int, ForwardCompat]] = {}
     for row in _all("forward_compat", ForwardCompat):
         found.setdefault(row.line, {})[row.branch] = row
     return found
-
-
-@cache
-def jetsons() -> tuple[Jetson, ...]:
-    return _all("jetson", Jetson)
 
 
 @cache
@@ -201,17 +168,6 @@ def framework_floors() -> dict[str, tuple[FrameworkFloor, ...]]:
 
 
 @cache
-def programs() -> dict[str, tuple[Program, ...]]:
-    return _grouped(_all("program", Program), attrgetter("name"))
-
-
-@cache
-def release_dates() -> dict[str, tuple[ReleaseDate, ...]]:
-    """Framework → its final releases on the package index, the oldest first."""
-    return _grouped(_all("release_date", ReleaseDate), attrgetter("framework"))
-
-
-@cache
 def framework_libraries() -> dict[str, tuple[FrameworkLibrary, ...]]:
     return _grouped(_all("framework_library", FrameworkLibrary), attrgetter("framework"))
 
@@ -220,3 +176,24 @@ def framework_libraries() -> dict[str, tuple[FrameworkLibrary, ...]]:
 def by_key(name: str, column: str) -> dict[str, tuple[Row, ...]]:
     """A small table as text, by one of its columns: requirement clauses, C libraries, operator releases, instances."""
     return _grouped(rows(name), itemgetter(column))
+
+
+@cache
+def cuda_lines() -> tuple[CudaVersion, ...]:
+    """Every CUDA line with a toolkit, oldest first."""
+    return tuple(sorted({each.version.line for each in toolkits()}))
+
+
+@cache
+def toolkits_of(line: CudaVersion) -> tuple[Toolkit, ...]:
+    """Releases of one CUDA line, oldest first."""
+    return tuple(sorted((each for each in toolkits() if each.version.line == line), key=attrgetter("version")))
+
+
+@cache
+def first_release(branch: int) -> DriverVersion:
+    """Lowest driver of a branch that a source names, betas too; the branch's start where none does."""
+    named = [each.floor for each in toolkits() if each.floor is not None and each.floor.branch == branch]
+    if (row := driver_branches().get(branch)) is not None and row.first_release is not None:
+        named.append(row.first_release)
+    return min(named, default=DriverVersion.start_of(branch))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.rules.vis import USES_GRAPHICS
-from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
+from compat.rules.rule import Rule
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Setting, Severity, note, refuse, unknown, warn
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 
 ID = "R-APPT"
 _SOURCE = "github:apptainer/apptainer-userdocs gpu.rst"
@@ -21,7 +23,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         _DATE,
     )
     capabilities = dict(image.environment).get("NVIDIA_DRIVER_CAPABILITIES", "").lower()
-    graphics = bool(USES_GRAPHICS.search(f"{image.name} {image.remarks}")) or "graphics" in capabilities
+    graphics = "graphics" in capabilities
     found: list[Finding] = []
     if image.glibc is not None and pool.glibc is not None and image.glibc < pool.glibc:
         older = f"the image's glibc {image.glibc} is older than the host's {pool.glibc}"
@@ -64,7 +66,7 @@ RULE = Rule(
         "driver": "535.183.01",
         "host": "apptainer",
         "cuda": "12.2",
-        "build": "OpenGL program",
+        "env": "NVIDIA_DRIVER_CAPABILITIES=compute,graphics",
         "image_glibc": "2.31",
         "host_glibc": "2.35",
     },
@@ -73,6 +75,6 @@ RULE = Rule(
         "driver": "535.183.01",
         "host": "apptainer",
         "cuda": "12.2",
-        "build": "OpenGL program",
+        "env": "NVIDIA_DRIVER_CAPABILITIES=compute,graphics",
     },
 )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from compat.evidence.drivers import branch_of, major_floor, native_floor
-from compat.rules.rule import Need, Rule, as_stated, note, refuse, unknown, warn
-from compat.values.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules.rule import Need, Rule, as_stated
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Severity, note, refuse, unknown, warn
+from compat.values.hosts import Platform, PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import CudaVersion, DriverVersion
 
 ID = "R-BACK"
@@ -26,9 +29,9 @@ def _check(cuda: CudaVersion, driver: DriverVersion, stated: str, platform: Plat
     floor, fact = found
     if driver >= floor:
         return (note(ID, f"drivers from {floor} on support CUDA {cuda} natively", fact),)
-    if major_floor(cuda, platform) is not None:
+    if major_floor(cuda) is not None:
         return ()  # R-MINOR says what is missing
-    branch, by_floor = branch_of(driver, platform), branch_of(floor, platform)
+    branch, by_floor = branch_of(driver), branch_of(floor)
     if branch is not None and branch is by_floor and branch.native_cuda == cuda.line >= _FIRST_BY_BRANCH:
         reported = Fact(f"drivers of branch {branch.branch} report CUDA {branch.native_cuda}", _BY_BRANCH, _DATE)
         message = (
@@ -45,7 +48,7 @@ def _check(cuda: CudaVersion, driver: DriverVersion, stated: str, platform: Plat
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    if image.cuda is None or pool.driver is None or pool.platform is Platform.JETSON:
+    if image.cuda is None or pool.driver is None:
         return ()
     return _check(image.cuda, pool.driver, as_stated(pool.driver), pool.platform)
 

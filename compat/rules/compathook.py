@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from packaging.version import Version
 
+from compat.evidence import compat_package
 from compat.evidence.drivers import major_floor, native_floor, reaches
-from compat.evidence.prose.patterns import pattern
 from compat.facts import tables
-from compat.rules import fwd
-from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.values.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Present, Setting, Severity, Variable
+from compat.rules.rule import Rule
+from compat.values.fact import Fact, Present
+from compat.values.findings import Finding, Setting, Severity, Variable, note, refuse, unknown, warn
+from compat.values.hosts import Platform, PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import CudaVersion, DriverVersion
 
 ID = "R-COMPATHOOK"
@@ -17,12 +21,10 @@ _SOURCE = "github:NVIDIA/nvidia-container-toolkit CHANGELOG.md, cmd/nvidia-cdi-h
 _NGC = "github:wimjan123/cuda11.7-gptj-training entrypoint.d/50-gpu-driver-check.sh (copy of NVIDIA's)"
 _VLLM = "https://github.com/gpustack/gpustack/issues/4678"
 _DATE = "2026-11-20"
-_ON_WSL, _WSL_DATE = "https://github.com/vllm-project/vllm/pull/34821", "2026-11-24"
 _VLLM_SWITCH = "VLLM_ENABLE_CUDA_COMPATIBILITY"
 _VLLM_SWITCHED = "https://github.com/vllm-project/vllm/pull/33992"
 _SWITCH_DATE = "2026-11-23"
-_ON_PATH = pattern(r"\bcompat\b(?!/lib)")  # NGC images name compat/lib, which their entrypoint makes where it helps
-_IN_CACHE = pattern(r"ld\.so\.conf.*compat")
+_ON_PATH = r"\bcompat\b(?!/lib)"  # NGC images name compat/lib, which their entrypoint makes where it helps
 _CONTAINERS = frozenset({"docker", "kubernetes"})
 
 
@@ -36,14 +38,13 @@ def _branch(cuda: CudaVersion, platform: Platform) -> int | None:
     return found[0].branch if found else None
 
 
-def _put_first(image: ImageFacts, package: str, why: str, *, is_wsl: bool = False) -> tuple[Finding, ...]:
+def _put_first(image: ImageFacts, package: str, why: str) -> tuple[Finding, ...]:
     """The image puts its package before the driver's own libraries, or may do so, where that ends in an error."""
     variables = dict(image.environment)
     path = variables.get("LD_LIBRARY_PATH", "")
-    if image.compat_use == "always" or _ON_PATH.search(path) or _IN_CACHE.search(image.remarks):
-        fact = Fact(
-            "compat libraries that the loader finds first take the place of the driver's own", fwd.SOURCE, _DATE
-        )
+    if image.compat_use == "always" or re.search(_ON_PATH, path):
+        text = "compat libraries that the loader finds first replace the driver's own"
+        fact = Fact(text, compat_package.SOURCE, _DATE)
         without = ":".join(part for part in path.split(":") if "compat" not in part)
         fix = Variable("LD_LIBRARY_PATH", without)
         return (refuse(ID, f"the library path puts {package} before {why}", fact, fix),)
@@ -52,9 +53,6 @@ def _put_first(image: ImageFacts, package: str, why: str, *, is_wsl: bool = Fals
         return (refuse(ID, f"{_VLLM_SWITCH} puts {package} before {why}", fact, Variable(_VLLM_SWITCH, "0")),)
     if image.compat_use != "first":
         return ()
-    if is_wsl:
-        fact = Fact("the compat folder in ld.so.conf shadows the libraries of the host", _ON_WSL, _WSL_DATE)
-        return (refuse(ID, f"the image's ld.so.conf puts {package} before {why}", fact),)
     fact = Fact(
         "the image's ld.so.conf names the compat folder, and some ways of starting the image reread it", _VLLM, _DATE
     )
@@ -65,10 +63,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     cuda, driver = image.compat_line or image.cuda, pool.driver
     if cuda is None or driver is None or image.compat_package is not Present.YES:
         return ()
-    package = fwd.package_of(cuda)
-    if pool.host == "wsl":
-        why = "the libraries of the Windows driver, the only ones that work under WSL"
-        return _put_first(image, package, why, is_wsl=True)
+    package = compat_package.package_of(cuda)
     branch = _branch(cuda, pool.platform)
     if branch is None or pool.platform is not Platform.LINUX or driver.branch == branch:
         return ()
@@ -89,7 +84,7 @@ def _by_toolkit(
         fact = Fact("the entrypoint uses the compat package only if it works", _NGC, _DATE)
         return (note(ID, f"the image tries {package} when it starts, and runs without it if it does not work", fact),)
     loaded = image.cuda or cuda
-    floor = major_floor(loaded, pool.platform)
+    floor = major_floor(loaded)
     native = reaches(loaded, driver, pool.platform) is True
     needed = not native and (floor is None or driver < floor[0])
     toolkit = pool.container_toolkit
@@ -133,10 +128,10 @@ RULE = Rule(
         "mounting them, from 1.17.5 on with a hook; 1.17.4 does not. On a GeForce this fails with error 804, even "
         "if the program would run through minor-version compatibility. NGC images try their package when they start, "
         "and run without it if it does not work. An image that always puts its package first (by library path, "
-        "ld.so.conf or a variable of vLLM) fails with error 803 if the driver is newer, with 804 on a GPU that does "
-        "not support the package, and under WSL."
+        "ld.so.conf or a variable of vLLM) fails with error 803 if the driver is newer, and with 804 on a GPU that "
+        "does not support the package."
     ),
-    sources=(_SOURCE, fwd.SOURCE, _NGC, _VLLM, _VLLM_SWITCHED),
+    sources=(_SOURCE, compat_package.SOURCE, _NGC, _VLLM, _VLLM_SWITCHED),
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "driver", "platform", "host", "container_toolkit"),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from compat.evidence import compat_package
 from compat.evidence.drivers import UNPACKS_ZSTD, native_floor
-from compat.evidence.prose.patterns import pattern
-from compat.rules import fwd
-from compat.rules.rule import Rule, note, refuse, warn
-from compat.values.model import Code, Compressed, Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from compat.values.targets import best_cubin, compiles, judged
-from compat.values.versions import ComputeCapability, DriverVersion, Target
+from compat.rules.rule import Rule
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Severity, note, refuse, warn
+from compat.values.hosts import PoolFacts
+from compat.values.images import Code, Compressed, ImageFacts, best_cubin, judged
+from compat.values.versions import ComputeCapability, DriverVersion, Target, compiles
 
 ID = "R-COMPRESS"
 _NVCC = "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#compress-mode-default-size-speed-balance-none-compress-mode"
@@ -21,20 +21,17 @@ _LLAMA = "https://github.com/ggml-org/llama.cpp/pull/12029"
 _MLX = "github:ml-explore/mlx docs/src/install.rst"
 _PYTORCH = "https://github.com/pytorch/pytorch/pull/161316"
 _OF_GGML = frozenset({"llama.cpp", "llamacpp", "whisper.cpp", "whispercpp", "ggml"})
-_OTHERWISE = pattern(r"compress\w*[-_]mode[=\s]+(?:none|speed)|uncompressed", re.IGNORECASE)
 _DATE = "2026-11-23"
 _READ = "read the files with gpu-commons inspect --deep"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     found = native_floor(UNPACKS_ZSTD, pool.platform)
-    if found is None or image.gpu_free or pool.driver is None or pool.platform is Platform.JETSON:
+    if found is None or image.gpu_free or pool.driver is None:
         return ()
     first, _ = found
-    if pool.driver >= first:
+    if pool.driver >= first or compat_package.works(image, pool):  # the package's own libcuda unpacks it
         return ()
-    if fwd.works(image, pool):
-        return ()  # the package's own libcuda unpacks it
     if image.compressed is None:
         return _unread(image, pool.driver, first) if image.may_be_compressed else ()
     loaded = seen_in(image.code, image.compressed, pool.gpu.capability)
@@ -48,7 +45,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 def _unread(image: ImageFacts, driver: DriverVersion, first: DriverVersion) -> tuple[Finding, ...]:
     maker = image.built_with or image.cuda
-    if image.framework in _OF_GGML and not _OTHERWISE.search(image.remarks):
+    if image.framework in _OF_GGML:
         by_default = Fact("ggml compresses its device code for size unless told otherwise", _LLAMA, _DATE)
         message = (
             f"{image.framework} compresses its device code by zstd if CUDA {maker} builds it: drivers before {first} "
@@ -110,7 +107,7 @@ RULE = Rule(
     sources=(_NVCC, _RAPIDS, _LLAMA, _OLLAMA, _PYTORCH, _MLX),
     severity=Severity.REFUSE,
     check=check,
-    of_pool=("gpu", "driver", "platform", "host"),
+    of_pool=("gpu", "driver", "platform"),
     passing={"gpu": "A100", "driver": "535.183.01", "cuda": "12.8", "sm_list": "8.0", "compressed": "none"},
     failing={"gpu": "A100", "driver": "535.183.01", "cuda": "12.8", "sm_list": "8.0", "compressed": "sm_80"},
     undecided={"gpu": "A100", "cuda": "12.8", "sm_list": "8.0", "compressed": "sm_80"},

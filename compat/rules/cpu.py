@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from packaging.version import Version
 
-from compat.evidence.prose.patterns import pattern
-from compat.rules.rule import Rule, refuse, unknown, warn
-from compat.values.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules.rule import Rule
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Severity, refuse, unknown, warn
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 
 ID = "R-CPU"
 _DATE = "2026-11-21"
@@ -17,7 +17,6 @@ _PYPI = "https://pypi.org/project/torch/#files"
 _TORCH_ARM = Version("2.11")  # first release whose aarch64 wheel on PyPI has CUDA; before, only the project's own index
 
 _NOT_ALWAYS_MADE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime", "bitsandbytes"})  # with CUDA for arm64
-_FROM_PYPI = pattern(r"\bPyPI\b(?!\.)", re.IGNORECASE)  # and no index of that name: pypi.jetson-ai-lab.io
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -28,19 +27,16 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         fact = Fact(f"the image is published for {', '.join(image.cpu_architectures)}", _OCI, _DATE)
         if host not in image.cpu_architectures:
             return (refuse(ID, f"{image.name} is for {', '.join(image.cpu_architectures)}; the host is {host}", fact),)
-        if not _FROM_PYPI.search(image.remarks):
-            return ()
-    from_an_index = image.framework and not image.requires and not image.own_build
-    if host == "arm64" and from_an_index and pool.platform is not Platform.JETSON:
-        return _wheel(image)
-    return ()
+        return ()
+    is_wheel = image.framework and not image.requires and not image.own_build
+    return _wheel(image) if host == "arm64" and is_wheel else ()
 
 
 def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
     version = image.framework_version
     if image.framework == "pytorch" and version is not None and version < _TORCH_ARM:
-        if re.search(r"\bcu1\d\d\b", f"{image.name} {image.remarks}".lower()):
-            return ()  # the case names a CUDA variant: the project's own index has those
+        if image.of_project_index:
+            return ()
         fact = Fact("up to 2.10 the aarch64 wheels of torch on PyPI are built for the CPU", _PYPI, _DATE)
         message = f"torch {version} from PyPI is a build for the CPU on arm64"
         if image.system_cuda is not None:  # the case states a CUDA, which that build lacks
@@ -57,12 +53,12 @@ RULE = Rule(
     title="Processor architecture",
     says=(
         "An image and its wheels are machine code for one processor architecture: arm64 hosts (GH200, GB200, GB10, "
-        "Jetson, g5g) need arm64 builds, and not every project makes one with CUDA."
+        "g5g) need arm64 builds, and not every project makes one with CUDA."
     ),
     sources=(_OCI, _PYPI),
     severity=Severity.REFUSE,
     check=check,
-    of_pool=("cpu_architecture", "platform"),
+    of_pool=("cpu_architecture",),
     passing={
         "gpu": "GH200",
         "driver": "580.95.05",

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from packaging.version import Version
 
-from compat.evidence.prose.patterns import pattern
 from compat.facts import tables
 from compat.facts.rows import Cudnn
-from compat.rules.rule import Rule, note, refuse, warn
-from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Severity
+from compat.rules.rule import Rule
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Severity, note, warn
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import ComputeCapability, CudaVersion
 
 ID = "R-CUDNN"
 _DATE = "2026-11-23"
-_FIRST = ComputeCapability(3, 0)
-# Words on a build without the release: `Caffe with cuDNN`, `USE_CUDNN := 1`, and not `without cuDNN`.
-_USES_IT = pattern(
-    r"(?<!without )(?<!no )(?<!not with )(?<!not use )\bcudnn\b(?!\s*(?::?=\s*(?:0|off)|is off|disabled|off))"
-    r"|\buse_cudnn\s*:?=\s*(?:1|on)",
-    re.IGNORECASE,
-)
-_GUIDE = "https://github.com/pluskid/Mocha.jl/issues/57 ; https://github.com/rbgirshick/fast-rcnn/issues/44"
 _SOURCE = "https://docs.nvidia.com/deeplearning/cudnn/backend/latest/reference/support-matrix.html"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    if image.gpu_free:
-        return ()
-    if pool.gpu.capability < _FIRST and (image.cudnn is not None or _USES_IT.search(image.remarks)):
-        fact = Fact(f"cuDNN supports compute capability {_FIRST} and newer only, in every release", _GUIDE, _DATE)
-        message = f"{fact.text} (CUDNN_STATUS_ARCH_MISMATCH); {pool.gpu.name} has {pool.gpu.capability}"
-        return (refuse(ID, message, fact),)
-    if image.cudnn is None or image.cuda is None:
+    if image.gpu_free or image.cudnn is None or image.cuda is None:
         return ()
     return _check(image.cudnn, image.cuda.line, pool.gpu.capability, pool.gpu.name)
 
@@ -84,9 +71,9 @@ RULE = Rule(
     title="cuDNN",
     says=(
         "A cuDNN release has engines for a range of GPUs and is built for a CUDA major: cuDNN 9.11 and newer have none "
-        "for Maxwell, Pascal and Volta, even in their CUDA 12 build. None ever had any for GPUs before Kepler."
+        "for Maxwell, Pascal and Volta, even in their CUDA 12 build."
     ),
-    sources=(_SOURCE, *_GUIDE.split(" ; ")),
+    sources=(_SOURCE,),
     severity=Severity.WARN,
     check=check,
     of_pool=("gpu",),

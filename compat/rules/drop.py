@@ -6,15 +6,16 @@ from dataclasses import replace
 
 from compat.evidence.drivers import first_drivers, last_branch, last_driver, newest_branch
 from compat.facts import tables
-from compat.rules.rule import Rule, as_stated, refuse, unknown, warn
-from compat.values.model import THE_CASE, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
-from compat.values.targets import best_cubin
-from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion
+from compat.rules.rule import Rule, as_stated
+from compat.values.fact import THE_CASE, Fact
+from compat.values.findings import Finding, Severity, refuse, unknown, warn
+from compat.values.hosts import Gpu, Platform, PoolFacts
+from compat.values.images import ImageFacts, best_cubin
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion
 
 ID = "R-DROP"
 _NVCC = "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#gpu-feature-list"
 _NVRTC = "https://docs.nvidia.com/cuda/nvrtc/index.html#supported-compile-options"
-_JETPACK = "https://developer.nvidia.com/embedded/jetpack-archive"
 _TAKES = "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/src/nvidia/arch/nvalloc/unix/src/osapi.c"
 # The log of a program on a board without a name, from the time of drivers whose source is not public.
 _NAMELESS = "https://stackoverflow.com/questions/35911252/disable-tensorflow-debugging-information"
@@ -22,13 +23,9 @@ _MATRIX = "https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    return _by_the_driver(image, pool) + _by_the_toolkit(image, pool)
-
-
-def _by_the_driver(_: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    if pool.driver is not None and pool.platform is not Platform.JETSON:
-        return _driver(pool.driver, as_stated(pool.driver), pool.gpu, pool.platform)
-    return _jetson(pool.jetson) if pool.jetson is not None else ()
+    driver = pool.driver
+    of_driver = _driver(driver, as_stated(driver), pool.gpu, pool.platform) if driver is not None else ()
+    return of_driver + _by_the_toolkit(image, pool)
 
 
 def _by_the_toolkit(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -77,7 +74,7 @@ def _driver(driver: DriverVersion, stated: str, gpu: Gpu, platform: Platform) ->
         fact = Fact(f"no table lists compute capability {gpu.capability}", _MATRIX, "", verified=False)
         return (unknown(ID, f"it is not known which drivers support {gpu.name} ({gpu.capability})", fact),)
     this = f"driver {stated}" if stated else "a driver"
-    last = last_driver(gpu, platform)
+    last = last_driver(gpu)
     if last is not None and driver > last:
         text = f"the last driver branch for {arch.name} ({gpu.capability}) is {arch.last_branch}"
         fact = gpu.last_fact or arch.origin.fact(text, "last_driver_branch")
@@ -92,7 +89,7 @@ def _driver(driver: DriverVersion, stated: str, gpu: Gpu, platform: Platform) ->
             f"the first driver branch for {arch.name} ({gpu.capability}) is {arch.first_branch}", "first_driver_branch"
         )
         return _too_old(fact, stated, gpu, platform)
-    if gpu.drivers is not None and platform is not Platform.WINDOWS and gpu.drivers.lack(driver):
+    if gpu.drivers is not None and gpu.drivers.lack(driver):
         kin = gpu.drivers.kin(driver)
         return _too_old(gpu.drivers.fact, stated, gpu, platform) if kin is None else _by_chip(gpu, stated, kin.fact)
     if driver.branch > newest_branch():
@@ -103,7 +100,7 @@ def _driver(driver: DriverVersion, stated: str, gpu: Gpu, platform: Platform) ->
 
 def _too_old(fact: Fact, stated: str, gpu: Gpu, platform: Platform) -> tuple[Finding, ...]:
     message = f"driver {stated} does not support {gpu.name} yet: {fact.text}" if stated else fact.text
-    return (refuse(ID, message, fact, *first_drivers(gpu, platform)[:1]),)
+    return (refuse(ID, message, fact, *first_drivers(gpu)[:1]),)
 
 
 def _by_chip(gpu: Gpu, stated: str, kin: Fact) -> tuple[Finding, ...]:
@@ -113,20 +110,6 @@ def _by_chip(gpu: Gpu, stated: str, kin: Fact) -> tuple[Finding, ...]:
     text = "the kernel module recognizes a GPU by its chip, not by a list of boards"
     message = f"{older}, but it supports the chip: {kin.text}; {text}, so it may run, shown only as Graphics Device"
     return (warn(ID, message, Fact(text, f"{_TAKES} ; {_NAMELESS}", "2026-11-21")),)
-
-
-def _jetson(release: JetsonVersion) -> tuple[Finding, ...]:
-    newest = max(each.l4t for each in tables.jetsons())
-    if release <= newest:
-        return ()
-    fact = Fact(f"the newest Jetson Linux of the tables is {newest}", _JETPACK, "2026-11-20")
-    return (
-        warn(
-            ID,
-            f"Jetson Linux {release} is newer than the tables, so it is not known which modules it has dropped",
-            fact,
-        ),
-    )
 
 
 def _toolkit(cuda: CudaVersion, gpu: ComputeCapability, name: str) -> tuple[Finding, ...]:
@@ -142,8 +125,8 @@ RULE = Rule(
     id=ID,
     title="GPUs that are no longer or not yet supported",
     says=(
-        "Drivers support a GPU from their first release for it up to a last branch (Fermi 390, Kepler 470, Maxwell, "
-        "Pascal and Volta 580). A model may be newer than its architecture: support for the GeForce GTX 1650 came with "
+        "Drivers support a GPU from their first release for it up to a last branch (Kepler 470, Maxwell, Pascal "
+        "and Volta 580). A model may be newer than its architecture: support for the GeForce GTX 1650 came with "
         "418.74, for Turing with 410; in between, a driver accepts the board if it lists another one with the same "
         "chip. A toolkit compiles for a GPU from a first CUDA line to a last one (CUDA 13 dropped Maxwell, Pascal and "
         "Volta)."
@@ -156,7 +139,7 @@ RULE = Rule(
     ),
     severity=Severity.REFUSE,
     check=check,
-    of_pool=("gpu", "driver", "platform", "jetson"),
+    of_pool=("gpu", "driver", "platform"),
     passing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.4"},
     failing={"gpu": "V100", "driver": "595.71.05", "cuda": "12.4"},
     undecided={"compute_capability": "99.0", "driver": "580.95.05", "cuda": "12.4"},

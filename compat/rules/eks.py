@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from compat.evidence.machine_images import image_row
-from compat.evidence.prose.patterns import pattern
 from compat.facts import tables
 from compat.facts.rows import Origin, Row, read_floor
-from compat.rules.rule import Rule, as_stated, note, refuse, unknown
-from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Setting, Severity
+from compat.rules.rule import Rule, as_stated
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Setting, Severity, note, refuse, unknown
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import DriverVersion
 
 ID = "R-EKS"
-# A type of EC2: names of machines in other clouds do not match.
-_TYPE = pattern(r"[a-z]{1,3}\d{1,2}[a-z-]*\.[a-z0-9-]+")
+_TYPE = r"[a-z]{1,3}\d{1,2}[a-z-]*\.[a-z0-9-]+"  # of EC2: names of machines in other clouds do not match
 _NVIDIA = {False: "AL2023_x86_64_NVIDIA", True: "AL2023_ARM_64_NVIDIA"}  # machine images with a driver, by arm64
 _G7 = "github:awslabs/amazon-eks-ami doc/usage/g7-ami.md"
 _LINUX = "https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-optimized-ami.html"
@@ -23,7 +26,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
         return ()
     found: list[Finding] = []
     rows = tables.by_key("ec2_gpu_instances", "instance_type").get(pool.instance_type, ())
-    if pool.instance_type and not rows and _TYPE.fullmatch(pool.instance_type):
+    if pool.instance_type and not rows and re.fullmatch(_TYPE, pool.instance_type):
         fact = Fact(f"no table has the instance type {pool.instance_type}", _LINUX, "", verified=False)
         found.append(unknown(ID, f"it is not known which GPUs {pool.instance_type} has", fact))
     if rows:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from compat.facts import tables
-from compat.rules.rule import Rule, note
-from compat.values.model import Finding, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules.rule import Rule
+from compat.values.findings import Finding, Severity, note
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 
 ID = "R-EOL"
 _SOURCE = "https://docs.nvidia.com/datacenter/tesla/drivers/supported-drivers-and-cuda-toolkit-versions.html"
-_ON = frozenset({Platform.LINUX, Platform.LINUX_ARM})  # as in the sources; GeForce on Windows has other dates
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
-    if pool.driver is None or not pool.driver.given or pool.platform not in _ON:
+    if pool.driver is None or not pool.driver.given:
         return ()
     row = tables.driver_branches().get(pool.driver.branch)
     if row is None or row.end_of_life == "n/a":
@@ -40,7 +41,7 @@ RULE = Rule(
     sources=(_SOURCE,),
     severity=Severity.NOTE,
     check=check,
-    of_pool=("driver", "platform"),
+    of_pool=("driver",),
     passing={"gpu": "T4", "driver": "580.95.05", "cuda": "12.4"},
     failing={"gpu": "T4", "driver": "418.88", "cuda": "10.1"},
     undecided={"gpu": "T4", "driver": "615.31", "cuda": "12.4"},

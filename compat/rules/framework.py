@@ -6,26 +6,34 @@ import re
 
 from packaging.version import Version
 
-from compat.evidence.prose.build_words import required_driver
+from compat.evidence import project_floors
+from compat.evidence.drivers import TURNS_AT
 from compat.facts import tables
 from compat.facts.rows import FrameworkLibrary
-from compat.rules import floors, program_floors
-from compat.rules.rule import Rule, note, refuse, remarks_fact, warn
-from compat.values.model import THE_CASE, Fact, Finding, GpuSpan, ImageFacts, Platform, PoolFacts, Setting, Severity
+from compat.rules.rule import Rule
+from compat.values.fact import THE_CASE, Fact
+from compat.values.findings import Finding, GpuSpan, Setting, Severity, note, refuse, unknown, warn
+from compat.values.hosts import Platform, PoolFacts
+from compat.values.images import ImageFacts
+from compat.values.versions import ComputeCapability
 
-ID = floors.RULE
+ID = "R-FRAMEWORK"
 _DATE = "2026-11-21"
-_TF_WINDOWS = "https://www.tensorflow.org/install/pip#windows-native"
-_JAX_PLATFORMS = "https://docs.jax.dev/en/latest/installation.html"
-_VLLM = "https://docs.vllm.ai/en/latest/getting_started/installation/gpu.html"
 # "CuDNN library needs to have matching major version and equal or higher minor version": TensorFlow, and XLA in JAX.
 # Source: https://github.com/tensorflow/tensorflow/issues/60913
 _ASKS_FOR_MINOR = frozenset({"tensorflow", "jax"})
 # Programs that check the driver's version when they start, and do not use an older one.
 # Source: https://github.com/ollama/ollama/issues/17290
 _CHECKS_THE_DRIVER = frozenset({"ollama"})
-_LAST_TF_ON_WINDOWS, _NEEDS_UVA = Version("2.11"), Version("0.24")
-_UVA = "https://github.com/vllm-project/vllm/issues/47387 ; https://github.com/vllm-project/vllm/issues/54652"
+_LISTS_ALONE = Version("0.30.0")  # the first such Ollama
+_OLLAMA_SKIPS = (
+    "github:ollama/ollama discover/llama_server.go (tag v0.30.0) ; https://github.com/ollama/ollama/issues/16620"
+)
+_OF_CUDA_13, _TURING = TURNS_AT["cuda.jl"], ComputeCapability(7, 5)
+_FIRST_WITH_LIMIT, _KNOWS_CUDA_13 = Version("5.0"), Version("5.8.3")
+_TAKES_CUDA_13, _ASKS_THE_GPU = Version("5.9"), Version("6.2")
+_JULIA_12 = "https://github.com/JuliaGPU/CUDA.jl/issues/2896 ; https://github.com/JuliaGPU/CUDA.jl/issues/2850"
+_JULIA_13 = "https://github.com/JuliaGPU/CUDA.jl/issues/3079 ; https://github.com/SciML/SciMLBenchmarks.jl/pull/1733"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -42,19 +50,26 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         asks = f"{image.name} requires compute capability {image.lowest_capability}"
         message = f"{asks}; {pool.gpu.name} has {pool.gpu.capability}"
         found.append(refuse(ID, message, fact, GpuSpan(image.lowest_capability)))
-    found += floors.of_month(image, pool)
-    if not image.framework:
-        return tuple(found)
-    found += floors.of_framework(image, pool)
-    found += program_floors.of_program(image, pool)
-    found += floors.of_listed(image, pool)
-    found += floors.of_julia(image, pool)
-    found += floors.of_engine(image, pool)
-    found += floors.of_tegra(image, pool)
-    found += _system(image, pool)
-    found += _libraries_around(image)
-    found += _c_library(image, pool)
+    unmet = [*project_floors.of_month(image, pool.gpu.capability, pool.gpu.name)]
+    if image.framework:
+        unmet += project_floors.of_framework(image, pool.gpu.capability, pool.gpu.name)
+    found += [
+        refuse(ID, each.message, each.fact, each.span) if each.refuses else warn(ID, each.message, each.fact)
+        for each in unmet
+    ]
+    if image.is_unlisted:
+        found.append(_unlisted(image))
+    if image.framework:
+        found += (*_ollama(image, pool), *_julia(image, pool), *_libraries_around(image), *_c_library(image, pool))
     return tuple(found)
+
+
+def _unlisted(image: ImageFacts) -> Finding:
+    """No table has a build of the framework, and nothing states the CUDA that it is built for."""
+    shown = f"{image.framework} {image.framework_version}" if image.framework_version else image.framework
+    fact = Fact(f"no table has builds of {shown}", "framework.csv", "", verified=False)
+    message = f"it is not known which CUDA {shown} is built for: state cuda, or gpu-commons inspect --deep reads it"
+    return unknown(ID, message, fact)
 
 
 NO_GPU_USE = (
@@ -68,53 +83,46 @@ def for_cpu(builds: str) -> str:
     return f"{builds}: built for the CPU only; the image runs anywhere, and uses no GPU"
 
 
-def _system(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
-    native = pool.platform is Platform.WINDOWS and pool.host != "wsl"
-    version = image.framework_version
-    if image.framework == "tensorflow" and native and (version is None or version >= _LAST_TF_ON_WINDOWS):
-        fact = Fact("TensorFlow 2.10 was the last release with GPU support on native Windows", _TF_WINDOWS, _DATE)
-        return [
-            refuse(ID, f"TensorFlow {version or ''} does not support CUDA on native Windows; use WSL, or 2.10", fact)
-        ]
-    if image.framework in {"jax", "vllm", "rapids"} and native:
-        source = {"jax": _JAX_PLATFORMS, "vllm": _VLLM}.get(image.framework, "https://docs.rapids.ai/install/")
-        fact = Fact(f"{image.framework} has no CUDA builds for native Windows", source, _DATE)
-        message = f"{image.framework} does not use the GPU on native Windows; use WSL"
-        return [refuse(ID, message, fact, Setting("host", "wsl"))]
-    if image.framework == "vllm" and pool.host == "wsl" and version is not None and version >= _NEEDS_UVA:
-        return _uva(image)
-    if image.framework == "jax" and pool.host == "wsl":
-        fact = Fact("JAX calls CUDA under WSL2 experimental", _JAX_PLATFORMS, _DATE)
-        return [warn(ID, "JAX calls its support for CUDA under WSL2 experimental", fact)]
-    return []
-
-
-def _uva(image: ImageFacts) -> list[Finding]:
-    """The second model runner of vLLM, used for most models, needs pinned memory, which is off under WSL."""
-    variables = {name.upper(): value for name, value in image.environment}
-    if variables.get("VLLM_WSL2_ENABLE_PIN_MEMORY") == "1" or variables.get("VLLM_USE_V2_MODEL_RUNNER") == "0":
-        return []
-    fact = Fact("vLLM takes no pinned memory under WSL unless it is asked to", _UVA, "2026-11-26")
-    message = (
-        f"vLLM {image.framework_version} does not start under WSL with most models (UVA is not available), unless "
-        "VLLM_WSL2_ENABLE_PIN_MEMORY=1 or VLLM_USE_V2_MODEL_RUNNER=0 is set"
-    )
-    return [warn(ID, message, fact)]  # no source lists which models
-
-
 def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     floor = image.stated_driver
-    if floor is None or pool.driver is None or pool.driver >= floor or pool.platform is Platform.JETSON:
-        return []
-    if image.remarks and required_driver(image.remarks) == floor:
-        return [refuse(ID, f"it needs driver {floor} or newer; this one is {pool.driver}", remarks_fact(image), floor)]
-    if pool.platform is not Platform.LINUX:
+    if floor is None or pool.driver is None or pool.driver >= floor or pool.platform is not Platform.LINUX:
         return []
     fact = image.cuda_fact or Fact(f"{image.framework} asks for driver {floor}", "framework.csv", _DATE)
     message = (
         f"{image.framework} {image.framework_version or ''} requires driver {floor} or newer; this one is {pool.driver}"
     )
     return [refuse(ID, message, fact, floor) if image.framework in _CHECKS_THE_DRIVER else warn(ID, message, fact)]
+
+
+def _ollama(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
+    """Ollama skips a GPU whose very capability is not among its targets, whatever code would run there."""
+    version, code = image.framework_version, image.code
+    if image.framework != "ollama" or version is None or version < _LISTS_ALONE or code is None or not code.cubins:
+        return []
+    targets = sorted({target.capability for target in (*code.cubins, *(code.ptx or ()))})
+    if not code.fact.verified or pool.gpu.capability in targets:
+        return []
+    fact = Fact("compute capability not in compiled architectures", _OLLAMA_SKIPS, "2026-11-23")
+    message = (
+        f"Ollama {version} skips GPUs whose compute capability is not itself among its targets, even where its code "
+        f"would run: {pool.gpu.name} has {pool.gpu.capability}, and it lists {', '.join(map(str, targets))}"
+    )
+    return [refuse(ID, message, fact)]
+
+
+def _julia(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
+    """CUDA.jl picks its toolkit by the driver: releases that know no CUDA 13, or that take it for older GPUs too."""
+    version, driver = image.framework_version, pool.driver
+    if image.framework != "cuda.jl" or version is None or driver is None or driver.branch < _OF_CUDA_13:
+        return []
+    if _FIRST_WITH_LIMIT <= version < _KNOWS_CUDA_13:
+        fact = Fact("releases before 5.8.3 support drivers for CUDA 11 and 12 only", _JULIA_12, "2026-11-23")
+        return [refuse(ID, f"CUDA.jl {version} does not start with driver {driver}, which brings CUDA 13", fact)]
+    if _TAKES_CUDA_13 <= version < _ASKS_THE_GPU and pool.gpu.capability < _TURING:
+        text = "releases from 5.9 to 6.1 take CUDA 13 with drivers of it, whatever the GPU is"
+        message = f"CUDA.jl {version} picks CUDA 13 with driver {driver}, and CUDA 13 has no code for {pool.gpu.name}"
+        return [refuse(ID, message, Fact(text, _JULIA_13, "2026-11-23"))]
+    return []
 
 
 def _libraries_around(image: ImageFacts) -> list[Finding]:
@@ -158,7 +166,7 @@ def _cudnn_around(image: ImageFacts) -> list[Finding]:
 
 def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     """Wheels name the oldest C library that they load on, for each processor."""
-    have = image.glibc or (pool.glibc if pool.host in {"bare", "wsl"} else None)
+    have = image.glibc or (pool.glibc if pool.host == "bare" else None)
     if have is None or image.framework_version is None or image.own_build:
         return []
     processor = "aarch64" if pool.cpu_architecture == "arm64" else "x86_64"
@@ -200,17 +208,16 @@ RULE = Rule(
         "A framework build uses the CUDA it was made for: a wheel brings its own, and that one counts, not the "
         "image's. Projects state the lowest GPU, the systems and the drivers of their releases; builds that load "
         "CUDA from the image need libraries of their own major there, TensorFlow and JAX a cuDNN of an equal or higher "
-        "minor too; a build for the CPU uses no GPU. Of some programs the table `program` has spans of releases: "
-        "the GPUs and the drivers that they are for, and the CUDA that they bring."
+        "minor too; a build for the CPU uses no GPU."
     ),
     sources=(
         "https://pytorch.org/get-started/previous-versions/",
         "github:tensorflow/docs site/en/install/source.md",
-        _JAX_PLATFORMS,
+        "https://docs.jax.dev/en/latest/installation.html",
     ),
     severity=Severity.REFUSE,
     check=check,
-    of_pool=("gpu", "driver", "platform", "host", "glibc", "cpu_architecture", "jetson"),
+    of_pool=("gpu", "driver", "platform", "host", "glibc", "cpu_architecture"),
     passing={
         "gpu": "L40S",
         "driver": "550.90.07",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from compat.evidence.reading.names import FIRST_BRANCH_WITH_MAKER, UnknownGpu, find_gpus, mig_profile
+from compat.evidence.names.gpu_names import FIRST_BRANCH_WITH_MAKER, UnknownGpu, find_gpus, mig_profile
 from compat.facts.rows import GpuModel
-from compat.rules.rule import Rule, note, refuse, unknown
-from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Severity, Variable
+from compat.rules.rule import Rule
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Severity, Variable, note, refuse, unknown
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 
 ID = "R-GFD"
 _SOURCE = "github:NVIDIA/k8s-device-plugin internal/lm/resource.go, README.md"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from compat.facts import tables
 from compat.facts.rows import Architecture
-from compat.rules.rule import Rule, as_stated, refuse, unknown, warn
-from compat.values.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Setting, Severity
+from compat.rules.rule import Rule, as_stated
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Setting, Severity, refuse, unknown, warn
+from compat.values.hosts import Gpu, PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import DriverVersion
 
 ID = "R-KMOD"
@@ -19,7 +22,7 @@ _OPT_IN_CLASSES = frozenset({"geforce", "workstation"})
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
-    if not pool.kernel_module or pool.platform in {Platform.JETSON, Platform.WINDOWS}:
+    if not pool.kernel_module:
         return ()
     gpu = pool.gpu
     arch = tables.architectures().get(gpu.capability)
@@ -69,7 +72,7 @@ RULE = Rule(
     sources=(_SOURCE, _OPT_IN, "github:NVIDIA/cloud-native-docs gpu-operator/platform-support.rst"),
     severity=Severity.REFUSE,
     check=check,
-    of_pool=("gpu", "driver", "platform", "kernel_module"),
+    of_pool=("gpu", "driver", "kernel_module"),
     passing={"gpu": "T4", "driver": "560.35.03", "cuda": "12.6", "kernel_module": "open"},
     failing={"gpu": "GTX 1070 Ti", "driver": "560.35.03", "cuda": "11.8", "kernel_module": "open"},
     undecided={"compute_capability": "99.0", "driver": "580.95.05", "cuda": "12.6", "kernel_module": "open"},

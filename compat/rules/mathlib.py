@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from packaging.version import Version
 
-from compat.evidence.prose.patterns import pattern
 from compat.facts import tables
-from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.values.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
+from compat.rules.rule import Rule
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Severity, note, refuse, unknown, warn
+from compat.values.hosts import Gpu, PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import ComputeCapability, CudaVersion
 
 ID = "R-MATHLIB"
@@ -88,19 +89,10 @@ _FOR_BLACKWELL = _Failing(CudaVersion(12, 0), "no kernel image", ("https://githu
 
 # cuFFT of CUDA 11.7 and older has no code for 8.9, and fails where every other library runs the code for 8.0.
 _ADA, _FFT_FOR_ADA = ComputeCapability(8, 9), CudaVersion(11, 8)
-# Speech models compute spectrograms in training; synthesis needs none.
-_SPEAKS = r"(?:tts|text[- ]to[- ]speech|speech synthesis|vocoders?|vits|voice (?:model|conversion)|piper)"
-_CALLS_FFT = pattern(
-    r"\b(?:cu)?fft\w*|\b(?:r|i)?stft\b|\bfourier\b|\bspectrogram|\bmel[- ](?:spec|loss|features?|bands?)"
-    rf"|\btrain\w*\b[^.;]{{0,40}}\b{_SPEAKS}\b|\b{_SPEAKS}\b[^.;]{{0,40}}\btrain",
-    re.IGNORECASE,
-)
 _ALWAYS_FFT = frozenset(
     {"warptools", "relion", "cryosparc", "motioncor2", "motioncor3", "whisperx", "audioldm", "audioldm2", "demucs"}
     | {"sovitssvc", "sovitssvcfork", "rvc", "gptsovits", "pyannote", "pyannoteaudio"}
 )
-_FFT_IN_TRAINING = frozenset({"piper", "pipertrain", "pipertts", "tts", "coquitts", "vits", "styletts2", "fishspeech"})
-_TRAINS = pattern(r"\b(?:pre|re)?train|\bfine[- ]?tun", re.IGNORECASE)
 _FFT_FAILS = Fact(
     "cuFFT before CUDA 11.8 fails on GPUs of 8.9 (CUFFT_INTERNAL_ERROR)",
     "https://github.com/pytorch/pytorch/issues/88038 ; https://github.com/m-bain/whisperX/issues/254 ; "
@@ -111,7 +103,7 @@ _NEWEST_REPORTED, _AMPERE, _BLACKWELL = max(_FAILING), 8, 10
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    if image.gpu_free or image.uses_encoder or pool.platform is Platform.JETSON:
+    if image.gpu_free:
         return ()
     gpu = pool.gpu
     if (fft := _of_fft(image, gpu)) is not None:
@@ -153,15 +145,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _of_fft(image: ImageFacts, gpu: Gpu) -> Finding | None:
-    """Refused where the case shows that it calls cuFFT; else a note, because most programs do not."""
+    """Refused where the framework always calls cuFFT; else a note."""
     cuda = image.cuda
     if gpu.capability != _ADA or cuda is None or not CudaVersion(11, 0) <= cuda.line < _FFT_FOR_ADA:
         return None
-    if not image.framework and not image.remarks:
+    if not image.framework:
         return None
-    learns = image.program in _FFT_IN_TRAINING and bool(_TRAINS.search(image.remarks))
-    calls = image.program in _ALWAYS_FFT or learns or bool(_CALLS_FFT.search(image.remarks))
-    if calls:
+    if image.framework in _ALWAYS_FFT:
         message = f"it calls cuFFT, and {_FFT_FAILS.text}; that of CUDA 11.8 or newer runs on {gpu.name}"
         return refuse(ID, message, _FFT_FAILS)
     return note(ID, f"{_FFT_FAILS.text}: what calls it needs CUDA 11.8 or newer on {gpu.name}", _FFT_FAILS)
@@ -184,8 +174,8 @@ RULE = Rule(
         "call them fail with CUDA 7.5 or older on Pascal, with 9.1 or older on Turing, although it runs machine code "
         "for Volta, unless their cuDNN is 7.3 or newer (with an older one 9.2 fails too), and with 10.0 or older on "
         "Ampere and Ada; PyTorch fails there with any CUDA before 11, and on Blackwell with any before 12. "
-        "cuFFT before CUDA 11.8 fails on Ada: what "
-        "says that it calls it is refused there, and so are programs that are known to."
+        "cuFFT before CUDA 11.8 fails on Ada: "
+        "programs that are known to call it are refused there."
     ),
     sources=(
         _PYTORCH,
@@ -196,7 +186,7 @@ RULE = Rule(
     ),
     severity=Severity.REFUSE,
     check=check,
-    of_pool=("gpu", "platform"),
+    of_pool=("gpu",),
     passing={"gpu": "RTX 2080 Ti", "driver": "440.33.01", "cuda": "10.0", "framework": "darknet"},
     failing={"gpu": "RTX 2080 Ti", "driver": "440.33.01", "cuda": "9.0", "framework": "darknet"},
     undecided={"gpu": "RTX 2080 Ti", "driver": "440.33.01", "framework": "darknet"},

@@ -7,12 +7,12 @@ from dataclasses import replace
 from packaging.version import Version
 
 from compat.evidence.drivers import branch_of, major_floor, native_floor
-from compat.evidence.prose.ptx_words import is_compiled_by_driver, is_refused_by_driver
-from compat.evidence.reading.typed import read_ptx_isa
 from compat.facts import tables
-from compat.rules.rule import Need, Rule, as_stated, note, refuse, warn
-from compat.values.model import Fact, Finding, ImageFacts, Platform, PoolFacts, Severity
-from compat.values.targets import judged
+from compat.rules.rule import Need, Rule, as_stated
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Severity, note, refuse, warn
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts, judged
 from compat.values.versions import CudaVersion, DriverVersion
 
 ID = "R-MINOR"
@@ -20,7 +20,7 @@ _GUIDE = "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compat
 _DATE = "2026-11-23"
 _NUMBA = "https://numba.readthedocs.io/en/0.57.1/cuda/minor_version_compatibility.html"
 # Programs that hand PTX of their own compiler to the driver, and where that is documented or reported.
-DRIVER_COMPILES = {
+_DRIVER_COMPILES = {
     "candle": "https://github.com/huggingface/candle/issues/3166",
     "hashcat": "https://github.com/hashcat/hashcat/issues/3642",
     "mistral.rs": "https://github.com/huggingface/candle/issues/3331",
@@ -31,16 +31,15 @@ DRIVER_COMPILES = {
 # CUDA 11.0, does not.
 _FIRST_BY_BRANCH = 12
 _BY_BRANCH = "https://github.com/hojae-io/ModelBasedFootstepPlanning-IROS2024/issues/2"
-_NVRTC = "https://docs.nvidia.com/cuda/nvrtc/index.html"
 _JAX, _JAX_LINKS_WITH, _JAX_CHECKS = "https://github.com/google/jax/issues/5723", 11, Version("0.3")
 _NUMBA_LINKS = "NUMBA_CUDA_ENABLE_MINOR_VERSION_COMPATIBILITY"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     cuda, driver = image.cuda, pool.driver
-    if cuda is None or driver is None or pool.platform is Platform.JETSON:
+    if cuda is None or driver is None:
         return ()
-    found = major_floor(cuda, pool.platform)
+    found = major_floor(cuda)
     if found is None:
         return ()
     floor, fact = found
@@ -52,10 +51,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         message = f"CUDA {cuda} needs driver {floor} or newer" + (f"; this one is {stated}" if stated else "")
         return (refuse(ID, message, fact, floor),)
     if _driver_compiles(image):
-        maker = _maker_of_ptx(image, cuda)
-        of_ptx = native_floor(maker, pool.platform)
-        if of_ptx is not None and driver < of_ptx[0]:
-            return (_needs_ptx(image.framework, maker, pool),)
+        own = native_floor(cuda.line, pool.platform)
+        if own is not None and driver < own[0]:
+            return (_needs_ptx(image.framework, cuda, own[0], as_stated(driver)),)
     own = native_floor(cuda.line, pool.platform)
     if own is not None and driver < own[0] and not _code_is_known(image, pool):
         message = (
@@ -72,7 +70,7 @@ def _of_its_branch(cuda: CudaVersion, floor: DriverVersion, pool: PoolFacts) -> 
         f"NVIDIA lists driver {floor} for CUDA {cuda.major}.x; other releases of branch {floor.branch} report the "
         "same CUDA, which is what a program asks for, but are not supported"
     )
-    row = branch_of(floor, pool.platform)
+    row = branch_of(floor)
     if row is None:
         return (warn(ID, message, Fact(message, _BY_BRANCH, "2026-11-26")),)
     fact = row.origin.fact(f"drivers of branch {row.branch} report CUDA {row.native_cuda}", "native_cuda")
@@ -84,14 +82,8 @@ def _driver_compiles(image: ImageFacts) -> bool:
         return dict(image.environment).get(_NUMBA_LINKS, "0") == "0"
     if image.framework == "jax":
         return _links_with_toolkit(image)
-    if image.framework in DRIVER_COMPILES or is_refused_by_driver(image.remarks):
-        return True
-    return image.code is None and is_compiled_by_driver(image.remarks)
-
-
-def _maker_of_ptx(image: ImageFacts, cuda: CudaVersion) -> CudaVersion:
-    """The CUDA of the PTX that a text gives for a build, or else its own."""
-    return next(iter(read_ptx_isa(image.remarks)), cuda.line)
+    is_ptx_only = image.code is not None and image.code.cubins == () and image.code.ptx is None
+    return is_ptx_only or image.framework in _DRIVER_COMPILES
 
 
 def _links_with_toolkit(image: ImageFacts) -> bool:
@@ -100,23 +92,20 @@ def _links_with_toolkit(image: ImageFacts) -> bool:
     return cuda is not None and cuda.major == _JAX_LINKS_WITH and (version is None or version < _JAX_CHECKS)
 
 
-def _needs_ptx(framework: str, cuda: CudaVersion, pool: PoolFacts) -> Finding:
-    own = native_floor(cuda.line, pool.platform)
-    assert own is not None  # noqa: S101 - the caller compared it
-    stated = as_stated(pool.driver) if pool.driver else ""
+def _needs_ptx(framework: str, cuda: CudaVersion, floor: DriverVersion, stated: str) -> Finding:
+    here = f"; this one is {stated}" if stated else ""
     if framework == "jax":
         message = (
-            f"jax compiles with CUDA {cuda.line}, and what that links needs driver {own[0]} or newer"
-            + (f"; this one is {stated}" if stated else "")
-            + " (no kernel image is available)"
+            f"jax compiles with CUDA {cuda.line}, and what that links needs driver {floor} or newer{here} "
+            "(no kernel image is available)"
         )
-        return refuse(ID, message, Fact(message, _JAX, _DATE), own[0])
+        return refuse(ID, message, Fact(message, _JAX, _DATE), floor)
     message = (
-        f"{framework or 'it'} has the driver compile its PTX, and PTX of CUDA {cuda.line} needs driver {own[0]} or "
-        "newer" + (f"; this one is {stated}" if stated else "") + " (error 222, unsupported toolchain)"
+        f"{framework or 'it'} has the driver compile its PTX, and PTX of CUDA {cuda.line} needs driver {floor} or "
+        f"newer{here} (error 222, unsupported toolchain)"
     )
-    fact = Fact(f"{framework} hands code to the driver", DRIVER_COMPILES.get(framework, _NVRTC), _DATE)
-    return refuse(ID, message, fact, own[0])
+    fact = Fact("minor-version compatibility does not cover PTX", _DRIVER_COMPILES.get(framework, _GUIDE), _DATE)
+    return refuse(ID, message, fact, floor)
 
 
 def _code_is_known(image: ImageFacts, pool: PoolFacts) -> bool:
@@ -135,7 +124,7 @@ RULE = Rule(
         "From CUDA 11 on, a program runs on any driver at or above the floor of its CUDA major "
         "(11.x 450.80.02, 12.x 525.60.13, 13.x 580.65.06; from CUDA 12 on any release of that branch, with a warning), "
         "if it carries machine code for the GPU: PTX of a newer minor is refused by an older driver (R-PTX), and "
-        "programs that have the driver compile their PTX, or are said to run from PTX, such as "
+        "programs that have the driver compile their PTX, such as "
         "hashcat, OpenMM, Numba, Candle and mistral.rs, need a driver of the toolkit's own level, and so does JAX "
         "before 0.3 with CUDA 11, which links what it compiles. Where nothing says "
         "what code a custom build has, that is a warning. CUDA 10 and older need the driver of that very toolkit "
@@ -144,9 +133,8 @@ RULE = Rule(
     sources=(
         "https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html",
         _GUIDE,
-        _NVRTC,
         _JAX,
-        *DRIVER_COMPILES.values(),
+        *_DRIVER_COMPILES.values(),
     ),
     severity=Severity.REFUSE,
     need=Need.CUDA,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from packaging.version import Version
 
 from compat.facts import tables
-from compat.rules.rule import Rule, note, warn
-from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Severity
-from compat.values.targets import compiles, listed, runs
-from compat.values.versions import ComputeCapability
+from compat.rules.rule import Rule
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Severity, note, warn
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
+from compat.values.versions import ComputeCapability, compiles, listed, runs
 
 ID = "R-NCCL"
 _SOURCE = "https://docs.nvidia.com/deeplearning/nccl/release-notes/index.html"

@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-from packaging.version import Version
-
 from compat.evidence.drivers import last_driver
-from compat.facts import tables
-from compat.facts.rows import Origin, Row
-from compat.rules.rule import Rule, note, unknown
-from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Severity
-from compat.values.versions import DriverVersion, parse_release
+from compat.evidence.gpu_operator import driver_of, operator_row
+from compat.facts.rows import Origin
+from compat.rules.rule import Rule
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Severity, note, unknown
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 
 ID = "R-OPERATOR"
 _SOURCE = "github:NVIDIA/gpu-operator deployments/gpu-operator/values.yaml"
-
-
-def operator_row(text: str) -> Row | None:
-    """The row of an operator release such as v25.10.0; None where no table has it."""
-    try:
-        wanted = parse_release(text.strip().lower().removeprefix("gpu-operator").strip(" -:").removeprefix("v"))
-    except ValueError:
-        return None
-    return _rows().get(wanted)
-
-
-@cache
-def _rows() -> dict[Version, Row]:
-    """Operator release → its row."""
-    rows = tables.by_key("gpu_operator", "operator_version")
-    return {parse_release(release.removeprefix("v")): row for release, (row,) in rows.items()}
-
-
-def driver_of(row: Row) -> DriverVersion:
-    return DriverVersion.parse(row["default_driver"])
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: ARG001 - every rule has this shape
@@ -48,7 +26,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     fact = Origin.of(row).fact(
         f"GPU operator {row['operator_version']} installs driver {default} by default", "default_driver"
     )
-    last = last_driver(pool.gpu, pool.platform)
+    last = last_driver(pool.gpu)
     if pool.driver == default or pool.driver is None:
         return (note(ID, fact.text, fact),)
     if last is not None and default > last >= pool.driver:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from compat.evidence.machine_images import image_row, read_release
 from compat.facts.rows import Origin
-from compat.rules.rule import Rule, note, warn
-from compat.values.model import Finding, ImageFacts, PoolFacts, Severity
+from compat.rules.rule import Rule
+from compat.values.findings import Finding, Severity, note, warn
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 
 ID = "R-PERSIST"
 _SOURCE = "https://docs.nvidia.com/deploy/driver-persistence/"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from compat.evidence import compat_package
 from compat.evidence.drivers import native_floor, reaches
-from compat.evidence.prose.gpu_words import reason_against
-from compat.rules import fwd
-from compat.rules.arch import never_with_ptx
-from compat.rules.rule import Need, Rule, refuse, unknown, warn
-from compat.values.model import THE_CASE, Code, Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Severity
-from compat.values.targets import best_cubin, compiles, judged
+from compat.rules.rule import Need, Rule
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Severity, refuse, unknown, warn
+from compat.values.hosts import Gpu, PoolFacts
+from compat.values.images import Code, ImageFacts, best_cubin, judged
+from compat.values.versions import compiles
 
 ID = "R-PTX"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#ptx-compatibility"
@@ -17,28 +18,16 @@ _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#ptx-c
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     gpu = pool.gpu
     code = judged(image.code, gpu.capability) if image.code else None
-    if code is None or image.gpu_free:
+    if code is None or image.gpu_free or (code.at_least is not None and code.cubins is None):
         return ()
-    if code.at_least is not None and (code.cubins is None or gpu.capability < code.at_least):
-        return ()
-    cubins = code.cubins or ()
     if best_cubin(code, gpu.capability) is not None:
         return ()  # machine code is there: nothing is compiled at start
-    if image.remarks and code.fact.source != THE_CASE and reason_against(image.remarks, gpu.capability):
-        return ()  # the text reports a failure, whatever PTX the tables have
+    about = code.ptx_fact or code.fact
     if code.ptx is None:
-        if cubins and gpu.capability < min(cubins).capability:
+        if code.cubins and gpu.capability < min(code.cubins).capability:
             return ()  # PTX is made for the newest targets: it does not go back
-        if code.cubins and code.fact.source != THE_CASE and never_with_ptx(image.framework) and not image.own_build:
-            message = (
-                f"{image.framework} publishes hardly any build with PTX, and no other code for {gpu.name} is there"
-            )
-            return (refuse(ID, message, code.fact),)
-        return (
-            unknown(
-                ID, f"it is not known whether there is PTX that {gpu.name} could use", (code.ptx_fact or code.fact)
-            ),
-        )
+        message = f"it is not known whether there is PTX that {gpu.name} could use: gpu-commons inspect --deep reads it"
+        return (unknown(ID, message, about),)
     fitting = [target for target in code.ptx if compiles(target, gpu.capability)]
     if not fitting:
         return (_without(code, gpu),)
@@ -46,11 +35,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     name = f"compute_{best.capability.digits}{best.suffix}"
     maker = code.ptx_cuda or image.built_with or image.cuda
     slow = f"has only PTX ({name}) for {gpu.name}: the driver compiles it at the first start, which takes minutes"
-    if maker is None or pool.driver is None or pool.platform is Platform.JETSON:
-        return (warn(ID, slow, (code.ptx_fact or code.fact)),)
+    if maker is None or pool.driver is None:
+        return (warn(ID, slow, about),)
     known = reaches(maker, pool.driver, pool.platform)
-    if known or fwd.works(image, pool):
-        return (warn(ID, slow, (code.ptx_fact or code.fact)),)
+    if known or compat_package.works(image, pool):
+        return (warn(ID, slow, about),)
     found = native_floor(maker.line, pool.platform)
     if known is None or found is None:
         fact = Fact(f"no table has the driver that knows PTX of CUDA {maker}", _GUIDE, "", verified=False)
@@ -69,7 +58,7 @@ def _without(code: Code, gpu: Gpu) -> Finding:
     message = f"has no PTX that {gpu.name} ({gpu.capability}) could use; it has {shown}"
     if code.ptx_is_unstated:
         message = f"its list of targets names no PTX, so it counts as without, and {gpu.name} could use no other code"
-    return refuse(ID, message, (code.ptx_fact or code.fact))
+    return refuse(ID, message, code.ptx_fact or code.fact)
 
 
 RULE = Rule(
@@ -84,7 +73,7 @@ RULE = Rule(
     severity=Severity.REFUSE,
     need=Need.CODE,
     check=check,
-    of_pool=("gpu", "driver", "platform", "host"),
+    of_pool=("gpu", "driver", "platform"),
     passing={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "8.0"},
     failing={"gpu": "H100", "driver": "525.105.17", "cuda": "12.3", "sm_list": "8.0", "ptx": "8.0"},
     undecided={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "unknown"},

@@ -11,8 +11,11 @@ from packaging.version import Version
 
 from compat.evidence.drivers import UnknownFact, native_cuda
 from compat.facts import tables
-from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.values.model import Fact, Finding, Gpu, ImageFacts, Platform, PoolFacts, Setting, Severity, Variable
+from compat.rules.rule import Rule
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Setting, Severity, Variable, note, refuse, unknown, warn
+from compat.values.hosts import Gpu, Platform, PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import ComputeCapability, DriverVersion, parse_release
 
 ID = "R-REQ"
@@ -82,7 +85,7 @@ def _one(text: str, gpu: Gpu, driver: DriverVersion, platform: Platform) -> bool
     except ValueError:
         return None
     if what == "cuda":
-        have = str(native_cuda(driver, platform))
+        have = str(native_cuda(driver))
     else:
         have = str(driver) if what == "driver" else str(gpu.capability)
     return _COMPARE[compare](parse_release(have), wanted)
@@ -110,10 +113,7 @@ def clauses(image: ImageFacts) -> tuple[str, ...]:
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     wanted = clauses(image)
-    if not wanted or pool.platform is Platform.JETSON:
-        return ()
-    # Docker in WSL checks it too; programs there without a container toolkit do not.
-    if pool.host and pool.host not in _ASKS and not (pool.host == "wsl" and pool.container_toolkit):
+    if not wanted or (pool.host and pool.host not in _ASKS):
         return ()
     if dict(image.environment).get("NVIDIA_DISABLE_REQUIRE", "").lower() in {"true", "1"}:
         return ()
@@ -174,7 +174,7 @@ RULE = Rule(
         "Each NVIDIA_REQUIRE_* is a list of alternatives ([property][operator][value], blank is or, comma is and). "
         "The legacy mode of container toolkits before 1.18 does not start a container whose driver meets none; "
         "the CDI modes, the default from 1.18 on, Apptainer and plain processes check nothing; the hook that "
-        "docker --gpus calls where there is no CDI still does, and so does Docker Desktop on Windows."
+        "docker --gpus calls where there is no CDI still does."
     ),
     sources=(
         "github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md",

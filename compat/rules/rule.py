@@ -1,4 +1,4 @@
-"""A rule: an id, a sentence, its sources, and a check. `index.py` lists all rules, by hand."""
+"""A rule: an id, a sentence, its sources, and a check. `__init__.py` lists all rules, by hand."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from compat.values.model import THE_CASE, Fact, Finding, Fix, ImageFacts, PoolFacts, Severity
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Fix, Severity
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import DriverVersion
 
-_SHOWN = 80  # characters of a text
 Check = Callable[[ImageFacts, PoolFacts], tuple[Finding, ...]]
 
 
@@ -43,11 +45,6 @@ class Rule:
 def as_stated(driver: DriverVersion) -> str:
     """The driver as the case writes it; empty where the case has none, and the engine tries one."""
     return str(driver) if driver.given else ""
-
-
-def remarks_fact(image: ImageFacts) -> Fact:
-    """The case's own words on the build, as the fact that decides."""
-    return Fact(f"said of the build: {image.remarks[:_SHOWN]}", THE_CASE, "")
 
 
 def note(rule: str, message: str, fact: Fact) -> Finding:

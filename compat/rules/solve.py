@@ -8,7 +8,9 @@ from operator import attrgetter
 
 from compat.rules import ALL_RULES
 from compat.rules.rule import Need, Rule
-from compat.values.model import Finding, ImageFacts, PoolFacts, Severity, Verdict
+from compat.values.findings import Finding, Severity, Verdict
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 
 Findings = tuple[Finding, ...]
 _VERDICTS = (Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.UNKNOWN, Verdict.INCOMPATIBLE)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-from compat.evidence.prose.patterns import pattern
-from compat.evidence.reading import mig
-from compat.rules.rule import Rule, note, refuse, unknown, warn
-from compat.values.model import Fact, Finding, ImageFacts, PoolFacts, Severity, Variable
+from compat.evidence.names import mig
+from compat.rules.rule import Rule
+from compat.values.fact import Fact
+from compat.values.findings import Finding, Severity, Variable, note, refuse, unknown, warn
+from compat.values.hosts import PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import ComputeCapability
 
 ID = "R-VIS"
@@ -16,10 +18,7 @@ _PROCESS = "https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/en
 _DATE = "2026-11-20"
 _CONTAINERS = frozenset({"docker", "kubernetes", ""})
 _FIRST_WITH_MIG = ComputeCapability(8, 0)
-_NAMES = pattern(r"\d+|GPU-[0-9a-f-]*|MIG-\S*", re.IGNORECASE)
-_USES_VIDEO = pattern(r"\b(nvenc|nvdec|cuvid|h264_|hevc_|video codec)", re.IGNORECASE)
-_MERELY_ABLE = pattern(r"\b(can|may|could|optional\w*|support\w*|able|capable|enabled)\b", re.IGNORECASE)
-USES_GRAPHICS = pattern(r"\b(opengl|vulkan|egl|glx|glxgears|vtk|graphics)\b", re.IGNORECASE)
+_NAMES = r"(?i:\d+|GPU-[0-9a-f-]*|MIG-\S*)"
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -46,7 +45,7 @@ def _process(value: str, pool: PoolFacts) -> list[Finding]:
     entries = [entry.strip() for entry in value.split(",")]
     if value.startswith("$"):
         return [unknown(ID, f"it is not known what CUDA_VISIBLE_DEVICES={value} becomes", fact)]
-    if value.lower() == "all" or not _NAMES.fullmatch(entries[0]):
+    if value.lower() == "all" or not re.fullmatch(_NAMES, entries[0]):
         return [
             refuse(
                 ID, f"CUDA_VISIBLE_DEVICES={value or '(empty)'} hides every GPU", fact, Variable("CUDA_VISIBLE_DEVICES")
@@ -64,7 +63,7 @@ def _process(value: str, pool: PoolFacts) -> list[Finding]:
             f"CUDA_VISIBLE_DEVICES={value}: in a container with one GPU its index is 0, whatever it is on the host"
         )
         return [warn(ID, message, fact)]
-    if any(not _NAMES.fullmatch(entry) for entry in entries):
+    if any(not re.fullmatch(_NAMES, entry) for entry in entries):
         return [warn(ID, f"CUDA_VISIBLE_DEVICES={value} ends at its first invalid entry", fact)]
     return []
 
@@ -108,21 +107,6 @@ def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
     if "compute" not in given and (image.cuda is not None or image.framework):
         message = f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out compute: no libcuda in the container"
         return [refuse(ID, message, fact, Variable("NVIDIA_DRIVER_CAPABILITIES", f"{value},compute"))]
-    for word, uses in (("video", _USES_VIDEO), ("graphics", USES_GRAPHICS)):
-        if word in given:
-            continue
-        message = f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {word}"
-        if uses.search(image.remarks) and not _MERELY_ABLE.search(image.remarks):
-            return [
-                refuse(
-                    ID,
-                    f"{message}, which this program uses",
-                    fact,
-                    Variable("NVIDIA_DRIVER_CAPABILITIES", f"{value},{word}"),
-                )
-            ]
-        if uses.search(f"{image.name} {image.remarks}"):  # a program in the image need not be the one that runs
-            return [warn(ID, f"{message}, which this image can use", fact)]
     if "utility" not in given:
         return [
             warn(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out utility: no nvidia-smi in the container", fact)

@@ -85,27 +85,6 @@ class DriverVersion:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class JetsonVersion:
-    """A Jetson Linux (L4T) release such as 35.4.1: a line of its own, never compared with drivers of other machines."""
-
-    release: int
-    revision: int
-    patch: int = 0
-
-    @classmethod
-    @lru_cache(_PARSED)
-    def parse(cls, text: str) -> Self:
-        """Read `35.4.1` or `32.7`; raises VersionError."""
-        match = re.fullmatch(r"([1-9]\d)\.(\d{1,2})(?:\.(\d{1,2}))?", text.strip(), re.ASCII)
-        if not match:
-            raise VersionError(text, "is not a Jetson Linux release such as 35.4.1")
-        return cls(int(match[1]), int(match[2]), int(match[3] or 0))
-
-    def __str__(self) -> str:
-        return f"{self.release}.{self.revision}.{self.patch}"
-
-
-@dataclass(frozen=True, slots=True, order=True)
 class CudaVersion:
     """A CUDA line such as 10.1, or a toolkit release of it such as 10.1.243."""
 
@@ -192,3 +171,32 @@ def parse_release(text: str) -> Version:
         return Version(text.strip())
     except InvalidVersion:
         raise VersionError(text, "is not a version such as 2.6.0") from None
+
+
+# Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.
+TEGRA = frozenset(ComputeCapability.parse(text) for text in ("3.2", "5.3", "6.2", "7.2", "8.7", "10.1", "11.0"))
+
+
+def runs(target: Target, gpu: ComputeCapability) -> bool:
+    """Does the GPU run machine code for this target? Same major and an equal or higher minor; `a`: that one only.
+
+    Tegra and desktop chips run none of each other's, nor one Tegra another's.
+    """
+    made_for = target.capability
+    if target.suffix == "a" or gpu in TEGRA or made_for in TEGRA:
+        return made_for == gpu
+    return made_for.major == gpu.major and made_for.minor <= gpu.minor
+
+
+def compiles(target: Target, gpu: ComputeCapability) -> bool:
+    """Can this PTX become code for the GPU? Equal or newer; `a`: that one only; `f`: its family."""
+    if target.suffix == "a":
+        return target.capability == gpu
+    if target.suffix == "f":
+        return runs(target, gpu)
+    return target.capability <= gpu
+
+
+def listed(targets: tuple[Target, ...]) -> str:
+    """`sm_50, sm_60, sm_90a`, in order."""
+    return ", ".join(f"sm_{target.capability.digits}{target.suffix}" for target in sorted(targets)) or "none"

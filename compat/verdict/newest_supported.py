@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from compat.evidence import alternatives as instead
+from compat.evidence import alternatives
 from compat.evidence.case import Case, CaseError
-from compat.evidence.contents import read_images, system_of
 from compat.evidence.host import Host
-from compat.evidence.pools import lowest_driver
-from compat.values.model import ImageFacts
-from compat.verdict.answer import check_on
+from compat.evidence.image import read_images
+from compat.values.images import ImageFacts
+from compat.verdict.decide import decide
 
 # The content of an image, which an image with another CUDA line would not share.
 _OF_ITS_OWN = (
@@ -36,17 +35,17 @@ def ceiling(case: Case, host: Host) -> Ceiling:
     CaseError for an image that cannot be read.
     """
     pool = host.may_be[0]
-    images = read_images(case, system_of(pool))
+    images = read_images(case, pool.wheels_for)
     if images.problems:
         raise CaseError(list(images.problems))
-    image, driver = images.values[0], lowest_driver(host.may_be)
+    image, driver = images.values[0], host.lowest_driver
     plain = replace(case, **dict.fromkeys(_OF_ITS_OWN, ""))
-    lines = map(str, instead.lines(ImageFacts(""), pool, driver))
+    lines = map(str, alternatives.lines(ImageFacts(""), pool, driver))
     line = next((line for line in lines if _runs(replace(plain, cuda=line), host)), "")
-    builds = instead.newest_builds(case, image, pool, driver) if image.framework else iter(())
+    builds = alternatives.newest_builds(case, image, pool, driver) if image.framework else iter(())
     build = next((each for each in islice(builds, _TRIED) if _runs(case.with_changes(each.changes), host)), None)
     return Ceiling(line, build.what if build else "", build.how if build else "")
 
 
 def _runs(case: Case, host: Host) -> bool:
-    return check_on(case, host, with_remedy=False).verdict.runs
+    return decide(case, host).verdict.runs

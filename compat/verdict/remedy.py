@@ -7,47 +7,43 @@ Within a place the nearest change comes first: a user of torch 2.6 prefers anoth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 
-from compat.evidence import alternatives as instead
+from compat.evidence import alternatives
 from compat.evidence.alternatives import Option
-from compat.evidence.case import POOL_FIELDS
-from compat.evidence.contents import read_images, read_variables, system_of
-from compat.evidence.drivers import first_release, last_branch, last_driver, newest_branch
-from compat.evidence.host import with_setting
+from compat.evidence.case import POOL_FIELDS, Case
+from compat.evidence.compat_package import package_of
+from compat.evidence.drivers import last_branch, last_driver, newest_branch, turning_drivers
+from compat.evidence.host import lowest_driver, with_setting
+from compat.evidence.image import read_images, read_variables
 from compat.facts import tables
-from compat.rules import fwd
-from compat.rules.solve import Findings
-from compat.values.model import (
-    Change,
-    Finding,
-    Gpu,
-    GpuSpan,
-    ImageFacts,
-    Platform,
-    Present,
-    Remedy,
-    Setting,
-    Severity,
-    Variable,
-    Way,
-)
+from compat.rules.solve import Findings, runs
+from compat.values.fact import Present
+from compat.values.findings import Change, Finding, GpuSpan, Remedy, Setting, Severity, Variable, Way
+from compat.values.hosts import Gpu, PoolFacts
+from compat.values.images import ImageFacts
 from compat.values.versions import DriverVersion
-from compat.verdict.fix_search import (
-    FailingCase,
-    all_run,
-    change,
-    changed_images,
-    is_driven,
-    on_drivers,
-    running_drivers,
-    serves,
-)
 
 _NEAR, _NEW = 6, 3  # candidates that go through all rules: the nearest ones, the newest ones
+
+
+@dataclass(frozen=True, slots=True)
+class FailingCase:
+    """A case that does not run, as it was read: what it may mean, and the image and pool that stand for it."""
+
+    case: Case  # as written, for the image
+    shown: Case  # as written, for the host
+    image: ImageFacts
+    pool: PoolFacts
+    images: tuple[ImageFacts, ...]
+    pools: tuple[PoolFacts, ...]
+
+    @property
+    def lowest(self) -> DriverVersion | None:
+        return lowest_driver(self.pools)
 
 
 def find(failing: FailingCase, findings: Findings) -> Remedy:
@@ -79,7 +75,7 @@ def _after(failing: FailingCase, settings: list[Setting | Variable]) -> tuple[Fa
     changes = tuple(change(failing, field, value) for field, value in to.items())
     case = failing.case.with_changes(changes)
     # Where only a variable could be read, nothing is left that states what runs.
-    images = read_images(case, system_of(pools[0])).values or failing.images
+    images = read_images(case, pools[0].wheels_for).values or failing.images
     return replace(failing, case=case, image=images[0], pool=pools[0], images=images, pools=pools), changes
 
 
@@ -97,7 +93,7 @@ def _words(fix: Setting | Variable) -> str:
         "kernel_module": f"load the {to} kernel modules",
         "container_toolkit": f"update the NVIDIA container toolkit to {to}",
         "image_glibc": f"use an image with glibc {to} or newer",
-        "host": "run it under WSL 2" if to == "wsl" else f"run it under {to}",
+        "host": f"run it under {to}",
         "ami_release": f"use the machine image {to}",
     }[fix.field]
 
@@ -112,10 +108,7 @@ def _remedy(ways: list[Way], first: str = "") -> Remedy:
 def _ways(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
     """Image alone, driver alone, a compat package alone; where none of them does, image and driver together."""
     found: list[Way] = []
-    if failing.pool.platform is Platform.JETSON:
-        found += _image_ways(failing)
-        found += _jetpack_way(failing)
-    elif failing.lowest is None:
+    if failing.lowest is None:
         found += _image_ways(failing)
     else:
         if is_driven(failing.pool):
@@ -148,7 +141,7 @@ def _image_ways(failing: FailingCase) -> list[Way]:
         return []
     ways = [_way(near)]
     if _has_builds(failing):
-        new = _first(failing, instead.newest_builds(case, image, failing.pool, driver), _NEW)
+        new = _first(failing, alternatives.newest_builds(case, image, failing.pool, driver), _NEW)
         own = str(image.framework_version or "")
         if new is not None and _version(new.option) not in {_version(near.option), own}:
             ways.append(Way(f"{new.option.text}, the newest that runs here", new.changes))
@@ -174,15 +167,15 @@ def _kinds(failing: FailingCase) -> Iterator[Iterator[Option]]:
     case, image, pool, driver = failing.case, failing.image, failing.pool, failing.lowest
     named = bool(image.framework) and not case.framework and bool(case.image)
     if named or (case.image and not image.framework and image.cuda is None):
-        yield instead.tags(case, pool, driver)
+        yield alternatives.tags(case, pool, driver)
     if _has_builds(failing):
-        yield instead.builds(case, image, pool, driver)
+        yield alternatives.builds(case, image, pool, driver)
     elif image.cuda is not None and image.code is None:
-        yield (instead.of_line(case, line) for line in instead.lines(image, pool, driver))
+        yield (alternatives.of_line(case, line) for line in alternatives.lines(image, pool, driver))
     if image.compressed is not None and not _has_builds(failing):
-        yield iter([instead.compiled_plainly(case)])
+        yield iter([alternatives.compiled_plainly(case)])
     if image.code is not None and (case.sm_list or case.ptx or not image.framework):
-        yield instead.target(case, image, pool, driver)
+        yield alternatives.target(case, image, pool, driver)
 
 
 def _has_builds(failing: FailingCase) -> bool:
@@ -199,7 +192,7 @@ def _first(failing: FailingCase, options: Iterator[Option], most: int) -> _Runni
         images = changed_images(failing.case, option.changes, failing.pool)
         if not images:
             continue
-        if failing.lowest is not None or failing.pool.platform is Platform.JETSON:
+        if failing.lowest is not None:
             if all_run(images, failing.pools):
                 return _Running(option, "", option.changes)
         elif (found := _on_some_driver(failing, option, images)) is not None:
@@ -210,7 +203,7 @@ def _first(failing: FailingCase, options: Iterator[Option], most: int) -> _Runni
 def _on_some_driver(failing: FailingCase, option: Option, images: tuple[ImageFacts, ...]) -> _Running | None:
     """With the driver open: the GPU's last branch where it was dropped, else the lowest that runs it."""
     gpu, driver = failing.pool.gpu, next(running_drivers(images, failing), None)
-    last = last_driver(gpu, failing.pool.platform)
+    last = last_driver(gpu)
     if driver is None:
         return None
     words = f" on driver {_shown(driver)} or newer" + (f" up to branch {last}" if last is not None else "")
@@ -225,7 +218,7 @@ def _on_some_driver(failing: FailingCase, option: Option, images: tuple[ImageFac
 
 def _driver_way(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
     """A driver with which all images run: the lowest newer one, or the nearest older one for a GPU that was dropped."""
-    gpu, image, last = failing.pool.gpu, failing.image, last_driver(failing.pool.gpu, failing.pool.platform)
+    gpu, image, last = failing.pool.gpu, failing.image, last_driver(failing.pool.gpu)
     now = max(pool.driver for pool in failing.pools if pool.driver is not None)
     top = last or _newest()
     does_top = all_run(failing.images, on_drivers(failing, top))
@@ -259,7 +252,7 @@ def _newest() -> DriverVersion:
 
 def _first_of(gpu: Gpu) -> DriverVersion:
     """The first driver of the last branch of a GPU that was dropped."""
-    return first_release(last_branch(gpu) or 0)
+    return tables.first_release(last_branch(gpu) or 0)
 
 
 def _shown(driver: DriverVersion) -> str:
@@ -275,22 +268,10 @@ def _compat_way(failing: FailingCase) -> Iterator[Way]:
     cuda, gpu, driver = failing.image.cuda, failing.pool.gpu, failing.pool.driver
     if cuda is None or driver is None:
         return
-    what = f"{fwd.package_of(cuda)} in the image, which serves {gpu.name} on driver branch {driver.branch}"
+    what = f"{package_of(cuda)} in the image, which serves {gpu.name} on driver branch {driver.branch}"
     found = _first(failing, iter([Option(what, "", (change(failing, "cuda_compat", "yes"),), verb="install")]), 1)
     if found is not None:
         yield _way(found)
-
-
-def _jetpack_way(failing: FailingCase) -> Iterator[Way]:
-    """The lowest newer JetPack for the module with which it runs."""
-    now = failing.pool.jetson
-    for row in sorted(tables.jetsons(), key=lambda row: row.l4t):
-        if (now is not None and row.l4t <= now) or failing.pool.gpu.capability not in row.modules:
-            continue
-        if all_run(failing.images, (replace(pool, jetson=row.l4t) for pool in failing.pools)):
-            to = change(failing, "driver", str(row.l4t))
-            yield Way(f"install JetPack {row.jetpack} (L4T {row.l4t}) on the {failing.pool.gpu.name}", (to,))
-            return
 
 
 # --- where nothing can be found ---
@@ -307,9 +288,70 @@ def _nothing(failing: FailingCase, refusals: list[Finding]) -> Remedy:
         shown = f"{span.lowest} to {span.highest}" if span.highest else f"{span.lowest} or newer"
         what = failing.image.framework or "it"
         return Remedy(f"No build of {what} in the tables runs on {gpu.name}: use a GPU of compute capability {shown}.")
-    last = last_driver(gpu, failing.pool.platform)
+    last = last_driver(gpu)
     newest = last if last is not None and not is_driven(failing.pool) else failing.lowest
-    if failing.image.code is not None and (line := instead.newest_line(failing.pool, newest)) is not None:
+    if failing.image.code is not None and (line := alternatives.newest_line(failing.pool, newest)) is not None:
         on = f" on driver {last}.x, the last branch for it" if newest is not failing.lowest else ""
         return Remedy(f"Build it for sm_{gpu.capability.digits} ({gpu.name}), with CUDA {line}{on}.")
     return Remedy(f"Nothing that the tables know makes this run on {gpu.name} as it is: use another GPU.")
+
+
+# --- does it run with a change? ---
+
+
+def change(failing: FailingCase, field: str, to: str) -> Change:
+    return Change(field, getattr(failing.shown if field in POOL_FIELDS else failing.case, field), to)
+
+
+def changed_images(case: Case, changes: tuple[Change, ...], pool: PoolFacts) -> tuple[ImageFacts, ...]:
+    """Images of the changed case; none where it leaves open what runs."""
+    found = read_images(case.with_changes(changes), pool.wheels_for)
+    is_open = any(each.severity.rank > Severity.WARN.rank for each in found.notes)
+    is_unknown = any(each.is_unlisted for each in found.values)
+    return () if found.problems or is_open or is_unknown else found.values
+
+
+def all_run(images: Iterable[ImageFacts], pools: Iterable[PoolFacts]) -> bool:
+    """Does each of them run on each? Without a stated driver, none does."""
+    pools = tuple(pools)
+    return all(pool.driver is not None for pool in pools) and all(
+        runs(_as_far_as_read(image), pool) for image in images for pool in pools
+    )
+
+
+def _as_far_as_read(image: ImageFacts) -> ImageFacts:
+    """That no table has its build is said elsewhere: what is known of it may still run."""
+    return replace(image, is_unlisted=False) if image.is_unlisted else image
+
+
+def running_drivers(images: tuple[ImageFacts, ...], failing: FailingCase) -> Iterator[DriverVersion]:
+    """Drivers that run all images on all pools, among those at which an answer may change; lowest first."""
+    turning = turning_drivers(images[0], failing.pool)
+    return (driver for driver in turning if serves(images, failing, driver))
+
+
+def serves(images: tuple[ImageFacts, ...], failing: FailingCase, driver: DriverVersion) -> bool:
+    here = on_drivers(failing, driver)
+    return _may_reach(images[0], here[0]) and all_run(images, here)
+
+
+def is_driven(pool: PoolFacts) -> bool:
+    """Does the driver drive the GPU at all?"""
+    if pool.driver is None:
+        return True
+    arch, last = tables.architectures().get(pool.gpu.capability), last_driver(pool.gpu)
+    first = arch.first_branch if arch is not None else None
+    return (first or 0) <= pool.driver.branch and (last is None or pool.driver <= last)
+
+
+def _may_reach(image: ImageFacts, pool: PoolFacts) -> bool:
+    """Could this driver suffice for the image's CUDA? Without a compat package it must reach that CUDA."""
+    if image.cuda is None or image.compat_package is not Present.NO:
+        return is_driven(pool)
+    return is_driven(pool) and image.cuda.line <= alternatives.newest_reached(pool.driver, pool.platform)
+
+
+def on_drivers(failing: FailingCase, *drivers: DriverVersion | None) -> tuple[PoolFacts, ...]:
+    """The pools with other drivers; each GPU once."""
+    pools = {pool.gpu: pool for pool in reversed(failing.pools)}
+    return tuple(replace(pool, driver=driver) for pool in reversed(pools.values()) for driver in drivers)

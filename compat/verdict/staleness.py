@@ -9,8 +9,9 @@ from types import MappingProxyType
 from typing import Final
 
 from compat.evidence.case import Case
-from compat.facts import tables
-from compat.values.model import Answer, Fact, Finding, Severity
+from compat.facts import csv_files
+from compat.values.fact import Fact
+from compat.values.findings import Answer, Finding, Severity
 
 AGED: Final = "TABLES"  # stands in place of a rule
 _FRESH: Final = dt.timedelta(days=60)
@@ -39,4 +40,4 @@ def age_note(today: dt.date, *, on_aws: bool = False) -> Finding | None:
 
 @cache
 def _newest(name: str) -> dt.date:
-    return dt.date.fromisoformat(max(row["collected"] for row in tables.rows(name)))
+    return dt.date.fromisoformat(max(row["collected"] for row in csv_files.rows(name)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from compat.evidence.reading.distributions import framework_of
+from compat.evidence.names.distributions import framework_of
 from images.inspection.facts import Contents, ImageContents, Package
 
 _LABEL: Final = re.compile(r"(?:^|[._-])cuda(?:[._-]?version)?$|cuda[._-]version", re.IGNORECASE)

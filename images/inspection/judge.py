@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from compat.evidence.reading.distributions import Device, device_of, framework_of
+from compat.evidence.names.distributions import Device, device_of, framework_of
 from images.inspection.environments import SYSTEM, conda_roots, environment_of
 from images.inspection.evidence import Evidence, of_framework, runtimes, written
 from images.inspection.facts import Code, Contents, ImageContents, Library, Package, Statement

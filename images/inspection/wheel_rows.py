@@ -16,9 +16,9 @@ from typing import Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from compat.evidence.reading.typed import CUDA_OF_ISA
+from compat.evidence.names.typed import CUDA_OF_ISA
 from compat.facts import tables
-from compat.facts.data.check import TABLES
+from compat.facts.check import TABLES
 from compat.values.versions import CudaVersion, Target, parse_release
 from images.inspection.judge import ENOUGH
 from images.inspection.wheels import Library, Wheel

@@ -21,7 +21,7 @@ from typing import Final
 import httpx
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from compat.facts.tables import DATA, write_rows
+from compat.facts.csv_files import DATA, write_rows
 from compat.values.versions import CudaVersion, VersionError, parse_release
 from images.inspection.faults import InspectError
 from images.inspection.index import File, Index, index_url

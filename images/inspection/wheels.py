@@ -18,7 +18,7 @@ from typing import IO, Final
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
-from compat.evidence.reading.distributions import framework_of
+from compat.evidence.names.distributions import framework_of
 from images.inspection.fatbin import Scanner
 from images.inspection.faults import InspectError
 from images.inspection.index import File, Index

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from compat.evidence.reading.builds import choose, read_wish
-from compat.evidence.reading.distributions import Device, device_of, framework_of
+from compat.evidence.names.builds import choose, read_wish
+from compat.evidence.names.distributions import Device, device_of, framework_of
 from compat.values.versions import VersionError
 from images.lint.model import Recipe
 from images.lint.packages import Install, Manager, installs

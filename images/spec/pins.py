@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
-from compat.evidence.reading.distributions import gpu_framework
+from compat.evidence.names.distributions import gpu_framework
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
-from compat.facts import tables
+from compat.facts import csv_files
 from compat.values.versions import DriverVersion
 
 
@@ -29,7 +29,7 @@ def test_a_type_has_the_gpu_and_the_size_of_the_tables() -> None:
 
 
 def test_every_type_of_the_tables_is_found() -> None:
-    found = [find_instance(row["instance_type"]) for row in tables.rows("ec2_gpu_instances")]
+    found = [find_instance(row["instance_type"]) for row in csv_files.rows("ec2_gpu_instances")]
     assert len(found) > 80
     assert {each.name for each in found if each.gpu is None} == {each.name for each in found if each.family == "g4ad"}
     assert all(each.vcpu and each.memory_gib for each in found)

@@ -8,7 +8,7 @@ import pytest
 
 from aws.instances import GroupShape
 from aws.quotas import Market, needed, quota_of
-from compat.facts import tables
+from compat.facts import csv_files
 
 Group = Callable[..., GroupShape]
 
@@ -38,5 +38,5 @@ def test_groups_of_one_quota_are_added_up(group: Group) -> None:
 
 @pytest.mark.parametrize("market", Market)
 def test_every_type_has_a_quota(group: Group, market: Market) -> None:
-    rows = [row for row in tables.rows("ec2_gpu_instances") if row["gpu_vendor"] == "nvidia"]
+    rows = [row for row in csv_files.rows("ec2_gpu_instances") if row["gpu_vendor"] == "nvidia"]
     assert all(quota_of(group(row["instance_type"]), 1, market).code for row in rows)

@@ -19,8 +19,8 @@ from aws import tables as own
 from aws.changelog import Contents, read_changelog
 from aws.data.check import TABLES
 from aws.refresh import main
-from compat.facts import tables
-from compat.facts.data.check import check
+from compat.facts import csv_files
+from compat.facts.check import check
 
 PAGE = Path(__file__).parent / "recorded" / "CHANGELOG.md"
 NEWER = PAGE.read_text().replace("20260728", "20261201")
@@ -29,7 +29,7 @@ DAY = dt.date(2026, 12, 2)
 
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path]:
-    return Path(shutil.copytree(tables.DATA, tmp_path / "compat")), Path(shutil.copytree(own.DATA, tmp_path / "aws"))
+    return Path(shutil.copytree(csv_files.DATA, tmp_path / "compat")), Path(shutil.copytree(own.DATA, tmp_path / "aws"))
 
 
 def refreshed(folders: tuple[Path, Path], page: str, *options: str, tmp_path: Path) -> int:
@@ -72,14 +72,14 @@ def test_a_newer_release_is_added_and_the_tables_stay_sound(
     ]
     check(folders[0])
     check(folders[1], TABLES)
-    row = next(row for row in tables.rows("eks_ami", folders[0]) if row["release"] == "20261201")
+    row = next(row for row in csv_files.rows("eks_ami", folders[0]) if row["release"] == "20261201")
     assert (row["driver_branch"], row["nvidia_container_toolkit"], row["persistenced_enabled"]) == (
         "580",
         "1.19.1",
         "yes",
     )
     assert row["collected"] == "2026-12-02"
-    assert {(row["release"], row["patch"]) for row in tables.rows("eks_releases", folders[1])} >= {("20261201", "2")}
+    assert {(row["release"], row["patch"]) for row in csv_files.rows("eks_releases", folders[1])} >= {("20261201", "2")}
 
 
 def test_the_newest_release_has_rows_also_where_it_changes_nothing(folders: tuple[Path, Path], tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_the_newest_release_has_rows_also_where_it_changes_nothing(folders: tupl
     older = page[page.index("# AMI Release v20260728") : page.index("# AMI Release v20250519")]
     two = page.replace(older, older.replace("20260728", "20261201") + older)
     refreshed(folders, two, tmp_path=tmp_path)
-    rows = [row for row in tables.rows("eks_ami", folders[0]) if row["ami_type"] == "AL2023_x86_64_NVIDIA"]
+    rows = [row for row in csv_files.rows("eks_ami", folders[0]) if row["ami_type"] == "AL2023_x86_64_NVIDIA"]
     assert [row["release"] for row in rows if row["release"] > "20260714"] == ["20261201"]
 
 
@@ -117,7 +117,7 @@ def test_a_patch_version_that_was_seen_elsewhere_is_confirmed_or_corrected(
     page = page.replace("1.33.12-", "1.33.13-").replace("20260801", "20260818")
     refreshed(folders, page, tmp_path=tmp_path)
     assert "1.33.13-20260818: read on the page" in capsys.readouterr().out
-    rows = {(row["kubernetes"], row["release"]): row for row in tables.rows("eks_releases", folders[1])}
+    rows = {(row["kubernetes"], row["release"]): row for row in csv_files.rows("eks_releases", folders[1])}
     assert [rows["1.33", day]["unverified_cells"] for day in ("20260801", "20260818")] == ["", ""]
 
 
@@ -141,13 +141,13 @@ def test_a_new_kubernetes_version_is_known_without_its_dates(
     refreshed(folders, page, tmp_path=tmp_path)
     assert "Kubernetes 1.38: new; write when its support ends" in capsys.readouterr().out
     check(folders[1], TABLES)
-    assert tables.rows("eks_versions", folders[1])[-1]["kubernetes"] == "1.38"
+    assert csv_files.rows("eks_versions", folders[1])[-1]["kubernetes"] == "1.38"
 
 
 def test_two_toolkits_in_one_release_are_both_recorded(folders: tuple[Path, Path], tmp_path: Path) -> None:
     page = NEWER.replace("1.19.1-1", "1.19.1-1, 1.20.0-1")
     refreshed(folders, page, tmp_path=tmp_path)
-    row = next(row for row in tables.rows("eks_ami", folders[0]) if row["release"] == "20261201")
+    row = next(row for row in csv_files.rows("eks_ami", folders[0]) if row["release"] == "20261201")
     assert row["nvidia_container_toolkit"] == "1.19.1|1.20.0"
     assert row["notes"].startswith("Both toolkit versions")
 

@@ -9,7 +9,7 @@ import pytest
 from aws import tables as own
 from aws.instances import GroupShape
 from aws.regions import region_problem, regions_with
-from compat.facts import tables
+from compat.facts import csv_files
 
 Group = Callable[..., GroupShape]
 
@@ -41,7 +41,7 @@ def test_a_region_that_no_table_has_is_reported_with_the_nearest(group: Group) -
 
 
 def test_the_families_of_the_list_are_those_of_the_instance_types() -> None:
-    families = {row["instance_type"].partition(".")[0] for row in tables.rows("ec2_gpu_instances")}
+    families = {row["instance_type"].partition(".")[0] for row in csv_files.rows("ec2_gpu_instances")}
     listed = {family for row in own.rows("regions") for family in row["gpu_families"].split("|") if family}
     assert listed <= families
     assert {"g4dn", "g5", "g6", "g6e", "p4d", "p5"} <= listed

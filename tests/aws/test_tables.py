@@ -9,8 +9,8 @@ import pytest
 
 from aws import tables as own
 from aws.data.check import TABLES
-from compat.facts import tables
-from compat.facts.data.check import TableError, check
+from compat.facts import csv_files
+from compat.facts.check import TableError, check
 
 
 def test_the_tables_have_no_mistake(tmp_path: Path) -> None:
@@ -23,13 +23,13 @@ def test_the_tables_have_no_mistake(tmp_path: Path) -> None:
 
 
 def test_every_instance_type_and_every_image_with_a_driver_is_in_the_tables_of_both_floors() -> None:
-    types = {row["instance_type"] for row in tables.rows("ec2_gpu_instances")}
+    types = {row["instance_type"] for row in csv_files.rows("ec2_gpu_instances")}
     assert set(own.by_first_column("instances")) == types
-    with_driver = {row["ami_type"] for row in tables.rows("eks_ami") if row["nvidia_driver"] not in {"none", "unknown"}}
+    with_driver = {row["ami_type"] for row in csv_files.rows("eks_ami") if row["nvidia_driver"] not in {"none", "unknown"}}
     assert set(own.by_first_column("ami_types")) == with_driver
 
 
 def test_a_release_names_the_kubernetes_versions_of_its_row() -> None:
     versions = {row["kubernetes"] for row in own.rows("eks_versions")}
-    named = {version for row in tables.rows("eks_ami") for version in row["k8s_versions"].split("|")}
+    named = {version for row in csv_files.rows("eks_ami") for version in row["k8s_versions"].split("|")}
     assert {each for each in named if each.startswith("1.")} & versions == versions

@@ -6,7 +6,7 @@ import datetime as dt
 
 from cli.matrix.grid import Grid, grid_of
 from compat import Answer, Case, Change, Finding, Image, Matrix, Pool, Remedy, Severity, Verdict, read_host
-from compat.values.model import Fact
+from compat.values.fact import Fact
 from fleet.courses import Usage, UsingCourse
 
 DOCS = "https://docs.example.org/toolkit/release-notes.html (Table 3) ; github:example/driver CHANGELOG.md"

@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from compat.facts import tables
+from compat.facts import csv_files
 from mistakes.clock import VARIABLE
 from tests.cli.conftest import Batch, Run
 
 NEWEST = max(
-    dt.date.fromisoformat(row["collected"]) for name in ("driver_branch", "cuda_driver") for row in tables.rows(name)
+    dt.date.fromisoformat(row["collected"]) for name in ("driver_branch", "cuda_driver") for row in csv_files.rows(name)
 )
 CASE = ("--gpu", "T4", "--driver", "535.54.03", "--cuda", "12.2")
 
@@ -38,7 +38,7 @@ def test_a_batch_names_the_age_of_the_tables_in_each_answer(batch: Batch, monkey
 def test_the_age_of_machine_images_counts_only_where_the_case_names_one(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = max(dt.date.fromisoformat(row["collected"]) for row in tables.rows("eks_ami"))
+    read = max(dt.date.fromisoformat(row["collected"]) for row in csv_files.rows("eks_ami"))
     monkeypatch.setenv(VARIABLE, str(read + dt.timedelta(days=61)))
     on_aws = json.loads(run("check", "--instance-type", "g5.xlarge", "--cuda", "12.2", "--json").stdout)
     elsewhere = json.loads(run("check", "--gpu", "A10G", "--cuda", "12.2", "--json").stdout)

@@ -16,7 +16,7 @@ from cli.review.document import Review, Sources, review_of
 from cli.review.markdown import review_markdown
 from cli.review.stream import read_stream
 from cli.review.words import duration
-from compat.evidence.reading.names import find_gpu
+from compat.evidence.names.gpu_names import find_gpu
 from compat.values.versions import DriverVersion
 from kube.hub_authenticator import OAuthAuthenticator, SecretKey
 from kube.hub_model import ClusterIp

@@ -14,8 +14,7 @@ from click.testing import Result
 
 from cli.explain.entries import of_hadolint
 from cli.schema.shapes import answer_schema, case_schema
-from compat.evidence.case import FIELDS
-from compat.evidence.problems import UNREAD
+from compat.evidence.case import FIELDS, UNREAD
 from compat.facts.lookup import table_names
 from compat.rules import ALL_RULES
 from compat.verdict.staleness import AGED

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from compat.evidence.reading.names import find_gpus
+from compat.evidence.names.gpu_names import find_gpus
 from compat.values.versions import DriverVersion
 from fleet.devices import WHOLE_GPU, device_of
 from fleet.quantities import quantity

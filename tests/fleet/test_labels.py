@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat.evidence.drivers import UnknownFact
-from compat.evidence.reading.names import find_gpu
+from compat.evidence.names.gpu_names import find_gpu
 from compat.values.versions import DriverVersion
 from fleet import labels
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat.evidence.reading.image_name import read_image
+from compat.evidence.names.image_name import read_image
 from images.references import ImageReference
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compat.evidence.reading.names import find_gpus
+from compat.evidence.names.gpu_names import find_gpus
 from compat.values.versions import DriverVersion
 from fleet.devices import device_of
 from fleet.unknown import UNKNOWN

@@ -12,7 +12,7 @@ from typing import Final
 
 from packaging.utils import canonicalize_name
 
-from compat.evidence.reading.distributions import framework_of
+from compat.evidence.names.distributions import framework_of
 from images.inspection import limits
 from images.inspection.facts import Package, Statement
 from images.inspection.finders.finder import MOST, THIS_LAYER, Sink, Text

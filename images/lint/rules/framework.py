@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compat.evidence.reading.distributions import framework_of
+from compat.evidence.names.distributions import framework_of
 from images.lint.frameworks import python_installs
 from images.lint.model import Recipe, Setting, Severity
 from images.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule

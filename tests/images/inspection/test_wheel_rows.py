@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from made import fatbin, library
 
-from compat.facts import tables
-from compat.facts.data.check import TABLES
+from compat.facts import csv_files
+from compat.facts.check import TABLES
 from images.inspection import wheel_table
 
 ZSTD = 0x8000
@@ -69,10 +69,10 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: dict[str, int])
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One release of ctranslate2, one of onnxruntime without its targets, and one of vLLM."""
-    rows = [row for row in tables.rows("framework") if (row["framework"], row["version"]) == ("ctranslate2", "4.0.0")]
-    vllm = next(row for row in tables.rows("framework") if (row["framework"], row["version"]) == ("vllm", "0.9.0"))
+    rows = [row for row in csv_files.rows("framework") if (row["framework"], row["version"]) == ("ctranslate2", "4.0.0")]
+    vllm = next(row for row in csv_files.rows("framework") if (row["framework"], row["version"]) == ("vllm", "0.9.0"))
     known = next(
-        row for row in tables.rows("framework") if (row["framework"], row["version"]) == ("onnxruntime", "1.20")
+        row for row in csv_files.rows("framework") if (row["framework"], row["version"]) == ("onnxruntime", "1.20")
     )
     unknown = {**known, "sm_list": "", "ptx": "", "sm_list_basis": "", "source": "documentation"}
     path = tmp_path / "framework.csv"

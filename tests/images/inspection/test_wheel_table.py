@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from made import fatbin, library
 
-from compat.facts import tables
+from compat.facts import csv_files
 from images.inspection import wheel_table
 
 ZSTD = 0x8000
@@ -58,7 +58,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }
     rows = [
         {**row, "compressed": "", "source": "documentation"}
-        for row in tables.rows("framework")
+        for row in csv_files.rows("framework")
         if (row["framework"], row["version"], row["variant"]) in wanted
         and not row["distribution"].endswith(("aarch64", "windows x86_64"))
     ]

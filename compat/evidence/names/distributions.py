@@ -1,0 +1,194 @@
+"""Which distribution is which framework, and whether it is a build for NVIDIA GPUs.
+
+A distribution is what pip, uv and conda install by name: torch, cupy-cuda12x, tensorflow-cpu. Specs, linter, inspection
+and engine ask here, so that one name is the same thing everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from compat.values.versions import VersionError, parse_release
+
+
+class Device(StrEnum):
+    """The devices that a distribution has code for."""
+
+    GPU = "gpu"
+    CPU = "cpu"
+    OPEN = "open"  # it has no device code itself: it uses another framework's
+
+
+# Distributions without `-gpu`, `-cpu` or `-cu12` in their names: their framework as the tables name it, and what such
+# a wheel is on Linux. https://pypi.org/project/<name>
+_PLAIN: Final[Mapping[str, tuple[str, Device]]] = MappingProxyType({
+    "torch": ("pytorch", Device.GPU),
+    "pytorch": ("pytorch", Device.GPU),
+    "tensorflow": ("tensorflow", Device.GPU),
+    "tensorflow-base": ("tensorflow", Device.GPU),
+    "tf-nightly": ("tensorflow", Device.GPU),
+    "intel-tensorflow": ("tensorflow", Device.CPU),
+    "tensorflow-intel": ("tensorflow", Device.CPU),
+    "keras": ("keras", Device.OPEN),
+    "jax": ("jax", Device.CPU),
+    "jaxlib": ("jax", Device.CPU),
+    "cupy": ("cupy", Device.GPU),
+    "mxnet": ("mxnet", Device.CPU),
+    "rapids": ("rapids", Device.GPU),
+    "cudf": ("rapids", Device.GPU),
+    "cuml": ("rapids", Device.GPU),
+    "cugraph": ("rapids", Device.GPU),
+    "onnxruntime": ("onnxruntime", Device.CPU),
+    "vllm": ("vllm", Device.GPU),
+    "flash-attn": ("flash-attn", Device.GPU),
+    "bitsandbytes": ("bitsandbytes", Device.GPU),
+    "xformers": ("xformers", Device.GPU),
+    "paddlepaddle": ("paddle", Device.CPU),
+    "mlx": ("mlx", Device.CPU),
+    "mlx-cuda": ("mlx", Device.GPU),
+    "tensorrt": ("tensorrt", Device.GPU),
+})  # fmt: skip
+_FORM: Final = re.compile(r"(?P<plain>.+?)(?:-(?P<build>gpu|cpu|cu(?:da)?\d\w*|cuda-\d+))?")
+# They bring CUDA to a jaxlib or mlx that has none: jax[cuda12] and mlx[cuda12] ask for them.
+# https://pypi.org/project/jax-cuda12-plugin, https://pypi.org/project/mlx-cuda-12
+_BRINGS_CUDA: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
+    {
+        "jax": re.compile(r"jax-cuda\d+-(?:plugin|pjrt)"),
+        "mlx": re.compile(r"mlx-cuda(?:-\d+)?"),
+    }
+)
+_FOR_OTHER_DEVICES: Final = re.compile(r"cpu|rocm|xpu")  # in the local part of a version
+
+# What people call a framework beside the names of its distributions; letters and digits alone.
+_NICKNAMES: Final = {
+    "tf": "tensorflow",
+    "torchaudio": "torchaudio",
+    "torchvision": "torchvision",
+    "ort": "onnxruntime",
+    "flashattention": "flash-attn",
+    "flashattention2": "flash-attn",
+    "bnb": "bitsandbytes",
+    "qiskitaer": "qiskit-aer",
+    "qiskitaergpu": "qiskit-aer",
+    "triton": "triton",
+    "numba": "numba",
+    "paddle": "paddle",
+    "ctranslate2": "ctranslate2",
+    "whisperctranslate2": "faster-whisper",
+    "fasterwhisper": "faster-whisper",
+    "faiss": "faiss",
+    "faissgpu": "faiss",
+    "flashinferpython": "flashinfer",
+    "sglang": "sglang",
+    "tensorrtllm": "tensorrt-llm",
+    "trtllm": "tensorrt-llm",
+    "textgenerationinference": "tgi",
+    "tritonserver": "tritonserver",
+    "tritoninferenceserver": "tritonserver",
+    "tensorrtinferenceserver": "tritonserver",  # its name until 20.03
+    "tensorrtserver": "tritonserver",
+    "trtserver": "tritonserver",
+    "cudanativejl": "cudanative.jl",
+    "cudajl": "cuda.jl",
+    "cuarraysjl": "cudanative.jl",  # it compiles by it
+    "cpmkernels": "bminf",
+    "ctransformers": "ctransformers",
+    "lmdeploy": "lmdeploy",
+    "openmm": "openmm",
+    "xinference": "xinference",
+    "torch7": "torch7",
+    "nvidiacaffe": "caffe",
+    "nvcaffe": "caffe",
+    "mistralrs": "mistral.rs",
+    "modular": "mojo",
+    "modularmax": "mojo",
+    "warplang": "warp",
+    "nvidiawarp": "warp",
+    "lczero": "lc0",
+    "leelachesszero": "lc0",
+    "candlecore": "candle",
+    "claraparabricks": "parabricks",
+    "immichmachinelearning": "immich",
+    "immichml": "immich",
+    "jellyfinffmpeg": "ffmpeg",
+    "nvidiaoptix": "optix",
+    "optixsdk": "optix",
+    "parabricks": "parabricks",
+    "rivaspeech": "riva",
+    "aphroditeengine": "aphrodite",
+    "cosmospredict": "cosmospredict",
+    "trexminer": "trex",
+    "nvidiariva": "riva",
+    "obsstudio": "obs",
+    "isaacsimulator": "isaacsim",
+    "nvidiaisaacsim": "isaacsim",
+    "videocodecsdk": "nvenc",
+    "nvcodecheaders": "nvenc",
+}
+ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {re.sub(r"[^a-z0-9]", "", f"{name}{build}"): of for name, (of, _) in _PLAIN.items() for build in ("", "gpu", "cpu")}
+    | _NICKNAMES
+)
+"""What people write, letters and digits alone, to the name in the tables."""
+
+
+def framework_of(name: str) -> str:
+    """The framework that a distribution is a build of, as the tables name it; empty where it is of none."""
+    return _read(name)[0]
+
+
+def device_of(
+    name: str,
+    version: str = "",
+    extras: Collection[str] = (),
+    *,
+    cuda: str = "",
+    beside: Collection[str] = (),
+) -> Device | None:
+    """The device that a distribution has code for; None where it is no framework.
+
+    `cuda` is the CUDA in its own record or its conda environment, `beside` are distributions in the same place.
+    """
+    framework, plain, build = _read(name)
+    if not framework:
+        return None
+    local = version.partition("+")[2]
+    if build == "cpu" or _FOR_OTHER_DEVICES.search(local):
+        return Device.CPU
+    if build or local.startswith("cu") or cuda or any("cuda" in extra for extra in extras):
+        return Device.GPU
+    if framework in _BRINGS_CUDA and any(map(_BRINGS_CUDA[framework].fullmatch, beside)):
+        return Device.GPU
+    return Device.CPU if plain == "tensorflow" and _is_before_one_tensorflow(version) else _PLAIN[plain][1]
+
+
+def gpu_framework(
+    name: str, version: str = "", extras: Collection[str] = (), *, cuda: str = "", beside: Collection[str] = ()
+) -> str:
+    """The framework that a distribution is a build for NVIDIA GPUs of; empty where it is none."""
+    found = device_of(name, version, extras, cuda=cuda, beside=beside)
+    return framework_of(name) if found is Device.GPU else ""
+
+
+def _read(name: str) -> tuple[str, str, str]:
+    """Framework, plain name, and what the name adds to it: `cupy-cuda12x` is cupy, cupy, cuda12x."""
+    match = _FORM.fullmatch(name)
+    if match is None or match["plain"] not in _PLAIN:
+        return "", "", ""
+    return _PLAIN[match["plain"]][0], match["plain"], match["build"] or ""
+
+
+def _is_before_one_tensorflow(version: str) -> bool:
+    """Until 1.14, and in 2.0, GPUs were for tensorflow-gpu alone.
+
+    Source: https://github.com/tensorflow/tensorflow/blob/master/RELEASE.md, releases 1.15.0 and 2.1.0, read 2026-11-21.
+    """
+    try:
+        release = parse_release(version).release[:2]
+    except VersionError:
+        return False
+    return release < (1, 15) or release == (2, 0)

@@ -1,0 +1,29 @@
+"""A statement that decides, and where it can be read; whether a thing is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+THE_CASE = "the case"  # as the source of a fact: the case itself states it
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A statement that decides, where it can be read, and when it was. An unverified one is from memory."""
+
+    text: str
+    source: str
+    date: str
+    verified: bool = True
+
+
+class Present(StrEnum):
+    """Is a thing in the image? `unknown` is an answer too."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+AS_GIVEN = Fact("as given", THE_CASE, "")
