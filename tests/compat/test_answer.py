@@ -81,7 +81,7 @@ def test_an_inspected_or_stated_fact_settles_it() -> None:
     assert check(Case(**fields, sm_list="9.0", ptx="none")).verdict is NOT
 
 
-@pytest.mark.parametrize("framework", ["frigate", "dorado", "some-miner"])
+@pytest.mark.parametrize("framework", ["frigate", "blender", "some-miner"])
 def test_no_statistics_stand_in_for_a_fact(framework: str) -> None:
     """A program that no table has is neither guessed from its name nor from what most such programs did."""
     assert check(Case(gpu="RTX 4090", driver="550.54.14", framework=framework)).verdict is UNKNOWN

@@ -83,7 +83,7 @@ PROSE = (
 @pytest.mark.parametrize("build", PROSE)
 def test_anything_else_is_refused_with_the_forms_that_are_accepted(build: str) -> None:
     with pytest.raises(CaseError) as caught:
-        check(case_from({"gpu": "RTX 4090", "driver": "550.54.14", "build": build}))
+        check(case_from({"gpu": "RTX 4090", "driver": "550.54.14", "cuda": "12.4", "build": build}))
     (problem,) = caught.value.problems
     assert problem.field == "build"
     told = str(caught.value)

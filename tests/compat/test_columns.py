@@ -16,8 +16,8 @@ import pytest
 from compat import Case, CaseError, case_from, check, read_host
 from compat.evidence.names import image_name as images
 from compat.evidence.names.image_name import read_image
+from compat.facts import csv_files, tables
 from compat.facts import rows as row_types
-from compat.facts import tables
 from compat.facts.check import ABOUT, TABLES
 from compat.values.versions import VersionError
 from compat.verdict.newest_supported import ceiling
@@ -117,7 +117,7 @@ def seen() -> Iterator[tuple[set[tuple[str, str]], set[tuple[str, str]]]]:
     of_types: set[tuple[str, str]] = set()
     read = tables.rows
 
-    def rows(name: str, folder: Path = tables.DATA) -> list[dict[str, str]]:
+    def rows(name: str, folder: Path = csv_files.DATA) -> list[dict[str, str]]:
         found = []
         for row in read(name, folder):
             noted = Noted(row)

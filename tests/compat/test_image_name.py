@@ -217,26 +217,6 @@ def test_cudnn_is_looked_up_by_the_cuda_of_the_build(cuda: str, cudnn: str, *, r
     assert answer.verdict.runs is runs, _text(answer)
 
 
-@pytest.mark.parametrize(
-    ("image", "gpu", "driver", "runs"),
-    [
-        ("nvcr.io/nvidia/tritonserver:21.08-py3", "T4", "470.57.02", True),
-        ("nvcr.io/nvidia/tensorrt:21.09-py3", "T4", "470.57.02", True),
-        ("tritonserver:23.10", "V100", "515.65.01", True),  # by its compat package
-        ("tritonserver:23.10", "RTX 3090", "515.65.01", False),
-        ("nvidia/pytorch:23.11", "RTX 3090", "535.183.01", True),
-        ("pytorch:20.11-py3", "RTX 3090", "440.33.01", False),
-        ("tensorflow:21.08", "GTX 980", "470.57.02", False),
-        ("mxnet:17.10", "V100", "390.30", True),  # from before tags named a Python
-        ("mxnet:17.10", "T4", "418.67", False),
-    ],
-)
-def test_an_ngc_image_is_read_by_its_month_however_short_it_is_written(
-    image: str, gpu: str, driver: str, *, runs: bool
-) -> None:
-    assert check(case_from({"image": image, "gpu": gpu, "driver": driver, "host": "docker"})).verdict.runs is runs
-
-
 def test_of_the_libraries_in_bitsandbytes_the_one_for_the_driver_counts() -> None:
     fields = {"gpu": "RTX 3090", "framework": "bitsandbytes"}
     assert check(case_from(fields | {"driver": "525.147.05"})).verdict.runs

@@ -432,6 +432,7 @@ TURNS = (
     {"compute_capability": "7.5", "gpu_class": "geforce", "driver": "535.54.03", "cuda": "13.0", "cuda_compat": "yes"},
     {"gpu": "H100", "cpu_arch": "arm64", "driver": "580.95.05", "framework": "torch", "framework_version": "2.1.0"},
     {"gpu": "RTX 4070", "os": "windows", "driver": "552.22", "cuda": "12.4"},
+    {"gpu": "A100", "driver": "470.57.02", "framework": "torch", "framework_version": "2.6.0", "build": "cu118"},
 )
 
 
