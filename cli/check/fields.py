@@ -30,13 +30,17 @@ _TEXTS: Final = {
     "compute_capability": ("X.Y", "Compute capability, in addition to a model or instead of it: 7.5."),
     "gpu_class": ("CLASS", "Class of the GPU, if no model implies it."),
     "driver": ("VERSION", "Driver such as 418.88, or a branch such as 535 if the release is not known."),
-    "host": ("HOST", "Where the image runs."),
+    "host": ("HOST", "Where the image runs; wsl is answered `unknown`."),
     "container_toolkit": ("VERSION", "NVIDIA container toolkit on the host: 1.17.8."),
     "image": ("REFERENCE", "Image reference: nvidia/cuda:12.4.1-runtime-ubuntu22.04."),
     "cuda": ("VERSION", "CUDA of the image: 10.1, 12.4.1, cu124."),
     "framework": ("NAME", "Framework: torch, tensorflow, jax, cupy, vllm, onnxruntime, …"),
     "framework_version": ("VERSION", "Version of the framework: 2.6.0, 2.6.0+cu124."),
-    "build": ("TEXT", 'Which build of the framework, in words: "pip cu118 wheel", "sm_70;sm_80, no PTX".'),
+    "build": (
+        "BUILD",
+        "Which build of the framework: a pin (jax[cuda12]==0.4.30), a wheel or index tag (cu118), targets (sm_70;8.0+PTX), "
+        "ptx only, nvcc 12.4, cudatoolkit=11.3.",
+    ),
     "sm_list": ("TARGETS", "Targets that the image has machine code for: sm_70;sm_80."),
     "ptx": ("TARGETS", "Targets that the image has PTX for, or none: compute_90."),
     "compressed": (
@@ -46,7 +50,7 @@ _TEXTS: Final = {
     "cudnn": ("VERSION", "cuDNN of the image: 8.9.7."),
     "cuda_compat": ("yes|no|unknown", "Whether the image has NVIDIA's forward-compatibility package."),
     "cpu_arch": ("ARCH", "CPU of the host: amd64 or arm64."),
-    "os": ("OS", "Operating system of the host; l4t is that of a Jetson."),
+    "os": ("OS", "Operating system of the host; windows and l4t are answered `unknown`."),
     "instance_type": ("TYPE", "EC2 instance type: g5.xlarge."),
     "ami_release": ("RELEASE", "Release of the EKS-optimised AMI: 20250403."),
     "kernel_module": ("MODULE", "Flavour of the driver's kernel modules."),

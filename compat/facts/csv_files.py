@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
-Row = dict[str, str]
 
 
-def rows(name: str, folder: Path = DATA) -> list[Row]:
+def rows(name: str, folder: Path = DATA) -> list[dict[str, str]]:
     """All rows of one table as text; raises FileNotFoundError where it is not there."""
     with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

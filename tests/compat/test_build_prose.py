@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from compat import Verdict, case_from, check
+from compat.evidence.names.targets import read_targets
 from compat.evidence.prose.build_words import of_this_build
 from compat.evidence.prose.capability_bounds import families, highest_in, lowest_in
 from compat.evidence.prose.gpu_words import reason_against
 from compat.evidence.prose.ptx_words import is_compiled_by_driver, is_refused_by_driver
 from compat.evidence.prose.series_words import in_generations
 from compat.evidence.prose.target_words import targets_in
-from compat.evidence.names.targets import read_targets
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compat import Verdict, case_from, check
 from compat.values.versions import TEGRA, ComputeCapability
 
 NAMES = [name for name in families() if name in {"kepler", "maxwell", "pascal", "volta", "turing", "ampere", "ada"}]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-
-from compat import Verdict, case_from, check
+from compat.evidence.names.targets import read_targets
 from compat.evidence.prose.build_words import of_this_build, required_driver, requirements_in
 from compat.evidence.prose.capability_bounds import highest_in, lowest_in
 from compat.evidence.prose.gpu_words import built_on, reason_against
-from compat.evidence.names.targets import read_targets
+
+from compat import Verdict, case_from, check
 from compat.facts import tables
 from compat.values.versions import TEGRA, ComputeCapability, DriverVersion, Target, runs
 

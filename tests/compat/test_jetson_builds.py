@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from compat.rules.jetson import jetpack_of
 
 from compat import Verdict, case_from, check
 from compat.evidence.names.typed import read_jetson, read_jetsons
-from compat.rules.jetson import jetpack_of
 from compat.values.versions import JetsonVersion
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN

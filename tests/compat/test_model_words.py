@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from compat.evidence.prose.gpu_words import reason_against
+from compat.evidence.prose.model_words import denied_by_name, is_old_for, leaves_older_out
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compat import Verdict, case_from, check
-from compat.evidence.pools import read_host
-from compat.evidence.prose.gpu_words import reason_against
-from compat.evidence.prose.model_words import denied_by_name, is_old_for, leaves_older_out
+from compat.evidence.host import read_host
 from compat.evidence.names.gpu_names import find_gpus
 from compat.facts.tables import architectures, toolkits
 from compat.values.versions import TEGRA, ComputeCapability, CudaVersion

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat import CaseError, Severity, Verdict, case_from, check
-from compat.evidence.names import gpu_names
 from compat.evidence.names import typed as readings
 from compat.evidence.names.gpu_names import UnknownGpu, described_gpus, find_gpu, find_gpus
 from compat.facts.rows import GpuModel

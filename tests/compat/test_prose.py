@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from compat.evidence.names.targets import Targets, read_ptx, read_targets
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,6 @@ from compat import Case, Severity, Verdict, check
 from compat.evidence.names import typed as readings
 from compat.evidence.names.builds import read_wish
 from compat.evidence.names.gpu_names import UnknownGpu, find_gpus
-from compat.evidence.names.targets import Targets, read_ptx, read_targets
 from compat.values.versions import VersionError
 
 VERSIONS: list[tuple[Callable[[str], object], str, str]] = [

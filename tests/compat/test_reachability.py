@@ -13,14 +13,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from compat.evidence.prose.dates import released_by
+from compat.evidence.prose.parts import PARTS
 from packaging.version import Version
 
 from compat import Answer, Case, CaseError, Severity, check
 from compat.evidence.case import FIELDS
 from compat.evidence.drivers import reaches
-from compat.evidence.pools import read_host
-from compat.evidence.prose.dates import released_by
-from compat.evidence.prose.parts import PARTS
+from compat.evidence.host import read_host
 from compat.evidence.names.image_name import ImageName, read_image
 from compat.evidence.names.typed import read_cudas
 from compat.facts.lookup import facts, table_names

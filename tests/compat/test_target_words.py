@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
-from compat import Verdict, case_from, check
+from compat.evidence.names.targets import read_targets
 from compat.evidence.prose.capability_bounds import lowest_in
 from compat.evidence.prose.target_words import leaves_out, targets_in
-from compat.evidence.names.targets import read_targets
+
+from compat import Verdict, case_from, check
 from compat.values.versions import ComputeCapability
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN

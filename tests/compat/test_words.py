@@ -6,7 +6,7 @@ import pytest
 
 from compat import Case, Verdict, check
 from compat.evidence.case import HOSTS, MODULES, SYSTEMS
-from compat.evidence.pools import read_host
+from compat.evidence.host import read_host
 from compat.evidence.names import words
 
 ROWS: list[tuple[str, str, str]] = [
