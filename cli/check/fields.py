@@ -36,11 +36,7 @@ _TEXTS: Final = {
     "cuda": ("VERSION", "CUDA of the image: 10.1, 12.4.1, cu124."),
     "framework": ("NAME", "Framework: torch, tensorflow, jax, cupy, vllm, onnxruntime, …"),
     "framework_version": ("VERSION", "Version of the framework: 2.6.0, 2.6.0+cu124."),
-    "build": (
-        "BUILD",
-        "Which build of the framework: a pin (jax[cuda12]==0.4.30), a wheel or index tag (cu118), targets (sm_70;8.0+PTX), "
-        "ptx only, nvcc 12.4, cudatoolkit=11.3.",
-    ),
+    "build": ("BUILD", "Build of the framework, by a pin, tag or targets: jax[cuda12]==0.4.30, cu118, sm_70;8.0+PTX."),
     "sm_list": ("TARGETS", "Targets that the image has machine code for: sm_70;sm_80."),
     "ptx": ("TARGETS", "Targets that the image has PTX for, or none: compute_90."),
     "compressed": (
