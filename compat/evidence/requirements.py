@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from packaging.version import Version
 
 from compat.evidence.drivers import native_cuda
-from compat.values.hosts import Gpu, Platform
+from compat.values.hosts import Gpu
 from compat.values.images import ImageFacts
 from compat.values.versions import ComputeCapability, DriverVersion, parse_release
 
@@ -32,11 +32,11 @@ _COMPARE: Mapping[str, Callable[[Version, Version], bool]] = {
 }
 
 
-def holds(clause: str, gpu: Gpu, driver: DriverVersion, platform: Platform = Platform.LINUX) -> bool | None:
+def holds(clause: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
     """One variable's value: blank is or, comma is and. None where it requires something that is not known here."""
     answer: bool | None = False if _parts(clause) else None
     for parts in _parts(clause):
-        found = _all_of(parts, gpu, driver, platform)
+        found = _all_of(parts, gpu, driver)
         if found:
             return True
         if found is None:
@@ -48,10 +48,10 @@ def _parts(clause: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(part for part in text.split(",") if part) for text in clause.split())
 
 
-def _all_of(parts: tuple[str, ...], gpu: Gpu, driver: DriverVersion, platform: Platform) -> bool | None:
+def _all_of(parts: tuple[str, ...], gpu: Gpu, driver: DriverVersion) -> bool | None:
     answer: bool | None = True
     for part in parts:
-        found = _one(part, gpu, driver, platform)
+        found = _one(part, gpu, driver)
         if found is False:
             return False
         if found is None:
@@ -59,7 +59,7 @@ def _all_of(parts: tuple[str, ...], gpu: Gpu, driver: DriverVersion, platform: P
     return answer
 
 
-def _one(text: str, gpu: Gpu, driver: DriverVersion, platform: Platform) -> bool | None:
+def _one(text: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
     match = re.fullmatch(r"(cuda|driver|arch|brand)(>=|<=|==|!=|=|<|>)([\w.]+)", text)
     if match is None:
         return None
@@ -71,11 +71,8 @@ def _one(text: str, gpu: Gpu, driver: DriverVersion, platform: Platform) -> bool
         wanted = parse_release(value)
     except ValueError:
         return None
-    if what == "cuda":
-        have = str(native_cuda(driver))
-    else:
-        have = str(driver) if what == "driver" else str(gpu.capability)
-    return _COMPARE[compare](parse_release(have), wanted)
+    have = {"cuda": native_cuda, "driver": str, "arch": lambda _: gpu.capability}[what](driver)
+    return _COMPARE[compare](parse_release(str(have)), wanted)
 
 
 def _is_brand(value: str, gpu: Gpu) -> bool | None:

@@ -42,7 +42,7 @@ def _put_first(image: ImageFacts, package: str, why: str) -> tuple[Finding, ...]
     """The image puts its package before the driver's own libraries, or may do so, where that ends in an error."""
     variables = dict(image.environment)
     path = variables.get("LD_LIBRARY_PATH", "")
-    if image.compat_use == "always" or re.search(_ON_PATH, path):
+    if re.search(_ON_PATH, path):
         text = "compat libraries that the loader finds first replace the driver's own"
         fact = Fact(text, compat_package.SOURCE, _DATE)
         without = ":".join(part for part in path.split(":") if "compat" not in part)

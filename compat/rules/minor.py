@@ -109,7 +109,7 @@ def _code_is_known(image: ImageFacts, pool: PoolFacts) -> bool:
     listed = code is not None and (code.cubins is not None or code.at_least is not None)
     if listed or image.gpu_free:
         return True
-    return bool(image.framework) and image.framework in tables.framework_rows() and not image.own_build
+    return bool(image.framework) and image.framework in tables.frameworks() and not image.own_build
 
 
 RULE = Rule(

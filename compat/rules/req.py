@@ -45,7 +45,7 @@ def _check(wanted: tuple[str, ...], pool: PoolFacts) -> tuple[Finding, ...]:
     if driver is None:
         return ()
     try:
-        answers = [holds(clause, gpu, driver, pool.platform) for clause in wanted]
+        answers = [holds(clause, gpu, driver) for clause in wanted]
     except UnknownFact:
         answers = [None]
     row = tables.container_toolkit(toolkit) if toolkit is not None else None

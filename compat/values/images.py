@@ -56,9 +56,7 @@ class ImageFacts:
     compat_package: Present = Present.UNKNOWN
     compat_line: CudaVersion | None = None
     compat_branches: tuple[int, ...] = ()  # host branches that the image's own notes name
-    compat_use: str = (
-        ""  # `checked`: its entrypoint tries the package first; `first`: before the driver's; `always`: so it was seen
-    )
+    compat_use: str = ""  # `checked`: its entrypoint tries the package first; `first`: before the driver's
     requires: tuple[str, ...] = ()  # clauses of NVIDIA_REQUIRE_*
     environment: tuple[tuple[str, str], ...] = ()
     cpu_architectures: tuple[str, ...] = ()  # amd64, arm64
