@@ -12,11 +12,10 @@ from typing import TypeVar
 
 from aws import tables
 from compat.evidence.drivers import first_drivers
-from compat.evidence.names.gpus import gpus_of
 from compat.evidence.names.gpu_names import find_gpus
+from compat.evidence.names.gpus import gpus_of
 from compat.facts import csv_files
 from compat.facts.rows import GpuModel, Row, read_floor
-from compat.values.hosts import Platform
 from compat.values.versions import DriverVersion
 from mistakes.problems import listing
 
@@ -228,7 +227,6 @@ def _min_driver(row: Row, gpu: GpuModel | None) -> DriverVersion | None:
     """The instance's own floor, which a table states where it is above that of its GPU, and the GPU's."""
     if gpu is None:
         return None
-    platform = Platform.LINUX_ARM if row["host_arch"] == "arm64" else Platform.LINUX
-    floors = [min(found) for each in gpus_of((gpu,), gpu.name) if (found := first_drivers(each, platform))]
+    floors = [min(found) for each in gpus_of((gpu,), gpu.name) if (found := first_drivers(each))]
     floors += [read_floor(row["min_driver"])] if row["min_driver"] else []
     return max(floors, default=None)

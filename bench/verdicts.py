@@ -140,7 +140,7 @@ def _things() -> list[dict[str, str]]:
     ]
     builds = [
         {"framework": build.framework, "framework_version": build.version, "build": build.variant}
-        for framework in tables.framework_rows()
+        for framework in tables.frameworks()
         for build in tables.builds(framework)
         if build.cuda is not None and build.version[:1].isdigit()
     ]

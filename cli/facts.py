@@ -33,11 +33,7 @@ TABLES: Final = {
     "image_example": "Image references seen in the field.",
     "image_repository": "How to read the tags of image families.",
     "image_tag": "What publishers document about their image tags.",
-    "jetson": "JetPack releases.",
     "nccl": "NCCL releases.",
-    "nvenc": "Lowest driver for each version of the video encoder's API (NVENC), on Linux and Windows.",
-    "program": "What program releases are built for, where no list of their builds exists.",
-    "release_date": "Days on which releases came to PyPI.",
     "require": "Requirement clauses of nvidia/cuda images.",
 }
 

@@ -400,7 +400,7 @@ COLUMNS: Final = (  # tables that are short and often asked for, in full
         "gpu_arch",
         ("compute_capability", "architecture", "first_cuda", "last_cuda", "first_driver_branch", "last_driver_branch"),
     ),
-    ("cuda_driver", ("cuda_version", "min_linux_x86_64_driver", "minor_compat_min_driver", "min_windows_driver")),
+    ("cuda_driver", ("cuda_version", "min_linux_x86_64_driver", "minor_compat_min_driver")),
 )
 
 

@@ -11,12 +11,12 @@ from cli.clock import today
 from cli.inspect.command import Choices, wanted_images
 from compat import Answer, Case, Finding, Severity, Verdict, check
 from compat.evidence.case import POOL_FIELDS
-from compat.evidence.device_code import AS_COMPRESSED, AS_LISTED
-from compat.evidence.pools import read_host
+from compat.evidence.host import read_host
+from compat.evidence.names.device_code import AS_COMPRESSED, AS_LISTED
 from compat.rules.framework import NO_GPU_USE, for_cpu
 from compat.values.fact import Fact
 from compat.values.findings import worst_first
-from compat.verdict.matrix import worst
+from compat.verdict.answer import worst
 from compat.verdict.staleness import aged
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def _platform(stated: Mapping[str, str]) -> str:
     """The platform whose image the host runs. Mistakes in the fields are reported before anything is read."""
     case = Case(**stated)
     check(case, with_remedy=False)
-    return f"linux/{read_host(case).may_be[0].cpu_architecture or 'amd64'}"
+    pool = next(iter(read_host(case).may_be), None)
+    return f"linux/{(pool.cpu_architecture if pool else '') or 'amd64'}"
 
 
 def _answer(reference: str, program: Program, stated: Mapping[str, str], digest: str) -> Answer:

@@ -18,7 +18,7 @@ from compat.evidence.case import Case
 from compat.evidence.drivers import major_floor, native_floor
 from compat.evidence.installs import install, short_name
 from compat.evidence.names.builds import for_system, is_tag
-from compat.evidence.names.image_name import ImageName, read_image
+from compat.evidence.names.image_name import ImageName, read_image, repository_of
 from compat.facts import csv_files, tables
 from compat.facts.rows import Build
 from compat.values.findings import Change
@@ -241,25 +241,25 @@ def _outward(items: tuple[Item, ...], place: int) -> Iterator[Item]:
             yield items[place - step - 1]
 
 
-@cache
-def _known_tags() -> dict[str, tuple[tuple[str, ImageName], ...]]:
-    """Repository → known references, with what their names state."""
-    seen = {f"{repository}:{row.tag.rstrip('*-_')}" for repository, rows in tables.image_tags().items() for row in rows}
-    seen |= {row["reference"] for row in csv_files.rows("image_example")}
-    found: dict[str, list[tuple[str, ImageName]]] = {}
+@lru_cache(64)
+def _known_tags(repository: str) -> tuple[tuple[str, ImageName], ...]:
+    """Known references of a repository, with what their names state."""
+    seen = {f"{repository}:{row.tag.rstrip('*-_')}" for row in tables.image_tags().get(repository, ())}
+    seen |= {text for row in csv_files.rows("image_example") if repository_of(text := row["reference"]) == repository}
+    found = []
     for reference in sorted(seen):
         try:
             named = read_image(reference)
         except VersionError:
             continue
         if re.search(r"\d", named.tag) and named.tag in reference and named.cudas:
-            found.setdefault(named.repository, []).append((reference, named))
-    return {repository: tuple(each) for repository, each in found.items()}
+            found.append((reference, named))
+    return tuple(found)
 
 
 def _near_tags(reference: str) -> tuple[tuple[str, tuple[CudaVersion, ...]], ...]:
     own = read_image(reference)
-    known = [each for each in _known_tags().get(own.repository, ()) if each[1].tag != own.tag]
+    known = [each for each in _known_tags(own.repository) if each[1].tag != own.tag]
     ordered = sorted({_numbers(named.tag) for _, named in known} | {_numbers(own.tag)})
     place = {numbers: index for index, numbers in enumerate(ordered)}
     here, shape = place[_numbers(own.tag)], _shape(own.tag)
@@ -270,18 +270,17 @@ def _near_tags(reference: str) -> tuple[tuple[str, tuple[CudaVersion, ...]], ...
 def _tag_of_line(reference: str, line: CudaVersion) -> str:
     """A tag of the same repository with this CUDA, of the same flavour if there is one; empty where none is known."""
     own = read_image(reference)
-    fitting = _tags_by_line().get((own.repository, line), ()) if own.cudas else ()
+    fitting = _tags_by_line(own.repository).get(line, ()) if own.cudas else ()
     wanted = _flavour(own.tag)
     return max(fitting, key=lambda each: len(wanted & each[1]), default=("", wanted))[0]
 
 
-@cache
-def _tags_by_line() -> dict[tuple[str, CudaVersion], list[tuple[str, frozenset[str]]]]:
-    found: dict[tuple[str, CudaVersion], list[tuple[str, frozenset[str]]]] = {}
-    for repository, known in _known_tags().items():
-        for text, named in known:
-            if len(named.cudas) == 1:
-                found.setdefault((repository, named.cudas[0].line), []).append((text, _flavour(named.tag)))
+@lru_cache(64)
+def _tags_by_line(repository: str) -> dict[CudaVersion, list[tuple[str, frozenset[str]]]]:
+    found: dict[CudaVersion, list[tuple[str, frozenset[str]]]] = {}
+    for text, named in _known_tags(repository):
+        if len(named.cudas) == 1:
+            found.setdefault(named.cudas[0].line, []).append((text, _flavour(named.tag)))
     return found
 
 

@@ -118,13 +118,14 @@ def _code(reader: Reader, case: Case, stated: Stated) -> Code | None:
     """Device code by its own fields, else by the targets that `build` lists."""
     found: Code | None = None
     if case.sm_list or case.ptx:
-        for field, sm_list, ptx in (("sm_list", case.sm_list, ""), ("ptx", "", case.ptx)):
-            if getattr(case, field) and not _can_read(reader, field, sm_list, ptx):
+        for name, sm_list, ptx in (("sm_list", case.sm_list, ""), ("ptx", "", case.ptx)):
+            if getattr(case, name) and not _can_read(reader, name, sm_list, ptx):
                 return UNREAD_TARGETS
         found = listed_code(case.sm_list, case.ptx)
     if found is None and stated.targets is not None:
-        cubins, ptx = stated.targets.cubins, stated.targets.ptx
-        found = without_ptx(cubins) if cubins is not None and ptx is None else Code(cubins, ptx, AS_LISTED)
+        own = stated.targets
+        is_bare = own.cubins is not None and own.ptx is None
+        found = without_ptx(own.cubins or ()) if is_bare else Code(own.cubins, own.ptx, AS_LISTED)
     if stated.is_ptx_only:
         return only_ptx(found)
     return replace(found, ptx=()) if found is not None and stated.has_no_ptx and not case.ptx else found
@@ -425,7 +426,7 @@ def _with_build(
         framework=wish.framework,
         framework_version=wish.version,
         carries_cuda=brings,
-        cuda_is_named=bool(wish.cuda) and not wish.conda,
+        of_project_index=(bool(wish.cuda) and not wish.conda) or bool(re.search(r"\bcu1\d\d\b", given.name.lower())),
         system_cuda=around[0] if around else None,
         compat_package=image.compat_package if given.compat or given.named is not None else Present.NO,
     )

@@ -5,16 +5,32 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
-Row = dict[str, str]
 
 
-def rows(name: str, folder: Path = DATA) -> list[Row]:
+def rows(name: str, folder: Path = DATA) -> list[dict[str, str]]:
     """All rows of one table as text; raises FileNotFoundError where it is not there."""
     with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def rows_of(name: str, key: str, folder: Path = DATA) -> list[dict[str, str]]:
+    """The rows of one table that begin with this cell, without reading the others: no cell has a line break."""
+    header, *lines = _lines(folder / f"{name}.csv")
+    return list(csv.DictReader([header, *(line for line in lines if line.startswith(f"{key},"))]))
+
+
+def keys_of(name: str, folder: Path = DATA) -> list[str]:
+    """The first cell of each row of one table."""
+    return [line.partition(",")[0] for line in _lines(folder / f"{name}.csv")[1:]]
+
+
+@cache
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, str]]) -> None:

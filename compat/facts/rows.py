@@ -12,11 +12,11 @@ from typing import Any, Self, TypeVar
 
 from packaging.version import Version
 
-from compat.facts.csv_files import Row
 from compat.values.fact import Fact
 from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, Target, parse_release
 
 Kind = TypeVar("Kind")
+Row = dict[str, str]
 LINUX = "linux x86_64"  # as distributions write the system that a wheel is for
 LINUX_ARM = "linux aarch64"
 _READ = "read"

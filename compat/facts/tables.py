@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from packaging.version import Version
 
-from compat.facts.csv_files import rows
+from compat.facts.csv_files import keys_of, rows, rows_of
 from compat.facts.rows import (
     LINUX,
     Architecture,
@@ -67,16 +67,16 @@ def driver_branches() -> dict[int, DriverBranch]:
 
 
 @cache
-def framework_rows() -> dict[str, tuple[Row, ...]]:
-    """Framework → the rows of its builds. They are thousands, so only rows of requested frameworks become builds."""
-    return _grouped(rows("framework"), itemgetter("framework"))
+def frameworks() -> tuple[str, ...]:
+    """Frameworks of which the tables have builds."""
+    return tuple(dict.fromkeys(keys_of("framework")))
 
 
 @cache
 def builds(framework: str) -> tuple[Build, ...]:
     """The builds of a framework, oldest version first; none where the table has none."""
-    rows_of_it = framework_rows().get(framework, ()) if framework else ()
-    return tuple(map(_completed, (parse(Build, row) for row in rows_of_it)))
+    found = rows_of("framework", framework) if framework else []
+    return tuple(map(_completed, (parse(Build, row) for row in found)))
 
 
 def _completed(build: Build) -> Build:

@@ -49,6 +49,9 @@ def _newer_symbols(image: str, host: str) -> bool:
     return any(have < step <= theirs for step in ((2, 14), (2, 17), (2, 27), (2, 34), (2, 38)))
 
 
+_CASE = {"gpu": "RTX 3090", "driver": "535.183.01", "cuda": "12.2", "host": "apptainer"}
+_GRAPHICS = {**_CASE, "env": "NVIDIA_DRIVER_CAPABILITIES=compute,graphics"}
+
 RULE = Rule(
     id=ID,
     title="Apptainer and SingularityCE",
@@ -60,21 +63,7 @@ RULE = Rule(
     severity=Severity.REFUSE,
     check=check,
     of_pool=("host", "glibc"),
-    passing={"gpu": "RTX 3090", "driver": "525.147.05", "cuda": "12.4", "host": "apptainer"},
-    failing={
-        "gpu": "RTX 3090",
-        "driver": "535.183.01",
-        "host": "apptainer",
-        "cuda": "12.2",
-        "env": "NVIDIA_DRIVER_CAPABILITIES=compute,graphics",
-        "image_glibc": "2.31",
-        "host_glibc": "2.35",
-    },
-    undecided={
-        "gpu": "RTX 3090",
-        "driver": "535.183.01",
-        "host": "apptainer",
-        "cuda": "12.2",
-        "env": "NVIDIA_DRIVER_CAPABILITIES=compute,graphics",
-    },
+    passing=_CASE,
+    failing={**_GRAPHICS, "image_glibc": "2.31", "host_glibc": "2.35"},
+    undecided=_GRAPHICS,
 )

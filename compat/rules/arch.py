@@ -21,10 +21,10 @@ _ASKS_FOR_THE_GPU = {
     "alphafold": "https://github.com/google-deepmind/alphafold/issues/786 ; "  # XLA and the toolkit of its Dockerfile
     "https://github.com/google-deepmind/alphafold/issues/764",
     "hashcat": "https://github.com/hashcat/hashcat/issues/3916 ; https://github.com/hashcat/hashcat/issues/2692",
+    "nvrtc": "https://docs.nvidia.com/cuda/nvrtc/index.html#supported-compile-options",
     "openmm": "https://github.com/openmm/openmm/issues/1653",
     "pycuda": "https://github.com/inducer/pycuda/issues/134 ; https://github.com/inducer/pycuda/issues/440",
 }
-
 # Their makefiles add PTX for the newest of the targets.
 _SAMPLES = frozenset({"cudasamples", "vectoradd", "nbody", "devicequery"})
 _MAKEFILES = "github:NVIDIA/cuda-samples"

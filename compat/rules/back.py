@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from compat.evidence.drivers import branch_of, major_floor, native_floor
-from compat.rules.rule import Need, Rule, as_stated
+from compat.rules.rule import Need, Rule, this_one
 from compat.values.fact import Fact
 from compat.values.findings import Finding, Severity, note, refuse, unknown, warn
-from compat.values.hosts import Platform, PoolFacts
+from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts
-from compat.values.versions import CudaVersion, DriverVersion
+from compat.values.versions import CudaVersion
 
 ID = "R-BACK"
 _SOURCE = "https://docs.nvidia.com/deploy/cuda-compatibility/"
@@ -21,7 +21,10 @@ _FIRST_BY_BRANCH = CudaVersion(9, 0)
 _DATE = "2026-11-24"
 
 
-def _check(cuda: CudaVersion, driver: DriverVersion, stated: str, platform: Platform) -> tuple[Finding, ...]:
+def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
+    cuda, driver, platform = image.cuda, pool.driver, pool.platform
+    if cuda is None or driver is None:
+        return ()
     found = native_floor(cuda, platform)
     if found is None:
         fact = Fact(f"no table lists a driver for CUDA {cuda} on {platform}", _SOURCE, "", verified=False)
@@ -39,18 +42,8 @@ def _check(cuda: CudaVersion, driver: DriverVersion, stated: str, platform: Plat
             "which is what a program asks for, but are not supported"
         )
         return (warn(ID, message, reported),)
-    message = (
-        f"CUDA {cuda} needs driver {floor} or newer"
-        + (f"; this one is {stated}" if stated else "")
-        + (". Before CUDA 11 there is no minor-version compatibility" if cuda.major < 11 else "")
-    )
-    return (refuse(ID, message, fact, floor),)
-
-
-def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
-    if image.cuda is None or pool.driver is None:
-        return ()
-    return _check(image.cuda, pool.driver, as_stated(pool.driver), pool.platform)
+    before_11 = ". Before CUDA 11 there is no minor-version compatibility" if cuda.major < 11 else ""
+    return (refuse(ID, f"CUDA {cuda} needs driver {floor} or newer{this_one(driver)}{before_11}", fact, floor),)
 
 
 RULE = Rule(

@@ -42,7 +42,7 @@ def _put_first(image: ImageFacts, package: str, why: str) -> tuple[Finding, ...]
     """The image puts its package before the driver's own libraries, or may do so, where that ends in an error."""
     variables = dict(image.environment)
     path = variables.get("LD_LIBRARY_PATH", "")
-    if image.compat_use == "always" or re.search(_ON_PATH, path):
+    if re.search(_ON_PATH, path):
         text = "compat libraries that the loader finds first replace the driver's own"
         fact = Fact(text, compat_package.SOURCE, _DATE)
         without = ":".join(part for part in path.split(":") if "compat" not in part)
@@ -53,9 +53,8 @@ def _put_first(image: ImageFacts, package: str, why: str) -> tuple[Finding, ...]
         return (refuse(ID, f"{_VLLM_SWITCH} puts {package} before {why}", fact, Variable(_VLLM_SWITCH, "0")),)
     if image.compat_use != "first":
         return ()
-    fact = Fact(
-        "the image's ld.so.conf names the compat folder, and some ways of starting the image reread it", _VLLM, _DATE
-    )
+    text = "the image's ld.so.conf names the compat folder, and some ways of starting the image reread it"
+    fact = Fact(text, _VLLM, _DATE)
     return (warn(ID, f"the library path puts {package} before {why}", fact),)
 
 
@@ -96,11 +95,8 @@ def _by_toolkit(
             newer = Setting("container_toolkit", _next_with_compat(row.version))
             return (refuse(ID, message, fact, newer),)
         return (note(ID, f"container toolkit {toolkit} does not load {package}", fact),)
-    fact = Fact(
-        "container toolkits load the image's compat libraries instead of the driver's if they are of a newer major",
-        _SOURCE,
-        _DATE,
-    )
+    text = "container toolkits load the image's compat libraries instead of the driver's if they are of a newer major"
+    fact = Fact(text, _SOURCE, _DATE)
     if pool.gpu.forward_compat is Present.NO and not needed:
         message = (
             f"the container toolkit loads the image's {package}, which is newer than driver {driver}: {pool.gpu.name} "
@@ -110,15 +106,12 @@ def _by_toolkit(
             return (warn(ID, message, fact),)
         return (refuse(ID, message, fact, Setting("cuda_compat", "no")),)
     if pool.gpu.forward_compat is Present.UNKNOWN and not needed and pool.host and pool.container_toolkit is not None:
-        return (
-            unknown(
-                ID,
-                f"it is not known whether {pool.gpu.name} supports {package}, which the container toolkit loads",
-                fact,
-            ),
-        )
+        message = f"it is not known whether {pool.gpu.name} supports {package}, which the container toolkit loads"
+        return (unknown(ID, message, fact),)
     return ()
 
+
+_CASE = {"driver": "535.230.02", "cuda": "12.4", "cuda_compat": "yes", "host": "docker", "container_toolkit": "1.17.4"}
 
 RULE = Rule(
     id=ID,
@@ -135,28 +128,7 @@ RULE = Rule(
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "driver", "platform", "host", "container_toolkit"),
-    passing={
-        "gpu": "L4",
-        "driver": "535.230.02",
-        "cuda": "12.4",
-        "cuda_compat": "yes",
-        "host": "docker",
-        "container_toolkit": "1.17.4",
-    },
-    failing={
-        "gpu": "L4",
-        "driver": "535.230.02",
-        "cuda": "13.0",
-        "cuda_compat": "yes",
-        "host": "docker",
-        "container_toolkit": "1.17.4",
-    },
-    undecided={
-        "gpu": "RTX A6000",
-        "driver": "535.230.02",
-        "cuda": "12.4",
-        "cuda_compat": "yes",
-        "host": "docker",
-        "container_toolkit": "1.17.8",
-    },
+    passing={**_CASE, "gpu": "L4"},
+    failing={**_CASE, "gpu": "L4", "cuda": "13.0"},
+    undecided={**_CASE, "gpu": "RTX A6000", "container_toolkit": "1.17.8"},
 )

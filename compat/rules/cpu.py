@@ -48,6 +48,8 @@ def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
     return ()
 
 
+_CASE = {"gpu": "GB200", "driver": "580.95.05", "cpu_arch": "arm64"}
+
 RULE = Rule(
     id=ID,
     title="Processor architecture",
@@ -59,19 +61,7 @@ RULE = Rule(
     severity=Severity.REFUSE,
     check=check,
     of_pool=("cpu_architecture",),
-    passing={
-        "gpu": "GH200",
-        "driver": "580.95.05",
-        "framework": "torch",
-        "framework_version": "2.11.0",
-        "cpu_arch": "arm64",
-    },
-    failing={
-        "gpu": "GB200",
-        "driver": "580.95.05",
-        "framework": "torch",
-        "framework_version": "2.9.1",
-        "cpu_arch": "arm64",
-    },
-    undecided={"gpu": "GH200", "driver": "580.95.05", "cuda": "12.4", "framework": "bitsandbytes", "cpu_arch": "arm64"},
+    passing={**_CASE, "framework": "torch", "framework_version": "2.11.0"},
+    failing={**_CASE, "framework": "torch", "framework_version": "2.9.1"},
+    undecided={**_CASE, "framework": "bitsandbytes", "cuda": "12.4"},
 )

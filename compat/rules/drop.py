@@ -9,13 +9,12 @@ from compat.facts import tables
 from compat.rules.rule import Rule, as_stated
 from compat.values.fact import THE_CASE, Fact
 from compat.values.findings import Finding, Severity, refuse, unknown, warn
-from compat.values.hosts import Gpu, Platform, PoolFacts
+from compat.values.hosts import Gpu, PoolFacts
 from compat.values.images import ImageFacts, best_cubin
 from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion
 
 ID = "R-DROP"
 _NVCC = "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#gpu-feature-list"
-_NVRTC = "https://docs.nvidia.com/cuda/nvrtc/index.html#supported-compile-options"
 _TAKES = "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/src/nvidia/arch/nvalloc/unix/src/osapi.c"
 # The log of a program on a board without a name, from the time of drivers whose source is not public.
 _NAMELESS = "https://stackoverflow.com/questions/35911252/disable-tensorflow-debugging-information"
@@ -24,7 +23,7 @@ _MATRIX = "https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     driver = pool.driver
-    of_driver = _driver(driver, as_stated(driver), pool.gpu, pool.platform) if driver is not None else ()
+    of_driver = _driver(driver, as_stated(driver), pool.gpu) if driver is not None else ()
     return of_driver + _by_the_toolkit(image, pool)
 
 
@@ -32,43 +31,31 @@ def _by_the_toolkit(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     maker = image.built_with or image.cuda
     if maker is None or image.gpu_free:
         return ()
-    if (beyond := _not_yet(image, maker, pool.gpu)) is not None:
+    if (beyond := _not_yet(image, maker)) is not None:
         return (beyond,)
-    return () if _has_code(image, pool) else _toolkit(maker, pool.gpu.capability, pool.gpu.name)
+    if image.code is not None and best_cubin(image.code, pool.gpu.capability) is not None:
+        return ()  # machine code was linked in: the toolkit's own targets do not matter
+    return _toolkit(maker, pool.gpu.capability, pool.gpu.name)
 
 
-def _not_yet(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Finding | None:
-    """A compiler that gets a target that it does not know, from the user's own build or when the program runs.
-
-    For a build, every target has to be unknown: some toolkits gained single ones later.
-    """
+def _not_yet(image: ImageFacts, cuda: CudaVersion) -> Finding | None:
+    """A user's own build of which the compiler knows no target yet; some toolkits gained single ones later."""
     is_own = image.own_build or (image.code is not None and image.code.fact.source == THE_CASE)
     code = image.code if is_own else None
     requested = [target.capability for target in (*(code.cubins or ()), *(code.ptx or ()))] if code else []
-    if image.framework == "nvrtc" and not requested:
-        requested = [gpu.capability]
     known = [arch for each in requested if (arch := tables.architectures().get(each)) and arch.first_cuda is not None]
-    if (
-        not requested
-        or len(known) < len(requested)
-        or any(arch.first_cuda <= cuda.line for arch in known if arch.first_cuda)
-    ):
+    if not requested or len(known) < len(requested):
+        return None
+    if any(arch.first_cuda <= cuda.line for arch in known if arch.first_cuda):
         return None
     first = min(known, key=lambda arch: arch.capability)
     digits = first.capability.digits
     fact = first.origin.fact(f"the first CUDA that compiles for compute_{digits} is {first.first_cuda}", "first_cuda")
-    where = f"{fact.source} ; {_NVRTC if image.framework == 'nvrtc' else _NVCC}"
-    return refuse(
-        ID, f"CUDA {cuda} does not compile for compute_{digits} yet: {fact.text}", replace(fact, source=where)
-    )
+    message = f"CUDA {cuda} does not compile for compute_{digits} yet: {fact.text}"
+    return refuse(ID, message, replace(fact, source=f"{fact.source} ; {_NVCC}"))
 
 
-def _has_code(image: ImageFacts, pool: PoolFacts) -> bool:
-    """Is there machine code anyway? Then it was linked in, and the toolkit's own targets do not matter."""
-    return image.code is not None and best_cubin(image.code, pool.gpu.capability) is not None
-
-
-def _driver(driver: DriverVersion, stated: str, gpu: Gpu, platform: Platform) -> tuple[Finding, ...]:
+def _driver(driver: DriverVersion, stated: str, gpu: Gpu) -> tuple[Finding, ...]:
     arch = tables.architectures().get(gpu.capability)
     if arch is None:
         fact = Fact(f"no table lists compute capability {gpu.capability}", _MATRIX, "", verified=False)
@@ -88,17 +75,17 @@ def _driver(driver: DriverVersion, stated: str, gpu: Gpu, platform: Platform) ->
         fact = arch.origin.fact(
             f"the first driver branch for {arch.name} ({gpu.capability}) is {arch.first_branch}", "first_driver_branch"
         )
-        return _too_old(fact, stated, gpu, platform)
+        return _too_old(fact, stated, gpu)
     if gpu.drivers is not None and gpu.drivers.lack(driver):
         kin = gpu.drivers.kin(driver)
-        return _too_old(gpu.drivers.fact, stated, gpu, platform) if kin is None else _by_chip(gpu, stated, kin.fact)
+        return _too_old(gpu.drivers.fact, stated, gpu) if kin is None else _by_chip(gpu, stated, kin.fact)
     if driver.branch > newest_branch():
         fact = Fact(f"the newest driver branch of the tables is {newest_branch()}", _MATRIX, "2026-11-20")
         return (warn(ID, f"{this} is newer than the tables, so it is not known which GPUs it has dropped", fact),)
     return ()
 
 
-def _too_old(fact: Fact, stated: str, gpu: Gpu, platform: Platform) -> tuple[Finding, ...]:
+def _too_old(fact: Fact, stated: str, gpu: Gpu) -> tuple[Finding, ...]:
     message = f"driver {stated} does not support {gpu.name} yet: {fact.text}" if stated else fact.text
     return (refuse(ID, message, fact, *first_drivers(gpu)[:1]),)
 

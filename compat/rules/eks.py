@@ -7,7 +7,7 @@ import re
 from compat.evidence.machine_images import image_row
 from compat.facts import tables
 from compat.facts.rows import Origin, Row, read_floor
-from compat.rules.rule import Rule, as_stated
+from compat.rules.rule import Rule, this_one
 from compat.values.fact import Fact
 from compat.values.findings import Finding, Setting, Severity, note, refuse, unknown
 from compat.values.hosts import PoolFacts
@@ -45,12 +45,12 @@ def _instance(row: Row, pool: PoolFacts) -> list[Finding]:
         lowest = read_floor(row["min_driver"])
         if driver < lowest:
             fact = about.fact(f"{name} needs driver {row['min_driver']} or newer", "min_driver")
-            message = fact.text + (f"; this one is {as_stated(driver)}" if as_stated(driver) else "")
-            return [refuse(ID, message, fact, lowest)]
+            return [refuse(ID, f"{fact.text}{this_one(driver)}", fact, lowest)]
     if row["max_driver_branch"] and driver.branch > int(row["max_driver_branch"]):
         fact = about.fact(f"the last driver branch for {name} is {row['max_driver_branch']}", "max_driver_branch")
-        message = fact.text + (f"; this one is {as_stated(driver)}" if as_stated(driver) else "")
-        return [refuse(ID, message, fact, DriverVersion.start_of(int(row["max_driver_branch"])))]
+        return [
+            refuse(ID, f"{fact.text}{this_one(driver)}", fact, DriverVersion.start_of(int(row["max_driver_branch"])))
+        ]
     return []
 
 
@@ -61,23 +61,11 @@ def _machine_image(ami: Row, instance: Row | None, pool: PoolFacts) -> list[Find
         f"{named} carries driver {ami['nvidia_driver'] or 'none that is recorded'}", "nvidia_driver"
     )
     if ami["nvidia_driver"] == "none":
-        return [
-            refuse(
-                ID,
-                f"the machine image {kind} carries no NVIDIA driver",
-                fact,
-                Setting("ami_release", _NVIDIA[pool.cpu_architecture == "arm64" or "_ARM_" in kind]),
-            )
-        ]
+        instead = Setting("ami_release", _NVIDIA[pool.cpu_architecture == "arm64" or "_ARM_" in kind])
+        return [refuse(ID, f"the machine image {kind} carries no NVIDIA driver", fact, instead)]
     if instance is not None and instance["host_arch"] == "arm64" and "x86_64" in kind:
-        return [
-            refuse(
-                ID,
-                f"{kind} is for amd64; {instance['instance_type']} is arm64",
-                fact,
-                Setting("ami_release", _NVIDIA[True]),
-            )
-        ]
+        message = f"{kind} is for amd64; {instance['instance_type']} is arm64"
+        return [refuse(ID, message, fact, Setting("ami_release", _NVIDIA[True]))]
     if pool.driver is not None:
         return [note(ID, fact.text, fact)]
     return []

@@ -8,8 +8,7 @@ from packaging.version import Version
 
 from compat.evidence import project_floors
 from compat.evidence.drivers import TURNS_AT
-from compat.facts import tables
-from compat.facts.rows import FrameworkLibrary
+from compat.evidence.framework_libraries import cudnn_of, newest_glibc
 from compat.rules.rule import Rule
 from compat.values.fact import THE_CASE, Fact
 from compat.values.findings import Finding, GpuSpan, Setting, Severity, note, refuse, unknown, warn
@@ -147,7 +146,7 @@ def _cudnn_around(image: ImageFacts) -> list[Finding]:
     """XLA and TensorFlow require the major that they were built with, and at least that minor; others the major."""
     if image.cudnn is None or image.framework_version is None or image.own_build:
         return []
-    row = _cudnn(image.framework, image.framework_version, image.build, image.cuda.major if image.cuda else 0)
+    row = cudnn_of(image.framework, image.framework_version, image.build, image.cuda.major if image.cuda else 0)
     wanted = re.match(r"\d+(\.\d+)*", row.minimum) if row else None
     if row is None or wanted is None:
         return []
@@ -170,7 +169,7 @@ def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     if have is None or image.framework_version is None or image.own_build:
         return []
     processor = "aarch64" if pool.cpu_architecture == "arm64" else "x86_64"
-    row = _newest_glibc(image.framework, image.framework_version, processor, image.cuda.major if image.cuda else 0)
+    row = newest_glibc(image.framework, image.framework_version, processor, image.cuda.major if image.cuda else 0)
     if row is None or have >= Version(row.minimum):
         return []
     fact = row.origin.fact(f"wheels of {row.framework} {row.version} need glibc {row.minimum}", "minimum")
@@ -178,28 +177,7 @@ def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     return [refuse(ID, message, fact, Setting("image_glibc", row.minimum))]
 
 
-def _newest_glibc(framework: str, version: Version, processor: str, cuda_major: int) -> FrameworkLibrary | None:
-    """The row with the newest C library: of the framework, or of what it installs for a CUDA (`jax[cuda12]`)."""
-    rows = [
-        row
-        for name in (framework, f"{framework}[cuda{cuda_major}]")
-        for row in _libraries(name, version, "glibc")
-        if row.variant in {"", processor} and re.fullmatch(r"\d+\.\d+", row.minimum)
-    ]
-    return max(rows, key=lambda row: Version(row.minimum), default=None)
-
-
-def _cudnn(framework: str, version: Version, build: str, cuda_major: int) -> FrameworkLibrary | None:
-    """The row for this version, of this build if there are several, else of a build for this CUDA."""
-    fitting = {row.variant: row for row in reversed(_libraries(framework, version, "cudnn"))}
-    named = (fitting[name] for name in (build, f"cuda{cuda_major}", *reversed(fitting)) if name in fitting)
-    return next(named, None)
-
-
-def _libraries(framework: str, version: Version, library: str) -> list[FrameworkLibrary]:
-    rows = tables.framework_libraries().get(framework, ())
-    return [row for row in rows if row.library == library and row.is_for(version)]
-
+_CASE = {"driver": "550.90.07", "cuda": "12.3", "framework": "flash-attn", "framework_version": "2.6.3"}
 
 RULE = Rule(
     id=ID,
@@ -218,20 +196,8 @@ RULE = Rule(
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "driver", "platform", "host", "glibc", "cpu_architecture"),
-    passing={
-        "gpu": "L40S",
-        "driver": "550.90.07",
-        "cuda": "12.3",
-        "framework": "flash-attn",
-        "framework_version": "2.6.3",
-    },
-    failing={
-        "gpu": "T4",
-        "driver": "535.104.05",
-        "cuda": "12.1",
-        "framework": "flash-attn",
-        "framework_version": "2.4.2",
-    },
+    passing={**_CASE, "gpu": "L40S"},
+    failing={**_CASE, "gpu": "T4"},
     undecided={
         "gpu": "T4",
         "driver": "535.104.05",

@@ -47,6 +47,9 @@ def _as_labelled(label: str, models: tuple[GpuModel, ...], branch: int) -> str:
     return f"NVIDIA-{label}" if has_now else label
 
 
+_CASE = {"gpu": "A100-SXM4-40GB", "driver": "535.129.03", "cuda": "11.0", "host": "kubernetes"}
+_SELECTED = {**_CASE, "env": f"{_LABEL}=NVIDIA-A100-SXM4-40GB"}
+
 RULE = Rule(
     id=ID,
     title="Product labels of GPU feature discovery",
@@ -58,25 +61,7 @@ RULE = Rule(
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "driver", "host"),
-    passing={
-        "gpu": "A100-SXM4-40GB",
-        "driver": "535.129.03",
-        "cuda": "12.2",
-        "host": "kubernetes",
-        "env": "NODE_SELECTOR_GPU_PRODUCT=NVIDIA-A100-SXM4-40GB",
-    },
-    failing={
-        "gpu": "A100-SXM4-40GB",
-        "driver": "450.80.02",
-        "cuda": "11.0",
-        "host": "kubernetes",
-        "env": "NODE_SELECTOR_GPU_PRODUCT=NVIDIA-A100-SXM4-40GB",
-    },
-    undecided={
-        "gpu": "A100-SXM4-40GB",
-        "driver": "535.129.03",
-        "cuda": "12.2",
-        "host": "kubernetes",
-        "env": "NODE_SELECTOR_GPU_PRODUCT=NVIDIA-Q9000",
-    },
+    passing=_SELECTED,
+    failing={**_SELECTED, "driver": "450.80.02"},
+    undecided={**_CASE, "env": f"{_LABEL}=NVIDIA-Q9000"},
 )

@@ -23,11 +23,9 @@ _CUDNN_FOR_TURING, _OF_CUBLAS = Version("7.3"), frozenset({"tensorrt"})
 _PYTORCH = "https://github.com/pytorch/pytorch/pull/21468"
 _RUNS_ON_9_2 = "https://github.com/traveller59/second.pytorch/issues/43"
 _REPORTS = (
-    "https://github.com/tensorflow/tensorflow/issues/25002",
-    "https://github.com/apache/mxnet/issues/13337",
-    "https://github.com/AlexeyAB/darknet/issues/2836",
-    "https://github.com/facebookresearch/Detectron/issues/807",
-    "https://github.com/NVIDIA/TensorRT/issues/1453",
+    "https://github.com/tensorflow/tensorflow/issues/25002 ; https://github.com/apache/mxnet/issues/13337 ; "
+    "https://github.com/AlexeyAB/darknet/issues/2836 ; https://github.com/facebookresearch/Detectron/issues/807 ; "
+    "https://github.com/NVIDIA/TensorRT/issues/1453"
 )
 # They call cuDNN, cuBLAS or cuRAND at every step.
 _CALL_ALWAYS = frozenset(
@@ -38,54 +36,38 @@ _CALL_ALWAYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Failing:
-    """GPUs of a major on which programs that call these libraries always fail, if they are older than that CUDA."""
+    """How programs that call these libraries fail, if they are older than that CUDA."""
 
     before: CudaVersion
     how: str
-    reports: tuple[str, ...]
+    reports: str
 
 
-# Volta is not among them: with CUDA 8.0 it is slow to start (https://github.com/tensorflow/tensorflow/issues/14701).
-_FAILING = {
-    6: _Failing(
-        CudaVersion(8, 0),
-        "CURAND_STATUS_LAUNCH_FAILURE, or a loss that never falls",
-        (
-            "https://github.com/NVIDIA/caffe/issues/270",
-            "https://github.com/tensorflow/tensorflow/issues/3507",
-            "https://github.com/microsoft/CNTK/issues/655",
-        ),
-    ),
-    # With 10.1 and 10.2 some run on Ampere after a long start (tensorflow/tensorflow issues 48069 and 48450).
-    8: _Failing(
-        CudaVersion(10, 1),
-        "CUBLAS_STATUS_EXECUTION_FAILED, wrong results or no end",
-        (
-            "https://github.com/NVlabs/stylegan2-ada/issues/61",
-            "https://github.com/weizhepei/CasRel/issues/62",
-            "https://github.com/alexanderkroner/saliency/issues/25",
-            "https://github.com/YudongGuo/AD-NeRF/issues/132",
-        ),
-    ),
-}
-
-
+_ON_PASCAL = _Failing(
+    CudaVersion(8, 0),
+    "CURAND_STATUS_LAUNCH_FAILURE, or a loss that never falls",
+    "https://github.com/NVIDIA/caffe/issues/270 ; https://github.com/tensorflow/tensorflow/issues/3507 ; "
+    "https://github.com/microsoft/CNTK/issues/655",
+)
+# With 10.1 and 10.2 some run on Ampere after a long start (tensorflow/tensorflow issues 48069 and 48450).
+_FROM_AMPERE_ON = _Failing(
+    CudaVersion(10, 1),
+    "CUBLAS_STATUS_EXECUTION_FAILED, wrong results or no end",
+    "https://github.com/NVlabs/stylegan2-ada/issues/61 ; https://github.com/weizhepei/CasRel/issues/62 ; "
+    "https://github.com/alexanderkroner/saliency/issues/25 ; https://github.com/YudongGuo/AD-NeRF/issues/132",
+)
 # PyTorch calls them in every layer; with PTX it starts on Ampere, and cuDNN of CUDA 10 then fails to execute.
-_FOR_AMPERE = _Failing(
+_PYTORCH_ON_AMPERE = _Failing(
     CudaVersion(11, 0),
     "CUDNN_STATUS_EXECUTION_FAILED, or no kernel image",
-    (
-        "https://github.com/zzhang1987/Factor-Graph-Neural-Network/issues/4",
-        "https://github.com/pytorch/pytorch/issues/32881",
-        "https://github.com/yulunzhang/RCAN/issues/143",
-        "https://github.com/yanx27/Pointnet_Pointnet2_pytorch/issues/229",
-    ),
+    "https://github.com/zzhang1987/Factor-Graph-Neural-Network/issues/4 ; "
+    "https://github.com/pytorch/pytorch/issues/32881 ; https://github.com/yulunzhang/RCAN/issues/143 ; "
+    "https://github.com/yanx27/Pointnet_Pointnet2_pytorch/issues/229",
 )
-
-
-# Wheels for Windows and some builds carry PTX of 3.7, with which PyTorch starts there.
-_FOR_BLACKWELL = _Failing(CudaVersion(12, 0), "no kernel image", ("https://github.com/jonfanlab/metachat/issues/3",))
-
+_PYTORCH_ON_BLACKWELL = _Failing(
+    CudaVersion(12, 0), "no kernel image", "https://github.com/jonfanlab/metachat/issues/3"
+)
+_KNOWN = (_ON_PASCAL, _FROM_AMPERE_ON, _PYTORCH_ON_AMPERE, _PYTORCH_ON_BLACKWELL)
 
 # cuFFT of CUDA 11.7 and older has no code for 8.9, and fails where every other library runs the code for 8.0.
 _ADA, _FFT_FOR_ADA = ComputeCapability(8, 9), CudaVersion(11, 8)
@@ -99,7 +81,6 @@ _FFT_FAILS = Fact(
     "https://github.com/haoheliu/AudioLDM/issues/49 ; https://github.com/warpem/warp/issues/178",
     "2026-11-26",
 )
-_NEWEST_REPORTED, _AMPERE, _BLACKWELL = max(_FAILING), 8, 10
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -118,30 +99,36 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     made = f"the math libraries of CUDA {cuda} (cuBLAS, cuDNN) were made before {gpu.name} ({gpu.capability})"
     needs = f"{gpu.name} needs those of CUDA {first} or newer"
-    is_of_cudnn = image.framework not in _OF_CUBLAS and image.cudnn is not None and image.cudnn >= _CUDNN_FOR_TURING
-    is_before = image.cudnn is not None and image.cudnn < _CUDNN_FOR_TURING
-    is_older = cuda < _MOSTLY_RUNS or (is_before and image.framework not in _OF_CUBLAS)
-    if gpu.capability == _TURING and is_older and image.framework in _CALL_ALWAYS and not is_of_cudnn:
-        fact = Fact(
-            f"CUDA 9 fails on Turing with a cuDNN before {_CUDNN_FOR_TURING}: {needs}", " ; ".join(_REPORTS), _DATE
-        )
+    if gpu.capability == _TURING and _fails_on_turing(image, cuda):
+        fact = Fact(f"CUDA 9 fails on Turing with a cuDNN before {_CUDNN_FOR_TURING}: {needs}", _REPORTS, _DATE)
         return (refuse(ID, f"{made}: {image.framework} fails or crashes in them; {needs}", fact),)
-    failing = _FAILING.get(min(gpu.capability.major, _NEWEST_REPORTED))  # newer GPUs have no kernels there either
-    if image.framework == "pytorch":
-        failing = _FOR_BLACKWELL if gpu.capability.major >= _BLACKWELL else None
-        failing = _FOR_AMPERE if _AMPERE <= gpu.capability.major < _BLACKWELL else failing
-    elif image.framework not in _CALL_ALWAYS:
-        failing = None
+    failing = _failing(image.framework, gpu.capability.major)
     if failing is not None and cuda < failing.before:
-        fact = Fact(
-            f"libraries of CUDA before {failing.before} fail there: {needs}", " ; ".join(failing.reports), _DATE
-        )
+        fact = Fact(f"libraries of CUDA before {failing.before} fail there: {needs}", failing.reports, _DATE)
         return (refuse(ID, f"{made}: {image.framework} fails in them ({failing.how}); {needs}", fact),)
-    fact = Fact(needs, _PYTORCH if gpu.capability == _TURING else _REPORTS[0], _DATE)
+    fact = Fact(needs, _PYTORCH if gpu.capability == _TURING else _REPORTS.split(maxsplit=1)[0], _DATE)
     message = f"{made}: what calls them may fail; {needs}"
     # Wheels of PyTorch with CUDA 9.0 train many models on Turing, and fail in batched products of matrices.
     is_wheel = image.framework == "pytorch" and not image.own_build
     return (note(ID, message, fact) if is_wheel else warn(ID, message, fact),)
+
+
+def _fails_on_turing(image: ImageFacts, cuda: CudaVersion) -> bool:
+    """CUDA 9.1 and older fail unless the cuDNN is new enough, 9.2 only where it is too old."""
+    if image.framework not in _CALL_ALWAYS:
+        return False
+    if image.framework in _OF_CUBLAS or image.cudnn is None:
+        return cuda < _MOSTLY_RUNS
+    return image.cudnn < _CUDNN_FOR_TURING
+
+
+def _failing(framework: str, major: int) -> _Failing | None:
+    """Volta is not among them: with CUDA 8.0 it is slow to start (tensorflow/tensorflow issue 14701)."""
+    if framework == "pytorch":
+        return _PYTORCH_ON_BLACKWELL if major >= 10 else _PYTORCH_ON_AMPERE if major >= 8 else None
+    if framework not in _CALL_ALWAYS:
+        return None
+    return _FROM_AMPERE_ON if major >= 8 else _ON_PASCAL if major == 6 else None
 
 
 def _of_fft(image: ImageFacts, gpu: Gpu) -> Finding | None:
@@ -150,7 +137,7 @@ def _of_fft(image: ImageFacts, gpu: Gpu) -> Finding | None:
     if gpu.capability != _ADA or cuda is None or not CudaVersion(11, 0) <= cuda.line < _FFT_FOR_ADA:
         return None
     if not image.framework:
-        return None
+        return None  # nothing is known to run
     if image.framework in _ALWAYS_FFT:
         message = f"it calls cuFFT, and {_FFT_FAILS.text}; that of CUDA 11.8 or newer runs on {gpu.name}"
         return refuse(ID, message, _FFT_FAILS)
@@ -179,10 +166,12 @@ RULE = Rule(
     ),
     sources=(
         _PYTORCH,
-        *_FFT_FAILS.source.split(" ; "),
-        *_REPORTS,
         _RUNS_ON_9_2,
-        *(report for each in (*_FAILING.values(), _FOR_AMPERE, _FOR_BLACKWELL) for report in each.reports),
+        *(
+            each
+            for text in (_FFT_FAILS.source, _REPORTS, *(known.reports for known in _KNOWN))
+            for each in text.split(" ; ")
+        ),
     ),
     severity=Severity.REFUSE,
     check=check,

@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from compat.evidence.drivers import branch_of, major_floor, native_floor
 from compat.facts import tables
-from compat.rules.rule import Need, Rule, as_stated
+from compat.rules.rule import Need, Rule, this_one
 from compat.values.fact import Fact
 from compat.values.findings import Finding, Severity, note, refuse, warn
 from compat.values.hosts import PoolFacts
@@ -44,17 +44,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return ()
     floor, fact = found
     # Without a stated driver, the first driver that runs it is the one that NVIDIA lists.
-    if driver < floor and as_stated(driver) and cuda.major >= _FIRST_BY_BRANCH and driver.branch == floor.branch:
-        return _of_its_branch(cuda, floor, pool)
+    if driver < floor and driver.given and cuda.major >= _FIRST_BY_BRANCH and driver.branch == floor.branch:
+        return _of_its_branch(cuda, floor)
     if driver < floor:
-        stated = as_stated(driver)
-        message = f"CUDA {cuda} needs driver {floor} or newer" + (f"; this one is {stated}" if stated else "")
-        return (refuse(ID, message, fact, floor),)
-    if _driver_compiles(image):
-        own = native_floor(cuda.line, pool.platform)
-        if own is not None and driver < own[0]:
-            return (_needs_ptx(image.framework, cuda, own[0], as_stated(driver)),)
+        return (refuse(ID, f"CUDA {cuda} needs driver {floor} or newer{this_one(driver)}", fact, floor),)
     own = native_floor(cuda.line, pool.platform)
+    if own is not None and driver < own[0] and _driver_compiles(image):
+        return (_needs_ptx(image.framework, cuda, own[0], this_one(driver)),)
     if own is not None and driver < own[0] and not _code_is_known(image, pool):
         message = (
             f"CUDA {cuda.major}.x runs from driver {floor} on if there is machine code for {pool.gpu.name}, which "
@@ -64,7 +60,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return (note(ID, f"from driver {floor} on, any CUDA {cuda.major}.x program with code for the GPU runs", fact),)
 
 
-def _of_its_branch(cuda: CudaVersion, floor: DriverVersion, pool: PoolFacts) -> tuple[Finding, ...]:
+def _of_its_branch(cuda: CudaVersion, floor: DriverVersion) -> tuple[Finding, ...]:
     """An older release of the branch that came with the major: it reports the same CUDA."""
     message = (
         f"NVIDIA lists driver {floor} for CUDA {cuda.major}.x; other releases of branch {floor.branch} report the "
@@ -92,8 +88,7 @@ def _links_with_toolkit(image: ImageFacts) -> bool:
     return cuda is not None and cuda.major == _JAX_LINKS_WITH and (version is None or version < _JAX_CHECKS)
 
 
-def _needs_ptx(framework: str, cuda: CudaVersion, floor: DriverVersion, stated: str) -> Finding:
-    here = f"; this one is {stated}" if stated else ""
+def _needs_ptx(framework: str, cuda: CudaVersion, floor: DriverVersion, here: str) -> Finding:
     if framework == "jax":
         message = (
             f"jax compiles with CUDA {cuda.line}, and what that links needs driver {floor} or newer{here} "
@@ -114,7 +109,7 @@ def _code_is_known(image: ImageFacts, pool: PoolFacts) -> bool:
     listed = code is not None and (code.cubins is not None or code.at_least is not None)
     if listed or image.gpu_free:
         return True
-    return bool(image.framework) and image.framework in tables.framework_rows() and not image.own_build
+    return bool(image.framework) and image.framework in tables.frameworks() and not image.own_build
 
 
 RULE = Rule(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Callable, Mapping
 from functools import cache
 
 from packaging.version import Version
 
-from compat.evidence.drivers import UnknownFact, native_cuda
+from compat.evidence.drivers import UnknownFact
+from compat.evidence.requirements import clauses, holds
 from compat.facts import tables
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
 from compat.values.findings import Finding, Setting, Severity, Variable, note, refuse, unknown, warn
-from compat.values.hosts import Gpu, Platform, PoolFacts
+from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts
-from compat.values.versions import ComputeCapability, DriverVersion, parse_release
 
 ID = "R-REQ"
 _SOURCE = (
@@ -26,89 +23,6 @@ _HOOK = "https://github.com/NVIDIA/nvidia-container-toolkit/pull/910"  # what --
 _ADVICE = "https://github.com/NVIDIA/nvidia-container-toolkit/issues/24"
 _DATE = "2026-11-21"
 _ASKS = frozenset({"docker", "kubernetes"})
-_BRANDS = {
-    "datacenter": frozenset({"tesla", "nvidia"}),
-    "workstation": frozenset({"quadro", "quadrortx", "nvidiartx", "nvidia"}),
-    "geforce": frozenset({"geforce", "geforcertx"}),
-}
-_TITAN = frozenset({"titan"})
-# NVML has had the brand NVIDIA since the drivers of A100; whether such a card is a tesla too depends on its driver.
-_FIRST_OF_BRAND_NVIDIA = ComputeCapability(8, 0)
-_COMPARE: Mapping[str, Callable[[Version, Version], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-    "=": operator.eq,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-
-
-def holds(clause: str, gpu: Gpu, driver: DriverVersion, platform: Platform = Platform.LINUX) -> bool | None:
-    """One variable's value: blank is or, comma is and. None where it requires something that is not known here."""
-    answer: bool | None = False if _parts(clause) else None
-    for parts in _parts(clause):
-        found = _all_of(parts, gpu, driver, platform)
-        if found:
-            return True
-        if found is None:
-            answer = None
-    return answer
-
-
-def _parts(clause: str) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(part for part in text.split(",") if part) for text in clause.split())
-
-
-def _all_of(parts: tuple[str, ...], gpu: Gpu, driver: DriverVersion, platform: Platform) -> bool | None:
-    answer: bool | None = True
-    for part in parts:
-        found = _one(part, gpu, driver, platform)
-        if found is False:
-            return False
-        if found is None:
-            answer = None
-    return answer
-
-
-def _one(text: str, gpu: Gpu, driver: DriverVersion, platform: Platform) -> bool | None:
-    match = re.fullmatch(r"(cuda|driver|arch|brand)(>=|<=|==|!=|=|<|>)([\w.]+)", text)
-    if match is None:
-        return None
-    what, compare, value = match.groups()
-    if what == "brand":
-        is_brand = _is_brand(value, gpu)
-        return None if is_brand is None else is_brand == (compare != "!=")
-    try:
-        wanted = parse_release(value)
-    except ValueError:
-        return None
-    if what == "cuda":
-        have = str(native_cuda(driver))
-    else:
-        have = str(driver) if what == "driver" else str(gpu.capability)
-    return _COMPARE[compare](parse_release(have), wanted)
-
-
-def _is_brand(value: str, gpu: Gpu) -> bool | None:
-    if gpu.product_class == "geforce" and "titan" in gpu.name.lower():
-        return value in _TITAN
-    if value == "tesla" and gpu.product_class == "datacenter" and gpu.capability >= _FIRST_OF_BRAND_NVIDIA:
-        return None
-    brands = _BRANDS.get(gpu.product_class)
-    return None if brands is None else value in brands
-
-
-def clauses(image: ImageFacts) -> tuple[str, ...]:
-    """Values of NVIDIA_REQUIRE_*, all of which must hold: those of the container's environment override the image's."""
-    variables = dict(image.environment)
-    own = tuple(value for key, value in variables.items() if key.startswith("NVIDIA_REQUIRE_") and value)
-    if own:
-        return own
-    if not image.requires and re.fullmatch(r"\d+\.\d+.*", variables.get("CUDA_VERSION", "")):
-        return (f"cuda>={'.'.join(variables['CUDA_VERSION'].split('.')[:2])}",)  # a legacy image: implied
-    return image.requires
 
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
@@ -131,7 +45,7 @@ def _check(wanted: tuple[str, ...], pool: PoolFacts) -> tuple[Finding, ...]:
     if driver is None:
         return ()
     try:
-        answers = [holds(clause, gpu, driver, pool.platform) for clause in wanted]
+        answers = [holds(clause, gpu, driver) for clause in wanted]
     except UnknownFact:
         answers = [None]
     row = tables.container_toolkit(toolkit) if toolkit is not None else None
@@ -147,25 +61,19 @@ def _check(wanted: tuple[str, ...], pool: PoolFacts) -> tuple[Finding, ...]:
             return (unknown(ID, f"it is not known whether {gpu.name} meets {short} …", fact),)
         return ()
     message = f"the image requires {short} or a driver branch of its list, which {driver} on {gpu.name} does not meet"
-    off = Variable("NVIDIA_DISABLE_REQUIRE", "true")
     if toolkit is None or not host:
         return (warn(ID, f"{message}: container toolkits before 1.18 do not start it", fact),)
     if asks:
-        return (
-            refuse(
-                ID,
-                f"{message}: container toolkit {toolkit} does not start it",
-                fact,
-                off,
-                Setting("container_toolkit", _first_without_check()),
-            ),
-        )
+        fixes = Variable("NVIDIA_DISABLE_REQUIRE", "true"), Setting("container_toolkit", _first_without_check())
+        return (refuse(ID, f"{message}: container toolkit {toolkit} does not start it", fact, *fixes),)
     if host == "kubernetes":
         return (note(ID, f"{message}; container toolkit {toolkit} no longer checks it", fact),)
     hook = Fact("docker --gpus without CDI calls the hook, which stays in the legacy mode and asks", _HOOK, _DATE)
     text = f"{message}; container toolkit {toolkit} no longer checks it, but the hook that docker --gpus may call does"
     return (warn(ID, text, hook),)
 
+
+_CASE = {"driver": "565.77", "cuda": "12.8", "host": "docker", "container_toolkit": "1.17.4"}
 
 RULE = Rule(
     id=ID,
@@ -185,28 +93,7 @@ RULE = Rule(
     severity=Severity.REFUSE,
     check=check,
     of_pool=("gpu", "driver", "platform", "host", "container_toolkit"),
-    passing={
-        "gpu": "L4",
-        "driver": "535.183.01",
-        "cuda": "12.4",
-        "host": "kubernetes",
-        "container_toolkit": "1.18.1",
-        "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.4",
-    },
-    failing={
-        "gpu": "RTX 4090",
-        "driver": "565.77",
-        "cuda": "12.8",
-        "host": "docker",
-        "container_toolkit": "1.17.4",
-        "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.8",
-    },
-    undecided={
-        "compute_capability": "13.0",
-        "driver": "565.77",
-        "cuda": "12.8",
-        "host": "docker",
-        "container_toolkit": "1.17.4",
-        "env": "NVIDIA_REQUIRE_CUDA=brand=tesla",
-    },
+    passing={**_CASE, "gpu": "L4", "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.4"},
+    failing={**_CASE, "gpu": "RTX 4090", "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.8"},
+    undecided={**_CASE, "compute_capability": "13.0", "env": "NVIDIA_REQUIRE_CUDA=brand=tesla"},
 )

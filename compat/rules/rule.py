@@ -47,6 +47,11 @@ def as_stated(driver: DriverVersion) -> str:
     return str(driver) if driver.given else ""
 
 
+def this_one(driver: DriverVersion) -> str:
+    """What a sentence on a needed driver adds: the case's own, if it states one."""
+    return f"; this one is {driver}" if driver.given else ""
+
+
 def note(rule: str, message: str, fact: Fact) -> Finding:
     return Finding(rule, Severity.NOTE, message, fact)
 

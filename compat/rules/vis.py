@@ -37,20 +37,14 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _process(value: str, pool: PoolFacts) -> list[Finding]:
-    fact = Fact(
-        "CUDA_VISIBLE_DEVICES lists indices, UUIDs or MIG ids; empty is none, and the first invalid entry cuts the list",  # noqa: E501
-        _PROCESS,
-        _DATE,
-    )
+    text = "CUDA_VISIBLE_DEVICES lists indices, UUIDs or MIG ids; empty is none; the first invalid entry ends the list"
+    fact = Fact(text, _PROCESS, _DATE)
     entries = [entry.strip() for entry in value.split(",")]
     if value.startswith("$"):
         return [unknown(ID, f"it is not known what CUDA_VISIBLE_DEVICES={value} becomes", fact)]
     if value.lower() == "all" or not re.fullmatch(_NAMES, entries[0]):
-        return [
-            refuse(
-                ID, f"CUDA_VISIBLE_DEVICES={value or '(empty)'} hides every GPU", fact, Variable("CUDA_VISIBLE_DEVICES")
-            )
-        ]
+        message = f"CUDA_VISIBLE_DEVICES={value or '(empty)'} hides every GPU"
+        return [refuse(ID, message, fact, Variable("CUDA_VISIBLE_DEVICES"))]
     if entries[0].upper().startswith("MIG-"):
         if (bad := _no_mig(pool)) is not None:
             return [bad]
@@ -59,9 +53,7 @@ def _process(value: str, pool: PoolFacts) -> list[Finding]:
             return [warn(ID, message, fact)]
         return [warn(ID, "CUDA_VISIBLE_DEVICES names a MIG slice: some frameworks then find no device", fact)]
     if pool.host == "kubernetes" and entries[0].isdigit() and entries[0] != "0":
-        message = (
-            f"CUDA_VISIBLE_DEVICES={value}: in a container with one GPU its index is 0, whatever it is on the host"
-        )
+        message = f"CUDA_VISIBLE_DEVICES={value}: in a container with one GPU, its index is 0, whatever the host's is"
         return [warn(ID, message, fact)]
     if any(not re.fullmatch(_NAMES, entry) for entry in entries):
         return [warn(ID, f"CUDA_VISIBLE_DEVICES={value} ends at its first invalid entry", fact)]
@@ -108,9 +100,8 @@ def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
         message = f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out compute: no libcuda in the container"
         return [refuse(ID, message, fact, Variable("NVIDIA_DRIVER_CAPABILITIES", f"{value},compute"))]
     if "utility" not in given:
-        return [
-            warn(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out utility: no nvidia-smi in the container", fact)
-        ]
+        message = f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out utility: no nvidia-smi in the container"
+        return [warn(ID, message, fact)]
     return [note(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} includes what is needed", fact)]
 
 

@@ -56,9 +56,7 @@ class ImageFacts:
     compat_package: Present = Present.UNKNOWN
     compat_line: CudaVersion | None = None
     compat_branches: tuple[int, ...] = ()  # host branches that the image's own notes name
-    compat_use: str = (
-        ""  # `checked`: its entrypoint tries the package first; `first`: before the driver's; `always`: so it was seen
-    )
+    compat_use: str = ""  # `checked`: its entrypoint tries the package first; `first`: before the driver's
     requires: tuple[str, ...] = ()  # clauses of NVIDIA_REQUIRE_*
     environment: tuple[tuple[str, str], ...] = ()
     cpu_architectures: tuple[str, ...] = ()  # amd64, arm64
@@ -68,7 +66,7 @@ class ImageFacts:
     lowest_capability: ComputeCapability | None = None  # as the project states it
     stated_driver: DriverVersion | None = None
     own_build: bool = False  # a user's own build: a project's statements on its wheels do not count
-    cuda_is_named: bool = False  # the version or the tag of its build names the CUDA: 2.6.0+cu124
+    of_project_index: bool = False  # named with a CUDA (2.6.0+cu124), as wheels of a project's own index are
     taken_by_driver: bool = False  # one of several builds; people take the one that their driver runs
     is_unlisted: bool = False  # a named framework of which no table has a build, so that its CUDA is not known
     is_opaque: bool = False  # an image whose name does not reveal its content

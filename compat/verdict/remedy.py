@@ -290,7 +290,9 @@ def _nothing(failing: FailingCase, refusals: list[Finding]) -> Remedy:
         return Remedy(f"No build of {what} in the tables runs on {gpu.name}: use a GPU of compute capability {shown}.")
     last = last_driver(gpu)
     newest = last if last is not None and not is_driven(failing.pool) else failing.lowest
-    if failing.image.code is not None and (line := alternatives.newest_line(failing.pool, newest)) is not None:
+    if (failing.image.code or failing.image.cuda) is not None and (
+        line := alternatives.newest_line(failing.pool, newest)
+    ) is not None:
         on = f" on driver {last}.x, the last branch for it" if newest is not failing.lowest else ""
         return Remedy(f"Build it for sm_{gpu.capability.digits} ({gpu.name}), with CUDA {line}{on}.")
     return Remedy(f"Nothing that the tables know makes this run on {gpu.name} as it is: use another GPU.")
@@ -321,7 +323,7 @@ def all_run(images: Iterable[ImageFacts], pools: Iterable[PoolFacts]) -> bool:
 
 def _as_far_as_read(image: ImageFacts) -> ImageFacts:
     """That no table has its build is said elsewhere: what is known of it may still run."""
-    return replace(image, is_unlisted=False) if image.is_unlisted else image
+    return replace(image, is_unlisted=False, is_opaque=False) if image.is_unlisted else image
 
 
 def running_drivers(images: tuple[ImageFacts, ...], failing: FailingCase) -> Iterator[DriverVersion]:

@@ -25,7 +25,8 @@ def test_the_tables_have_no_mistake(tmp_path: Path) -> None:
 def test_every_instance_type_and_every_image_with_a_driver_is_in_the_tables_of_both_floors() -> None:
     types = {row["instance_type"] for row in csv_files.rows("ec2_gpu_instances")}
     assert set(own.by_first_column("instances")) == types
-    with_driver = {row["ami_type"] for row in csv_files.rows("eks_ami") if row["nvidia_driver"] not in {"none", "unknown"}}
+    images = csv_files.rows("eks_ami")
+    with_driver = {row["ami_type"] for row in images if row["nvidia_driver"] not in {"none", "unknown"}}
     assert set(own.by_first_column("ami_types")) == with_driver
 
 

@@ -13,7 +13,7 @@ import pytest
 from compat import Case, CaseError, Severity, Verdict, case_from, check, check_on, host_of, read_host
 from compat.evidence.drivers import turning_drivers
 from compat.evidence.image import read_images
-from compat.evidence.names.gpu_names import find_gpu
+from compat.evidence.names.gpu_names import find_gpu, vgpu_profile
 from compat.facts.rows import GpuModel
 from compat.facts.tables import gpu_models
 from compat.rules import ALL_RULES
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests
 import known
 
 KNOWN = [*known.reported(), *map(case_from, known.examples())]
-SERVERS = [model for model in gpu_models() if model.product_class != "jetson"]
+SERVERS = [each for each in gpu_models() if each.product_class != "jetson" and not vgpu_profile(each.name)]
 IMAGES = (
     Case(cuda="10.2"),
     Case(framework="torch", framework_version="2.6.0+cu124"),
@@ -81,7 +81,7 @@ def _possible(case: Case) -> Iterator[tuple[ImageFacts, PoolFacts]]:
     pools = read_host(case).may_be
     for image in read_images(case, pools[0].wheels_for).values[:2] if pools else ():
         for pool in pools[:2]:
-            for driver in (pool.driver,) if pool.is_exact else turning_drivers(image, pool)[::3]:
+            for driver in (pool.driver,) if pool.driver is not None else turning_drivers(image, pool)[::3]:
                 yield image, replace(pool, driver=driver)
 
 
@@ -124,6 +124,18 @@ def test_windows_wsl_and_jetson_are_answered_unknown_in_one_sentence(more: dict[
     (finding,) = answer.findings
     assert (answer.id, answer.verdict, answer.remedy) == ("lab-7", Verdict.UNKNOWN, None)
     assert (finding.rule, finding.severity, finding.message) == ("CASE", Severity.UNKNOWN, NOT_COVERED)
+
+
+def test_every_jetson_of_the_tables_is_one_and_so_is_a_host_made_of_it() -> None:
+    for model in (each for each in gpu_models() if each.product_class == "jetson"):
+        assert [each.message for each in check(case_from({**RUNS, "gpu": model.name})).findings] == [NOT_COVERED]
+        assert [each.message for each in check_on(IMAGES[0], host_of(model, None)).findings] == [NOT_COVERED]
+
+
+def test_an_image_for_jetson_is_unknown_on_a_server() -> None:
+    answer = check(case_from({"gpu": "A100", "driver": "550.54.15", "image": "nvcr.io/nvidia/l4t-ml:r35.2.1-py3"}))
+    assert answer.verdict is Verdict.UNKNOWN
+    assert "is made for Jetson, which gpu-commons does not cover" in answer.findings[0].message
 
 
 @pytest.mark.parametrize("gpu", ["Tesla C2050", "GTX 580", "Quadro FX 3800", "GeForce 8800 GTX"])

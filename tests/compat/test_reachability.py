@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from compat.evidence.prose.dates import released_by
+from compat.evidence.prose.parts import PARTS
 from packaging.version import Version
 
 from compat import Answer, Case, CaseError, Severity, check
@@ -27,7 +29,7 @@ from compat.rules import ALL_RULES
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
 from compat.values.hosts import Platform
-from compat.values.versions import CudaVersion, DriverVersion, VersionError
+from compat.values.versions import TEGRA, CudaVersion, DriverVersion, VersionError
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known
@@ -215,7 +217,7 @@ def framework_floor(row: Row) -> Iterator[Fields]:
     part = {"framework": "vllm", "env": "VLLM_USE_V1=1"} if key == "vllm-v1" else {"framework": key}
     first = row["from_version"] if row["from_version"] not in {"", "0"} else ""
     for version in dict.fromkeys((first, first or "0.0.1", "3.0.0")):
-        for gpu in ("3.0", "3.5", "5.0", "6.1", "7.0", "7.5", "8.0", "9.0", "12.0"):
+        for gpu in ("2.1", "3.0", "3.5", "5.0", "6.1", "7.0", "7.5", "8.0", "9.0", "12.0"):
             if key.startswith("ngc"):
                 image = f"nvcr.io/nvidia/{key[4:] or 'pytorch'}:{row['from_version']}-py3"
                 yield {"compute_capability": gpu, "driver": TODAY, "image": image}
@@ -389,13 +391,14 @@ def _has_the_code_of_what_it_pins(row: Row) -> bool:
     return bool(row["pins"]) and not row["sm_list"]
 
 
+JETSON_CHIPS = {str(each) for each in TEGRA}
+
 # Rows that no answer needs, by table: which, and why they stay. Each reason fits only rows that no question reaches,
 # and at least one of those; so the test reports both a row that is reached after all and a reason that is out of date.
 SILENT: dict[str, tuple[tuple[str, Callable[[Row], bool]], ...]] = {
     "cuda_driver": (("only the release is known, no driver", lambda row: row["driver_precision"] == "unknown"),),
     "forward_compat": (("the driver of the host needs no package", _needs_no_package),),
     "framework": (
-        ("a release without CUDA is refused for its system", lambda row: row["variant"] == "cpu"),
         ("its code is that of the PyTorch which it pins", _has_the_code_of_what_it_pins),
         ("18.12 has the same version for the same CUDA", lambda row: row["distribution"].endswith(":19.02-py3")),
     ),
@@ -405,7 +408,12 @@ SILENT: dict[str, tuple[tuple[str, Callable[[Row], bool]], ...]] = {
         ("the CUDA of a build is in framework", lambda row: row["library"] == "cuda"),
         ("jaxlib asks for as much", _says_what_jaxlib_says),
     ),
-    "image_repository": (("another name of nvidia/cuda", lambda row: row["repository"] == "nvcr.io/nvidia/cuda"),),
+    "gpu_arch": (("lists of targets name chips of Jetson", lambda row: row["compute_capability"] in JETSON_CHIPS),),
+    "gpu_model": (("a Jetson is not covered", lambda row: row["product_class"] == "jetson"),),
+    "image_repository": (
+        ("another name of nvidia/cuda", lambda row: row["repository"] == "nvcr.io/nvidia/cuda"),
+        ("an image for Jetson is not covered", lambda row: row["kind"] == "jetson"),
+    ),
     "require": (("a tag of a line's first release may be of its last", lambda row: row["cuda_version"] == "12.9.0"),),
 }
 

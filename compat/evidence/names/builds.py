@@ -111,7 +111,7 @@ def _is_known(part: re.Match[str]) -> bool:
     name = part["name"]
     if not name or part["extras"] or part["version"]:
         return True
-    return bool(framework_of(name)) or _framework(name) in {*ALIASES.values(), *tables.framework_rows()}
+    return bool(framework_of(name)) or _framework(name) in {*ALIASES.values(), *tables.frameworks()}
 
 
 def _lines(text: str) -> tuple[CudaVersion, ...]:

@@ -124,6 +124,14 @@ def _split(reference: str) -> tuple[str, str]:
     return _SAME.get(repository, repository), tag or "latest"
 
 
+def repository_of(reference: str) -> str:
+    """The repository of a reference as the tables name it; empty for a text that is none."""
+    try:
+        return _split(reference)[0]
+    except VersionError:
+        return ""
+
+
 def _noted(repository: str, tag: str) -> tuple[Row, Fact] | None:
     for row in tables.image_tags().get(repository, ()):  # the longest tag first
         fits = tag.startswith(row.tag[:-1]) if row.tag.endswith("*") else tag == row.tag

@@ -69,8 +69,9 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: dict[str, int])
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One release of ctranslate2, one of onnxruntime without its targets, and one of vLLM."""
-    rows = [row for row in csv_files.rows("framework") if (row["framework"], row["version"]) == ("ctranslate2", "4.0.0")]
-    vllm = next(row for row in csv_files.rows("framework") if (row["framework"], row["version"]) == ("vllm", "0.9.0"))
+    builds = csv_files.rows("framework")
+    rows = [row for row in builds if (row["framework"], row["version"]) == ("ctranslate2", "4.0.0")]
+    vllm = next(row for row in builds if (row["framework"], row["version"]) == ("vllm", "0.9.0"))
     known = next(
         row for row in csv_files.rows("framework") if (row["framework"], row["version"]) == ("onnxruntime", "1.20")
     )
