@@ -115,15 +115,20 @@ def seen() -> Iterator[tuple[set[tuple[str, str]], set[tuple[str, str]]]]:
     """Columns of rows, and fields of the types that rows become, that answers look at; all made anew."""
     columns: set[tuple[str, str]] = set()
     of_types: set[tuple[str, str]] = set()
-    read = tables.rows
 
-    def rows(name: str, folder: Path = csv_files.DATA) -> list[dict[str, str]]:
-        found = []
-        for row in read(name, folder):
-            noted = Noted(row)
-            noted.table, noted.seen = name, columns
-            found.append(noted)
-        return found
+    def noted(name: str, read: list[dict[str, str]]) -> list[dict[str, str]]:
+        found = [Noted(row) for row in read]
+        for row in found:
+            row.table, row.seen = name, columns
+        return [*found]
+
+    all_of, some_of = csv_files.rows, csv_files.rows_of
+
+    def rows(name: str) -> list[dict[str, str]]:
+        return noted(name, all_of(name))
+
+    def rows_of(name: str, key: str) -> list[dict[str, str]]:
+        return noted(name, some_of(name, key))
 
     def watched(kind: type) -> Any:
         def get(self: object, name: str) -> Any:
@@ -134,7 +139,9 @@ def seen() -> Iterator[tuple[set[tuple[str, str]], set[tuple[str, str]]]]:
         return get
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_files, "rows", rows)
         patch.setattr(tables, "rows", rows)
+        patch.setattr(tables, "rows_of", rows_of)
         for kind in TYPES:
             patch.setattr(kind, "__getattribute__", watched(kind), raising=False)
         _forget()

@@ -8,7 +8,7 @@ import pytest
 
 from compat import Verdict, case_from, check
 from compat.evidence.names.distributions import ALIASES
-from compat.facts.tables import framework_rows
+from compat.facts.tables import frameworks
 
 NOT = Verdict.INCOMPATIBLE
 
@@ -125,7 +125,7 @@ def test_a_wheel_of_one_cuda_finds_its_libraries_there_or_not_at_all(version: st
 
 
 def test_a_framework_of_the_tables_is_found_by_the_name_that_it_has_there() -> None:
-    written = {name: re.sub(r"[^a-z0-9]", "", name) for name in framework_rows()}
+    written = {name: re.sub(r"[^a-z0-9]", "", name) for name in frameworks()}
     assert {name for name, plain in written.items() if ALIASES.get(plain, plain) != name} == set()
 
 

@@ -22,7 +22,7 @@ from compat.evidence.drivers import cuda_ceiling
 from compat.evidence.names.builds import read_build
 from compat.evidence.names.gpu_names import find_gpus
 from compat.facts.rows import Build, GpuModel
-from compat.facts.tables import architectures, builds, driver_branches, framework_rows, gpu_models, toolkits
+from compat.facts.tables import architectures, builds, driver_branches, frameworks, gpu_models, toolkits
 from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, VersionError
 
 RANK = {Verdict.COMPATIBLE: 0, Verdict.WITH_WARNING: 1, Verdict.UNKNOWN: 2, Verdict.INCOMPATIBLE: 3}
@@ -45,7 +45,7 @@ DRIVERS = tuple(
         | {DriverVersion(branch, minor, 0) for branch in driver_branches() for minor in (10, 120)}
     )
 )
-BUILDS = tuple(build for framework in framework_rows() for build in builds(framework))
+BUILDS = tuple(build for framework in frameworks() for build in builds(framework))
 SUFFIXED = ("9.0a", "10.0a", "10.0f", "12.0a", "12.0f")
 IMAGES = (
     *(

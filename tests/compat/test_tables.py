@@ -163,7 +163,7 @@ def test_every_mistake_of_every_table_is_reported_at_once(copy: Path, capsys: py
     assert output.out == ""
     lines = output.err.splitlines()
     assert [line.partition(".csv")[0] for line in lines] == [
-        *(f"error: {name}" for name in ("nccl", "glibc", "cuda_driver", "cuda_driver", "gpu_arch")),
+        *(f"error: {name}" for name in ("glibc", "nccl", "cuda_driver", "cuda_driver", "gpu_arch")),
         *["error: gpu_model"] * 3,
     ]
     assert lines[2:4] == [
