@@ -35,14 +35,6 @@ def test_a_word_of_the_tables_is_itself(kind: str, known: tuple[str, ...]) -> No
     assert [getattr(words, kind)(each) for each in known] == [*known]
 
 
-@pytest.mark.parametrize(
-    ("text", "known"),
-    [("p3.8x", "p3.8xlarge"), ("G4dn.2x", "g4dn.2xlarge"), ("g5.xlarge", "g5.xlarge")],
-)
-def test_an_instance_type_in_short_is_read_in_full(text: str, known: str) -> None:
-    assert words.instance_type(text) == known
-
-
 def test_a_distribution_is_no_reason_to_give_no_answer() -> None:
     case = Case(gpu="T4", driver="535.183.01", os="Ubuntu 22.04", framework="torch", framework_version="2.1.0+cu118")
     assert check(case).verdict is Verdict.COMPATIBLE
