@@ -69,7 +69,7 @@ docs: .venv/synced ## rewrite the generated reference pages
 	@$(PY) docs/make.py
 
 tables: .venv/synced ## check the compatibility tables
-	@$(PY) -m compat.facts.check && $(PY) -m aws.data.check
+	@$(PY) -m tools.tables && $(PY) -m tools.aws_tables
 
 # The components of AWS and Docker are checked and tested everywhere; who runs a stack elsewhere needs neither SDK.
 .venv/checked: .venv/synced

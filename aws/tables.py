@@ -1,4 +1,4 @@
-"""The tables of what only AWS needs, read once, on first use; `data/check.py` checks the files."""
+"""The tables of what only AWS needs, read once, on first use; `tools/aws_tables.py` checks the files."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from compat.evidence.prose.driver_words import cuda_of_driver, without_driver
 
 from compat import Verdict, case_from, check
-from compat.evidence.prose.driver_words import cuda_of_driver, without_driver
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from compat.evidence.prose.eras import era_of, made_by_all, made_by_none, runs_all, runs_none
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compat import Verdict, case_from, check
-from compat.evidence.prose.eras import era_of, made_by_all, made_by_none, runs_all, runs_none
 from compat.facts.tables import architectures, driver_branches
 from compat.values.hosts import Platform
 from compat.values.versions import DriverVersion

@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 import pytest
+from compat.evidence.prose import patterns
 
 import compat
-from compat.evidence.prose import patterns
 
 
 def test_every_form_of_the_engine_can_be_compiled() -> None:

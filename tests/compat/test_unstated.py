@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from compat.evidence.prose.dates import month_in, released_by
+from compat.evidence.prose.ggml import code_of
 from packaging.version import Version
 
 from compat import Answer, Case, Severity, Verdict, check
-from compat.evidence.prose.dates import month_in, released_by
-from compat.evidence.prose.ggml import code_of
 from compat.values.versions import CudaVersion
 
 RUNS, WARNS, UNKNOWN, NOT = Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.UNKNOWN, Verdict.INCOMPATIBLE

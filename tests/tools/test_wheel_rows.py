@@ -15,8 +15,8 @@ import pytest
 from made import fatbin, library
 
 from compat.facts import csv_files
-from compat.facts.check import TABLES
 from images.inspection import wheel_table
+from tools.tables import TABLES
 
 ZSTD = 0x8000
 FRAMEWORK = next(table for table in TABLES if table.name == "framework")

@@ -18,10 +18,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from compat.evidence.names.typed import CUDA_OF_ISA
 from compat.facts import tables
-from compat.facts.check import TABLES
 from compat.values.versions import CudaVersion, Target, parse_release
 from images.inspection.judge import ENOUGH
 from images.inspection.wheels import Library, Wheel
+from tools.tables import TABLES
 
 Row = dict[str, str]
 _Span = tuple[str, str, Wheel]  # variant and CUDA, where each library of a wheel is for another one
