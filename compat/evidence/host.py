@@ -172,7 +172,7 @@ def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem,
     With `lenient`, only a GPU that cannot be read is a problem; other fields count as absent, with a note.
     """
     if case.instance_type:
-        case = replace(case, instance_type=words.instance_type(case.instance_type))
+        case = replace(case, instance_type=case.instance_type.lower())
     reader = Reader(lenient=lenient)
     kind = reader.one_of("gpu_class", case.gpu_class, CLASSES)
     runtime = reader.one_of("host", words.runtime(case.host), HOSTS)
