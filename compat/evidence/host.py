@@ -1,9 +1,5 @@
 """A host: the pools that it may be, from values (`host_of`) or from the host fields of a case (`read_host`).
 
-    from compat import Case, check_on, host_of
-    host = host_of(model, DriverVersion.parse("418.88"), container_toolkit=parse_release("1.17.8"))
-    check_on(Case(framework="torch", framework_version="2.6.0"), host)
-
 `may_be` are the pools that it may be: one where all is known, more where a name is sold with several chips or a driver
 is a bare branch. `shown` holds the host fields of a case for those who print them.
 """
@@ -68,11 +64,6 @@ class Host:
     @property
     def is_covered(self) -> bool:
         return bool(self.may_be)
-
-    @property
-    def lowest_driver(self) -> DriverVersion | None:
-        """The lowest driver that may be meant; None where nothing states one."""
-        return lowest_driver(self.may_be)
 
 
 @dataclass(frozen=True, slots=True)
