@@ -14,8 +14,7 @@ from typing import Any
 from packaging.version import Version
 
 from compat.evidence.case import CLASSES, HOSTS, MODULES, SYSTEMS, UNREAD, Axis, Case, CaseError, Problem, Reader
-from compat.evidence.drivers import releases_of
-from compat.evidence.gpu_operator import driver_of, operator_row
+from compat.evidence.drivers import driver_of, operator_row, releases_of
 from compat.evidence.machine_images import drivers_of, read_release
 from compat.evidence.names import gpu_names, typed, words
 from compat.evidence.names.gpus import gpus_of, gpus_with, processor_beside
