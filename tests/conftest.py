@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -11,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +31,34 @@ sys.path.insert(0, str(Path(__file__).parent))  # for pages.py and hub_browser.p
 # A test run that is ended tears its labs down, as after Ctrl-C.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+# Modules and cases that are loaded stay until the end: nothing is gained by a search for garbage among them.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+MARKS_OF_A_FILE = re.compile(r"^pytestmark = (?:\[[^\]]*\]|[^\n]*)", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files that are left out as a whole (`-m "not lab"`) are not imported: what only they need takes seconds."""
+    left_out = set(re.findall(r"\bnot (\w+)", config.option.markexpr))
+    if not left_out or " or " in config.option.markexpr:
+        return None
+    files = collection_path.rglob("test_*.py") if collection_path.is_dir() else [collection_path]
+    return all(_marks(file) & left_out for file in files) or None
+
+
+@cache
+def _marks(file: Path) -> set[str]:
+    """Marks that a file gives to all of its tests."""
+    found = MARKS_OF_A_FILE.search(file.read_text())
+    return set(re.findall(r"pytest\.mark\.(\w+)", found[0])) if found else set()
+
 
 settings.register_profile("gpu-commons", deadline=None)  # a busy machine is slow and not wrong
 settings.load_profile("gpu-commons")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -145,13 +146,14 @@ def imported(path: Path) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [*FLOORS, *PROGRAM])
-def test_the_program_is_between_the_components_and_the_pack(place: str) -> None:
+def test_the_program_is_between_the_components_and_the_pack() -> None:
     # Import contracts look at packages, and these two are files.
-    if place in PROGRAM:
-        assert imported(ROOT / place) & {*FLOORS} <= {*FLOORS[: FLOORS.index("policies")]}
-    elif place not in {"cli", "lab"}:
-        assert not [path for path in sources(place) if "wiring" in imported(path)]
+    below = {*FLOORS[: FLOORS.index("policies")]}
+    assert not {
+        name: imported(ROOT / name) & {*FLOORS} - below for name in PROGRAM if imported(ROOT / name) & {*FLOORS} - below
+    }
+    others = [path for folder in FLOORS if folder not in {"cli", "lab"} for path in sources(folder)]
+    assert not [path for path in others if "wiring" in imported(path)]
 
 
 def sources(folder: str) -> Iterator[Path]:
@@ -160,14 +162,15 @@ def sources(folder: str) -> Iterator[Path]:
     return (path for path in found if not {"__pycache__", ".venv"} & set(path.parts[len(ROOT.parts) :]))
 
 
-@pytest.mark.parametrize("folder", ["components", "policies"])
-def test_nothing_hides_another_module_where_the_folder_is_first_on_the_path(folder: str) -> None:
+def test_nothing_hides_another_module_where_a_folder_is_first_on_the_path() -> None:
     # A plug-in and a policy pack run with their own folder first: a `types.py` there would replace Python's, and an
     # `images.py` ours.
-    entries = {path.stem for path in (ROOT / folder).iterdir() if path.suffix == ".py" or any(path.glob("*.py"))}
-    assert not entries & {*sys.stdlib_module_names, *FLOORS, "wiring"} - {folder}
+    for folder in ("components", "policies"):
+        entries = {path.stem for path in (ROOT / folder).iterdir() if path.suffix == ".py" or any(path.glob("*.py"))}
+        assert not entries & {*sys.stdlib_module_names, *FLOORS, "wiring"} - {folder}, folder
 
 
+@cache
 def component_classes() -> dict[str, ast.ClassDef]:
     found = {}
     for path in sources("components"):
@@ -181,27 +184,28 @@ def test_these_are_the_components() -> None:
     assert sorted(component_classes()) == COMPONENTS
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMPONENTS)
-def test_a_component_registers_its_outputs_once_and_last(name: str) -> None:
-    component = component_classes()[name]
-    calls = [node for node in ast.walk(component) if "self.register_outputs" in called(node)]
-    constructor = next(node for node in component.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
-    last = constructor.body[-1]
-    assert len(calls) == 1
-    assert isinstance(last, ast.Expr)
-    assert last.value is calls[0]
+def test_every_component_registers_its_outputs_once_and_last() -> None:
+    for name, component in component_classes().items():
+        calls = [node for node in ast.walk(component) if "self.register_outputs" in called(node)]
+        constructor = next(
+            each for each in component.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+        )
+        last = constructor.body[-1]
+        assert len(calls) == 1, name
+        assert isinstance(last, ast.Expr), name
+        assert last.value is calls[0], name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMPONENTS)
-def test_a_component_hands_its_arguments_to_the_engine_under_its_own_token(name: str) -> None:
-    constructions = [node for node in ast.walk(component_classes()[name]) if "super().__init__" in called(node)]
-    (construction,) = constructions
-    assert isinstance(construction, ast.Call)
-    token, _, inputs, _ = construction.args
-    assert ast.unparse(token) == f"'gpu-commons:index:{name}'"
-    assert "**args" in ast.unparse(inputs)  # else a preview shows no change of them, and no policy sees them
+def test_every_component_hands_its_arguments_to_the_engine_under_its_own_token() -> None:
+    for name, component in component_classes().items():
+        constructions = [node for node in ast.walk(component) if "super().__init__" in called(node)]
+        assert len(constructions) == 1, name
+        (construction,) = constructions
+        assert isinstance(construction, ast.Call)
+        token, _, inputs, _ = construction.args
+        assert ast.unparse(token) == f"'gpu-commons:index:{name}'"
+        # Else a preview shows no change of them, and no policy sees them.
+        assert "**args" in ast.unparse(inputs), name
 
 
 def called(node: ast.AST) -> str:
@@ -263,28 +267,33 @@ def test_lock_files_name_public_registries_only() -> None:
 MAY_WRITE = {"comment": {"actions": "read", "contents": "read", "pull-requests": "write"}}
 
 
-@pytest.mark.parametrize("workflow", sorted((ROOT / ".github" / "workflows").iterdir()), ids=lambda path: path.stem)
-def test_a_workflow_may_only_read_and_names_exact_versions_of_what_it_uses(workflow: Path) -> None:
-    steps = yaml.safe_load(workflow.read_text())
-    used = [step["uses"] for job in steps["jobs"].values() for step in job["steps"] if "uses" in step]
-    assert steps["permissions"] == MAY_WRITE.get(workflow.stem, {"contents": "read"})
-    assert not [job for job in steps["jobs"].values() if "permissions" in job]
-    assert used
-    assert not [name for name in used if not re.fullmatch(r"[\w-]+/[\w-]+@(v\d+\.\d+\.\d+|[0-9a-f]{40})", name)]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").iterdir())
 
 
-@pytest.mark.parametrize("name", sorted(MAY_WRITE))
-def test_a_workflow_that_may_write_runs_the_default_branch_and_no_text_of_a_pull_request(name: str) -> None:
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yaml").read_text())
-    assert list(workflow[True]) == ["workflow_run"]  # YAML reads the key `on` as true
-    every = [step for job in workflow["jobs"].values() for step in job["steps"]]
-    assert not [step for step in every if step.get("uses", "").startswith("actions/checkout") and "ref" in step["with"]]
-    assert not [step for step in every if "${{" in step.get("run", "")]  # values come by the environment
+def test_workflows_may_only_read_and_name_exact_versions_of_what_they_use() -> None:
+    for path in WORKFLOWS:
+        workflow = yaml.safe_load(path.read_text())
+        used = [step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]
+        exact = r"[\w-]+/[\w-]+@(v\d+\.\d+\.\d+|[0-9a-f]{40})"
+        assert workflow["permissions"] == MAY_WRITE.get(path.stem, {"contents": "read"}), path.name
+        assert not [job for job in workflow["jobs"].values() if "permissions" in job], path.name
+        assert used, path.name
+        assert not [name for name in used if not re.fullmatch(exact, name)], path.name
+
+
+def test_a_workflow_that_may_write_runs_the_default_branch_and_no_text_of_a_pull_request() -> None:
+    may_write = {path.stem: yaml.safe_load(path.read_text()) for path in WORKFLOWS if path.stem in MAY_WRITE}
+    assert may_write.keys() == MAY_WRITE.keys()
+    for name, workflow in may_write.items():
+        assert list(workflow[True]) == ["workflow_run"], name  # YAML reads the key `on` as true
+        every = [step for job in workflow["jobs"].values() for step in job["steps"]]
+        checkouts = [step for step in every if step.get("uses", "").startswith("actions/checkout")]
+        assert not [step for step in checkouts if "ref" in step["with"]], name
+        assert not [step for step in every if "${{" in step.get("run", "")], name  # values come by the environment
 
 
 def test_no_workflow_of_a_pull_request_knows_a_secret() -> None:
-    workflows = [path.read_text() for path in (ROOT / ".github" / "workflows").iterdir()]
-    assert not [text for text in workflows if re.search(r"secrets\.|pull_request_target", text)]
+    assert not [path.name for path in WORKFLOWS if re.search(r"secrets\.|pull_request_target", path.read_text())]
 
 
 def test_every_test_runs_in_one_part_of_make_test_and_in_one_only() -> None:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compat.evidence.contents import system_of
 
 from compat import Case, Severity, Verdict, case_from, check, check_on, host_of, read_host
 from compat.evidence.drivers import turning_drivers
-from compat.evidence.image import read_images
+from compat.evidence.image import read_images, system_of
 from compat.evidence.names.gpu_names import find_gpu
 from compat.facts.rows import GpuModel
 from compat.facts.tables import gpu_models

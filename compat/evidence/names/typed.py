@@ -12,15 +12,8 @@ from functools import lru_cache
 
 from packaging.version import Version
 
-from compat.facts import tables
-from compat.values.versions import (
-    ComputeCapability,
-    CudaVersion,
-    DriverVersion,
-    Target,
-    VersionError,
-    parse_release,
-)
+from compat.facts.lookup import tables
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, Target, VersionError, parse_release
 
 _KEPT = 4096
 _LONGEST = 200  # characters: no version is longer
