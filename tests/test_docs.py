@@ -331,3 +331,8 @@ def test_a_decision_says_what_why_what_not_and_until_when() -> None:
 def test_decisions_are_numbered_without_a_gap() -> None:
     assert [record.name[:5] for record in DECISIONS] == [f"{number:04}-" for number in range(1, len(DECISIONS) + 1)]
     assert len(DECISIONS) >= 10
+
+
+def test_a_change_is_one_line_of_the_changelog() -> None:
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > 120 or line.startswith(" ")] == []
