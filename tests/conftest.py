@@ -37,6 +37,15 @@ os.environ["GPU_COMMONS_TODAY"] = "2026-11-23"  # output that tests compare does
 GOLDEN = Path(__file__).parent / "golden"
 WRITES = os.environ.get("GPU_COMMONS_GOLDEN") == "write"
 
+SOAK_FOLDERS = ("lab", "faults")  # whose tests with servers are the part of `make soak` of that name
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder in SOAK_FOLDERS and item.get_closest_marker("lab") and not item.get_closest_marker("soak"):
+            item.add_marker(pytest.mark.soak(part=folder))
+
 
 @dataclass(frozen=True)
 class GoldenFile:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab import engine
+from lab import suites
 
 ROOT = Path(__file__).parent.parent
 # From the ground up: what stands on a floor imports from those below it (the import contracts hold it to that).
@@ -287,17 +287,35 @@ def test_no_workflow_of_a_pull_request_knows_a_secret() -> None:
     assert not [text for text in workflows if re.search(r"secrets\.|pull_request_target", text)]
 
 
-def test_every_test_runs_in_one_part_of_make_test_and_in_one_only() -> None:
-    shown = subprocess.run(["make", "--dry-run", "test"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    called = re.findall(r'-m pytest .*-m "([^"]+)"', shown)
-    suites = (*engine.TESTS_BEFORE_THE_LAB, *engine.TESTS_ON_THE_LAB)
-    parts = [*called, *{suite.marked for suite in suites}]
-    for marks in itertools.product((True, False), repeat=3):
-        names = dict(zip(("lab", "browser", "slow"), marks, strict=True))
-        assert [eval(part, {}, names) for part in parts].count(True) == 1, names  # noqa: S307 - our own expressions
-    tests = ROOT / "tests"
-    marked = {path.parent for path in tests.rglob("*.py") if "pytest.mark.lab" in path.read_text()} - {tests}
-    assert {f"tests/{path.name}" for path in marked} == {each.folder for each in suites if each.marked == "lab"}
+class Soak(str):
+    """What `soak` in an expression of markers is for a test: nothing, or the part that its marker names."""
+
+    __slots__ = ()
+
+    def __call__(self, part: str) -> bool:
+        return self == part
+
+
+def test_every_test_runs_in_one_suite_of_make_test_or_in_one_part_of_soak() -> None:
+    parts = [name for name, suite in suites.SOAK.items() if "soak(" in suite.marked]
+    for lab, browser, slow, soak in itertools.product((True, False), (True, False), (True, False), ("", *parts)):
+        names = {"lab": lab, "browser": browser, "slow": slow, "soak": Soak(soak)}
+        in_test = {each.marked for each in suites.TEST if eval(each.marked, {}, names)}  # noqa: S307 - our own expressions
+        in_soak = [name for name in parts if eval(suites.SOAK[name].marked, {}, names)]  # noqa: S307
+        assert (len(in_test), in_soak) == ((0, [soak]) if soak else (1, [])), names
+
+
+def test_every_test_that_needs_servers_or_names_a_part_of_soak_lies_where_its_suite_looks() -> None:
+    every = (*suites.TEST, *suites.SOAK.values())
+    written = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py") if path.parent != ROOT / "tests"}
+    with_servers = {path.parent for path, text in written.items() if "pytest.mark.lab" in text}
+    assert {str(path.relative_to(ROOT)) for path in with_servers} <= {place for each in every for place in each.places}
+    named = {(path, part) for path, text in written.items() for part in re.findall(r'soak\(part="(\w+)"\)', text)}
+    assert {part for _, part in named} <= {*suites.SOAK}
+    astray = [
+        path for path, part in named if not any(path.is_relative_to(ROOT / place) for place in suites.SOAK[part].places)
+    ]
+    assert astray == []
 
 
 def test_labs_that_may_have_the_one_real_node_of_a_machine_are_brought_up_one_after_the_other() -> None:

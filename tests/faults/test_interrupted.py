@@ -42,6 +42,7 @@ def test_after_kill_9_of_pulumi_cancel_and_up_finish_the_update(empty: Lab) -> N
     is_complete(empty)
 
 
+@pytest.mark.soak(part="kills")
 @pytest.mark.parametrize("turn", range(KILLS))
 def test_a_kill_at_any_moment_leaves_an_update_that_up_finishes(
     empty: Lab, turn: int, record_property: Callable[[str, object], None]

@@ -134,6 +134,7 @@ def test_an_image_for_volta_alone_is_refused_for_k80_before_anything_is_submitte
     assert submitted(lab, "volta") == []
 
 
+@pytest.mark.soak(part="kills")
 def test_a_run_that_is_killed_three_times_submits_each_job_once(lab: OwnLab, project: Path) -> None:
     names = [f"killed-{number}" for number in range(4)]
     write(project, *(_on_shared(name, "print(1)", waits_for="end") for name in names))
