@@ -16,6 +16,8 @@ import pytest
 import yaml
 
 from lab import suites
+from tests.stacks.contract import WITH_THE_REAL_NODE
+from tests.stacks.test_contracts import CONTRACTS
 
 ROOT = Path(__file__).parent.parent
 # From the ground up: what stands on a floor imports from those below it (the import contracts hold it to that).
@@ -323,18 +325,33 @@ def test_labs_that_may_have_the_one_real_node_of_a_machine_are_brought_up_one_af
     assert not [path.name for path in faults if re.search(r"import .*\b(own|aws)_lab\b", path.read_text())]
 
 
-def test_labs_that_run_beside_the_one_with_the_real_node_have_no_cluster() -> None:
-    kinds = {
+def kinds_of_stacks() -> dict[str, str | None]:
+    return {
         path.name.split(".")[1]: yaml.safe_load(path.read_text())["config"].get("gpu-commons:site", {}).get("kind")
         for path in (ROOT / "stacks").glob("Pulumi.*.yaml")
     }
+
+
+def test_labs_that_run_beside_the_one_with_the_real_node_have_no_cluster() -> None:
+    kinds = kinds_of_stacks()
     faults = ROOT / "tests" / "faults"
     beside = [*faults.glob("test_docker_*stack.py"), *faults.glob("test_slurm_*stack.py")]
     named = {
-        stack for path in beside for stack in kinds if re.search(rf'own_lab\("{stack}"|= "{stack}"', path.read_text())
+        stack
+        for path in beside
+        for stack in kinds
+        if re.search(rf'own_lab\("{stack}"|stack_{stack} import', path.read_text())
     }
     assert named == {"dcsg", "perceptron", "comet", "quest"}
     assert {kinds[stack] for stack in named} == {"docker", "slurm"}
+
+
+def test_every_stack_of_a_site_has_a_contract_and_those_with_a_cluster_share_a_worker() -> None:
+    kinds = kinds_of_stacks()
+    previewed = {"cupy", "dsmlp-next"}  # what they bring up others do too
+    contracts = {contract.stack for contract in CONTRACTS}
+    assert contracts | {"dsmlp-fall"} == kinds.keys() - previewed
+    assert {*WITH_THE_REAL_NODE} == {stack for stack in contracts if kinds[stack] not in {"docker", "slurm"}}
 
 
 def test_no_script_of_bench_hides_a_package() -> None:

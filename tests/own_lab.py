@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lab import engine, processes
 from lab.instance import RECORD, Instance, find_instance, state_home
 from lab.toolchain import Toolchain
 from tests.slots import WORKER, free_slot, ports
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[1]
 NAME = f"own-{WORKER}"
 LAB = [sys.executable, "-m", "lab", "--instance", NAME]
 
@@ -43,8 +45,32 @@ class OwnLab:
 
     def pulumi(self, *words: str, shell: dict[str, str] | None = None) -> str:
         """A bare `pulumi` in such a shell; LabError with its output where it fails."""
-        command = [engine.program(self.instance, Toolchain()), *words, "--stack", self.stack, "--non-interactive"]
-        return processes.run(command, cwd=self.project, env=shell or self.shell(), timeout_s=600)
+        return processes.run(self._command(words), cwd=self.project, env=shell or self.shell(), timeout_s=600)
+
+    def refused(self, *words: str, **variables: str) -> str:
+        """The whole output of a bare `pulumi` that failed, on one line."""
+        done = subprocess.run(
+            self._command(words),
+            cwd=self.project,
+            env={**self.shell(), **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode != 0, done.stdout
+        return " ".join(f"{done.stdout} {done.stderr}".split())
+
+    def output_of(self, name: str) -> Any:
+        """An output of the stack."""
+        return json.loads(self.pulumi("stack", "output", name, "--json"))
+
+    def docker(self, *words: str) -> str:
+        """The engine's own command, on the lab's engine, and all that it prints."""
+        done = subprocess.run(["docker", *words], env=self.shell(), capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    def _command(self, words: Sequence[str]) -> list[str]:
+        return [engine.program(self.instance, Toolchain()), *words, "--stack", self.stack, "--non-interactive"]
 
 
 def up(stack: str, project: Path = PROJECT) -> str:

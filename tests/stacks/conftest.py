@@ -1,0 +1,54 @@
+"""A lab for each stack, one after the other where they need the machine's one real node; windows of a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+
+from tests.stacks.contract import WITH_THE_REAL_NODE, Window
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.lab)
+
+
+class OneLabAtATimeWithTheRealNode(LoadScopeScheduling):
+    """Each stack's steps on one worker, in order; stacks with the real node share theirs, and begin first."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        stack = nodeid.rpartition("[")[2].rstrip("]")
+        return "labs with the real node" if stack in WITH_THE_REAL_NODE else stack
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    return OneLabAtATimeWithTheRealNode(config, log)
+
+
+@pytest.fixture
+def window(request: pytest.FixtureRequest, artefacts: Path) -> Iterator[Window]:
+    """Opens windows of people who have no cookies and trust a hub that made its certificate itself."""
+    import pictures  # noqa: PLC0415 - it needs a browser, which most stacks do without
+
+    opened: list[Page] = []
+
+    def open_one() -> Page:
+        context = request.getfixturevalue("browser").new_context(
+            viewport={"width": 1280, "height": 800}, ignore_https_errors=True
+        )
+        context.set_default_timeout(30_000)
+        opened.append(context.new_page())
+        return opened[-1]
+
+    yield open_one
+    for number, page in enumerate(opened, 1):
+        pictures.take(page, artefacts / f"last-{request.node.name}-{number}.png")
+        page.context.close()
