@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from lab import suites
-from tests.stacks.contract import WITH_THE_REAL_NODE
+from tests.stacks.contract import ALONE, REAL_NODE
 from tests.stacks.test_contracts import CONTRACTS
 
 ROOT = Path(__file__).parent.parent
@@ -346,12 +346,24 @@ def test_labs_that_run_beside_the_one_with_the_real_node_have_no_cluster() -> No
     assert {kinds[stack] for stack in named} == {"docker", "slurm"}
 
 
-def test_every_stack_of_a_site_has_a_contract_and_those_with_a_cluster_share_a_worker() -> None:
-    kinds = kinds_of_stacks()
+def test_every_stack_of_a_site_has_a_contract() -> None:
     previewed = {"cupy", "dsmlp-next"}  # what they bring up others do too
-    contracts = {contract.stack for contract in CONTRACTS}
-    assert contracts | {"dsmlp-fall"} == kinds.keys() - previewed
-    assert {*WITH_THE_REAL_NODE} == {stack for stack in contracts if kinds[stack] not in {"docker", "slurm"}}
+    assert {contract.stack for contract in CONTRACTS} | {"dsmlp-fall"} == kinds_of_stacks().keys() - previewed
+
+
+def test_stacks_that_need_the_real_node_or_the_same_port_come_up_one_after_the_other() -> None:
+    kinds = kinds_of_stacks()
+    published = re.compile(r"kind: (?:host_port|login_node), port: (\d+)|\bhost: (\d+)")
+    needed: dict[str, set[str]] = {}
+    for contract in CONTRACTS:
+        if kinds[contract.stack] in {"docker", "slurm"}:
+            text = (ROOT / "stacks" / f"Pulumi.{contract.stack}.yaml").read_text()
+            for port in {"".join(found) for found in published.findall(text)}:
+                needed.setdefault(f"port {port}", set()).add(contract.stack)
+        else:
+            needed.setdefault(REAL_NODE, set()).add(contract.stack)
+    twice = {stack: what for what, stacks in needed.items() if len(stacks) > 1 for stack in stacks}
+    assert twice == ALONE
 
 
 def test_no_script_of_bench_hides_a_package() -> None:

@@ -1,4 +1,4 @@
-"""A lab for each stack, one after the other where they need the machine's one real node; windows of a browser."""
+"""A lab for each stack, two at a time; windows of a browser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.stacks.contract import WITH_THE_REAL_NODE, Window
+from tests.stacks.contract import ALONE, Window
 
 HERE = Path(__file__).parent
 
@@ -21,16 +21,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.lab)
 
 
-class OneLabAtATimeWithTheRealNode(LoadScopeScheduling):
-    """Each stack's steps on one worker, in order; stacks with the real node share theirs, and begin first."""
+class OneWorkerForEachStack(LoadScopeScheduling):
+    """The steps of a stack on one worker, in order, and after those of a stack that needs the same of the machine."""
 
     def _split_scope(self, nodeid: str) -> str:
         stack = nodeid.rpartition("[")[2].rstrip("]")
-        return "labs with the real node" if stack in WITH_THE_REAL_NODE else stack
+        return ALONE.get(stack, stack)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    return OneLabAtATimeWithTheRealNode(config, log)
+    return OneWorkerForEachStack(config, log)
 
 
 @pytest.fixture

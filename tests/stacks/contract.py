@@ -12,7 +12,9 @@ import yaml
 from own_lab import PROJECT, OwnLab, own_lab
 from playwright.sync_api import Page
 
-WITH_THE_REAL_NODE = ("eks-g6", "flatcar-ec2")  # which there is once on a machine
+# What of a machine a stack needs alone: stacks that name the same come up one after the other.
+REAL_NODE = "the real node"
+ALONE = {"eks-g6": REAL_NODE, "flatcar-ec2": REAL_NODE, "dcsg": "port 8000", "quest": "port 8000"}
 Window = Callable[[], Page]  # opens one more, of somebody without cookies
 
 
