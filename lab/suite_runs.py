@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from lab import engine, results, steps
+from lab import engine, processes, results, steps
 from lab.instance import Instance, LabError
 from lab.suites import Needs, Suite, run_suite
 from lab.toolchain import Report, Toolchain
@@ -55,10 +54,11 @@ class SuiteRun:
             self.tools.ensure(self.report, for_tests=True)
             self.tools.ensure_test_packages(self.report)
             engine.prepare(self.instance, self.tools, self.report)
-        self._run_suites(by_need[Needs.TOOLS])
-        if by_need[Needs.STACK]:
-            with self._stack():
-                self._run_suites(by_need[Needs.STACK])
+        with self._images():
+            self._run_suites(by_need[Needs.TOOLS])
+            if by_need[Needs.STACK]:
+                with self._stack():
+                    self._run_suites(by_need[Needs.STACK])
 
     def _run_suites(self, suites: Sequence[Suite]) -> None:
         for suite in suites:
@@ -85,13 +85,20 @@ class SuiteRun:
                 self.results += [each.result() for each in running]
 
     @contextlib.contextmanager
+    def _images(self) -> Iterator[None]:
+        """Registry and BuildKit of the lab, which it lends to the labs of tests (tests/own_lab.py)."""
+        was_up, before = steps.is_up(self.instance), steps.running(self.instance)
+        try:
+            steps.start_images(self.instance, self.tools)
+            yield
+        finally:
+            if not was_up:
+                steps.stop(self.instance, self.tools, self.report, keep=before & steps.OF_EVERY_LAB)
+
+    @contextlib.contextmanager
     def _stack(self) -> Iterator[None]:
         """The stack on the lab: on one that was up, else on one that is started and ended here."""
-        was_up, before, had_cluster = (
-            steps.is_up(self.instance),
-            steps.running(self.instance),
-            self.instance.kubeconfig.exists(),
-        )
+        was_up, had_cluster = steps.is_up(self.instance), self.instance.kubeconfig.exists()
         try:
             if not was_up:
                 with self._step("make up"):
@@ -99,7 +106,7 @@ class SuiteRun:
             yield
         finally:
             if not was_up:
-                steps.stop(self.instance, self.tools, self.report, keep=before & steps.OF_EVERY_LAB)
+                steps.stop(self.instance, self.tools, self.report, keep=steps.OF_EVERY_LAB)
                 if not had_cluster:  # else a stack of images would start one from now on
                     self.instance.kubeconfig.unlink(missing_ok=True)
 
@@ -115,5 +122,5 @@ class SuiteRun:
 
 def _result_of(name: str, argv: Sequence[str]) -> results.Result:
     began = time.monotonic()
-    code = subprocess.run([*argv], cwd=engine.PROJECT, check=False).returncode
+    code = processes.call(argv, cwd=engine.PROJECT, env={})
     return results.of_step(name, time.monotonic() - began, succeeded=code == 0)

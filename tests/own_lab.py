@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab import engine, processes
-from lab.instance import RECORD, Instance, find_instance, state_home
+from lab import engine, processes, steps
+from lab.instance import RECORD, Instance, find_instance, state_home, stored_instance
 from lab.toolchain import Toolchain
 from tests.slots import WORKER, free_slot, ports
 
@@ -89,20 +89,30 @@ def changes(output: str) -> bool:
     return bool(re.search(r"\d+ (created|updated|replaced|deleted)", output))
 
 
-def claim(slot: int) -> None:
+def lender() -> Instance | None:
+    """The lab whose tests these are, where its registry and BuildKit run: all labs of a run build each image once."""
+    instance = stored_instance(state_home() / os.environ.get("GPU_COMMONS_LAB", NAME))
+    runs = instance and all(processes.is_running(instance, name) for name in steps.OF_EVERY_LAB)
+    return instance if runs else None
+
+
+def claim(slot: int, lent: Instance | None) -> None:
     """Addresses and ports far from those of the labs that other workers start at the same time."""
     home = state_home() / NAME
     home.mkdir(parents=True)
-    (home / RECORD).write_text(json.dumps({"name": NAME, "slot": slot, "ports": ports(slot)}))
+    record = {"name": NAME, "slot": slot, "ports": ports(slot)}
+    if lent:
+        record |= {"ports": {**ports(slot), "registry": lent.ports["registry"]}, "lender": str(lent.home)}
+    (home / RECORD).write_text(json.dumps(record))
 
 
 @contextmanager
 def own_lab(stack: str, project: Path = PROJECT) -> Iterator[OwnLab]:
     """That stack of a project, up. The folder's path is short, because sockets lie below it."""
-    before = os.environ.get("XDG_STATE_HOME")
+    before, lent = os.environ.get("XDG_STATE_HOME"), lender()
     with free_slot() as slot, tempfile.TemporaryDirectory(prefix="gc-") as folder:
         os.environ["XDG_STATE_HOME"] = folder
-        claim(slot)
+        claim(slot, lent)
         try:
             yield OwnLab(stack, up(stack, project), project)
         finally:
