@@ -47,7 +47,7 @@ static: .venv/checked
 	$(call TIMED,import contracts) .venv/bin/lint-imports --cache-dir .import_linter_cache
 
 fast: .venv/checked
-	$(call TIMED,fast tests) $(PY) -m pytest -q -n 3 --dist worksteal -m "not lab and not browser and not slow and not soak"
+	$(call TIMED,fast tests) env GPU_COMMONS_TEST_EXAMPLES=10 $(PY) -m pytest -q -n 2 --dist worksteal -m "not lab and not browser and not slow and not soak"
 
 test: .venv/checked ## all that CI runs: those, pages in a browser, a contract for each stack, the lab
 	@$(LAB) test

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from lab import suites
+from tests.conftest import WITH_SERVERS
 from tests.stacks.contract import ALONE, REAL_NODE
 from tests.stacks.test_contracts import CONTRACTS
 
@@ -311,6 +312,7 @@ def test_every_test_that_needs_servers_or_names_a_part_of_soak_lies_where_its_su
     every = (*suites.TEST, *suites.SOAK.values())
     written = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py") if path.parent != ROOT / "tests"}
     with_servers = {path.parent for path, text in written.items() if "pytest.mark.lab" in text}
+    with_servers |= {ROOT / "tests" / folder for folder in WITH_SERVERS}
     assert {str(path.relative_to(ROOT)) for path in with_servers} <= {place for each in every for place in each.places}
     named = {(path, part) for path, text in written.items() for part in re.findall(r'soak\(part="(\w+)"\)', text)}
     assert {part for _, part in named} <= {*suites.SOAK}

@@ -12,14 +12,6 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.stacks.contract import ALONE, Window
 
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.lab)
-
 
 class OneWorkerForEachStack(LoadScopeScheduling):
     """The steps of a stack on one worker, in order, and after those of a stack that needs the same of the machine."""
