@@ -344,7 +344,7 @@ def test_labs_that_run_beside_the_one_with_the_real_node_have_no_cluster() -> No
         for stack in kinds
         if re.search(rf'own_lab\("{stack}"|stack_{stack} import', path.read_text())
     }
-    assert named == {"dcsg", "perceptron", "comet", "quest"}
+    assert named == {"perceptron", "comet", "quest"}
     assert {kinds[stack] for stack in named} == {"docker", "slurm"}
 
 

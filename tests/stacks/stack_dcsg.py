@@ -9,6 +9,7 @@ from typing import Any
 
 from hub_browser import choose, log_in, open_notebook, run_cell
 from own_lab import PROJECT, OwnLab
+from playwright.sync_api import expect
 
 from lab import processes
 from lab.cluster import wait_until
@@ -39,7 +40,8 @@ def hostname(lab: OwnLab, container: str) -> str:
 
 
 def use(lab: OwnLab, window: Window) -> None:
-    """Two users have different GPUs, one in a server and one in a kernel of another image; a kernel gives its back."""
+    """Two users have different GPUs, one in a server and one in a kernel of another image; a third has none left."""
+    reaches_its_engine_through_the_filter_alone(lab)
     url = f"{lab.output_of('hubs')[HUB].rstrip('/')}/"
     assert url in lab.output
     password = lab.docker("exec", f"{HUB}-hub", "cat", "/credentials/login-password").strip()
@@ -65,6 +67,29 @@ def use(lab: OwnLab, window: Window) -> None:
     of_bob.get_by_text("Shut Down Kernel", exact=True).click()
     wait_until(lambda: {kernel} & {*held(lab).values()}, within_s=60, what="a kernel that ended still holds its card")
     assert f"{HUB}-server-bob" in containers(lab)
+
+    image = lab.docker("inspect", "--format", "{{.Image}}", f"{HUB}-hub").strip()
+    hold = ("--label", "gpu-commons.org/pool=workstation", "--network", f"gpu-commons-card-{second[1]}")
+    lab.docker("run", "-d", "--name", "somebody", *hold, "--entrypoint", "sleep", image, "600")
+    of_cleo = window()
+    log_in(of_cleo, url, "cleo", password)
+    choose(of_cleo, SERVER)
+    expect(of_cleo.get_by_text(re.compile("somebody")).first).to_be_visible(timeout=120_000)
+    assert f"{HUB}-server-cleo" not in containers(lab)
+    lab.docker("rm", "-f", "somebody")
+
+
+def reaches_its_engine_through_the_filter_alone(lab: OwnLab) -> None:
+    names = lab.docker("ps", "--format", "{{.Names}}").split()
+    inspected = json.loads(lab.docker("inspect", *names))
+    sources = {each["Name"].lstrip("/"): {mount.get("Source", "") for mount in each["Mounts"]} for each in inspected}
+    with_socket = {name for name, found in sources.items() if any(each.endswith("docker.sock") for each in found)}
+    assert with_socket == {f"{HUB}-engine"}
+    ask = (
+        "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/run/engine/hub.sock'); "
+        "s.sendall(b'GET /images/json HTTP/1.0\\r\\n\\r\\n'); print(s.recv(99))"
+    )
+    assert " 403 " in lab.docker("exec", f"{HUB}-hub", "python3", "-c", ask)
 
 
 def left(lab: OwnLab) -> None:
