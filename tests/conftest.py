@@ -68,6 +68,25 @@ os.environ["GPU_COMMONS_TODAY"] = "2026-11-23"  # output that tests compare does
 GOLDEN = Path(__file__).parent / "golden"
 WRITES = os.environ.get("GPU_COMMONS_GOLDEN") == "write"
 
+# Folders that only have tests with servers, and those whose tests with servers are a part of `make soak`.
+WITH_SERVERS = ("stacks", "conformance", "e2e", "faults")
+SOAK_FOLDERS = ("lab", "faults")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Who leaves out tests with servers does not wait until their libraries are imported either."""
+    left_out = "not lab" in config.getoption("markexpr") and collection_path.parent == Path(__file__).parent
+    return True if left_out and collection_path.name in WITH_SERVERS else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = item.nodeid.split("/", 2)[1]
+        if folder in WITH_SERVERS:
+            item.add_marker(pytest.mark.lab)
+        if folder in SOAK_FOLDERS and item.get_closest_marker("lab") and not item.get_closest_marker("soak"):
+            item.add_marker(pytest.mark.soak(part=folder))
+
 
 @dataclass(frozen=True)
 class GoldenFile:

@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab import engine
+from lab import suites
+from tests.conftest import WITH_SERVERS
+from tests.stacks.contract import ALONE, REAL_NODE
+from tests.stacks.test_contracts import CONTRACTS
 
 ROOT = Path(__file__).parent.parent
 # From the ground up: what stands on a floor imports from those below it (the import contracts hold it to that).
@@ -296,17 +299,36 @@ def test_no_workflow_of_a_pull_request_knows_a_secret() -> None:
     assert not [path.name for path in WORKFLOWS if re.search(r"secrets\.|pull_request_target", path.read_text())]
 
 
-def test_every_test_runs_in_one_part_of_make_test_and_in_one_only() -> None:
-    shown = subprocess.run(["make", "--dry-run", "test"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    called = re.findall(r'-m pytest .*-m "([^"]+)"', shown)
-    suites = (*engine.TESTS_BEFORE_THE_LAB, *engine.TESTS_ON_THE_LAB)
-    parts = [*called, *{suite.marked for suite in suites}]
-    for marks in itertools.product((True, False), repeat=3):
-        names = dict(zip(("lab", "browser", "slow"), marks, strict=True))
-        assert [eval(part, {}, names) for part in parts].count(True) == 1, names  # noqa: S307 - our own expressions
-    tests = ROOT / "tests"
-    marked = {path.parent for path in tests.rglob("*.py") if "pytest.mark.lab" in path.read_text()} - {tests}
-    assert {f"tests/{path.name}" for path in marked} == {each.folder for each in suites if each.marked == "lab"}
+class Soak(str):
+    """What `soak` in an expression of markers is for a test: nothing, or the part that its marker names."""
+
+    __slots__ = ()
+
+    def __call__(self, part: str) -> bool:
+        return self == part
+
+
+def test_every_test_runs_in_one_suite_of_make_test_or_in_one_part_of_soak() -> None:
+    parts = [name for name, suite in suites.SOAK.items() if "soak(" in suite.marked]
+    for lab, browser, slow, soak in itertools.product((True, False), (True, False), (True, False), ("", *parts)):
+        names = {"lab": lab, "browser": browser, "slow": slow, "soak": Soak(soak)}
+        in_test = {each.marked for each in suites.TEST if eval(each.marked, {}, names)}  # noqa: S307 - our own expressions
+        in_soak = [name for name in parts if eval(suites.SOAK[name].marked, {}, names)]  # noqa: S307
+        assert (len(in_test), in_soak) == ((0, [soak]) if soak else (1, [])), names
+
+
+def test_every_test_that_needs_servers_or_names_a_part_of_soak_lies_where_its_suite_looks() -> None:
+    every = (*suites.TEST, *suites.SOAK.values())
+    written = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py") if path.parent != ROOT / "tests"}
+    with_servers = {path.parent for path, text in written.items() if "pytest.mark.lab" in text}
+    with_servers |= {ROOT / "tests" / folder for folder in WITH_SERVERS}
+    assert {str(path.relative_to(ROOT)) for path in with_servers} <= {place for each in every for place in each.places}
+    named = {(path, part) for path, text in written.items() for part in re.findall(r'soak\(part="(\w+)"\)', text)}
+    assert {part for _, part in named} <= {*suites.SOAK}
+    astray = [
+        path for path, part in named if not any(path.is_relative_to(ROOT / place) for place in suites.SOAK[part].places)
+    ]
+    assert astray == []
 
 
 def test_labs_that_may_have_the_one_real_node_of_a_machine_are_brought_up_one_after_the_other() -> None:
@@ -314,18 +336,45 @@ def test_labs_that_may_have_the_one_real_node_of_a_machine_are_brought_up_one_af
     assert not [path.name for path in faults if re.search(r"import .*\b(own|aws)_lab\b", path.read_text())]
 
 
-def test_labs_that_run_beside_the_one_with_the_real_node_have_no_cluster() -> None:
-    kinds = {
+def kinds_of_stacks() -> dict[str, str | None]:
+    return {
         path.name.split(".")[1]: yaml.safe_load(path.read_text())["config"].get("gpu-commons:site", {}).get("kind")
         for path in (ROOT / "stacks").glob("Pulumi.*.yaml")
     }
+
+
+def test_labs_that_run_beside_the_one_with_the_real_node_have_no_cluster() -> None:
+    kinds = kinds_of_stacks()
     faults = ROOT / "tests" / "faults"
     beside = [*faults.glob("test_docker_*stack.py"), *faults.glob("test_slurm_*stack.py")]
     named = {
-        stack for path in beside for stack in kinds if re.search(rf'own_lab\("{stack}"|= "{stack}"', path.read_text())
+        stack
+        for path in beside
+        for stack in kinds
+        if re.search(rf'own_lab\("{stack}"|stack_{stack} import', path.read_text())
     }
-    assert named == {"dcsg", "perceptron", "comet", "quest"}
+    assert named == {"perceptron", "comet", "quest"}
     assert {kinds[stack] for stack in named} == {"docker", "slurm"}
+
+
+def test_every_stack_of_a_site_has_a_contract() -> None:
+    previewed = {"cupy", "dsmlp-next"}  # what they bring up others do too
+    assert {contract.stack for contract in CONTRACTS} | {"dsmlp-fall"} == kinds_of_stacks().keys() - previewed
+
+
+def test_stacks_that_need_the_real_node_or_the_same_port_come_up_one_after_the_other() -> None:
+    kinds = kinds_of_stacks()
+    published = re.compile(r"kind: (?:host_port|login_node), port: (\d+)|\bhost: (\d+)")
+    needed: dict[str, set[str]] = {}
+    for contract in CONTRACTS:
+        if kinds[contract.stack] in {"docker", "slurm"}:
+            text = (ROOT / "stacks" / f"Pulumi.{contract.stack}.yaml").read_text()
+            for port in {"".join(found) for found in published.findall(text)}:
+                needed.setdefault(f"port {port}", set()).add(contract.stack)
+        else:
+            needed.setdefault(REAL_NODE, set()).add(contract.stack)
+    twice = {stack: what for what, stacks in needed.items() if len(stacks) > 1 for stack in stacks}
+    assert twice == ALONE
 
 
 def test_no_script_of_bench_hides_a_package() -> None:

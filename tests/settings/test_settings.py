@@ -24,7 +24,7 @@ from kube.hub_authenticator import Lti13Authenticator, OAuthAuthenticator
 from kube.hub_model import NodePort
 from settings.reading import Problem, SettingsError, Stack, from_pulumi, json_schema, load_stack
 
-EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "25"))  # `make test` tries 150, `make soak` 400
+EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "25"))  # `make soak` tries more
 ROOT = Path(__file__).parents[2]
 DSMLP = ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml"
 NEXT = ROOT / "stacks" / "Pulumi.dsmlp-next.yaml"
