@@ -37,7 +37,7 @@ env: .venv/synced ## variables that a bare `pulumi` needs: eval "$(make -s env)"
 tools: .venv/synced ## install the tools that STACK needs, nothing else
 	@nice -n 10 $(LAB) tools --stack $(STACK)
 
-check: .venv/checked ## lint, types, import contracts, generated files, fast tests
+check: .venv/checked ## while you work: format, lint, types, import contracts, fast tests
 	@$(MAKE) --no-print-directory -j2 static fast # one core reads the code while the others run it
 
 static: .venv/checked
@@ -47,20 +47,13 @@ static: .venv/checked
 	$(call TIMED,import contracts) .venv/bin/lint-imports --cache-dir .import_linter_cache
 
 fast: .venv/checked
-	$(call TIMED,fast tests) $(PY) -m pytest -q -n 3 --dist worksteal -m "not lab and not browser and not slow"
+	$(call TIMED,fast tests) env GPU_COMMONS_TEST_EXAMPLES=10 $(PY) -m pytest -q -n 2 --dist worksteal -m "not lab and not browser and not slow and not soak"
 
-serverless: .venv/checked
-	$(call TIMED,tests without servers) env GPU_COMMONS_TEST_EXAMPLES=150 $(PY) -m pytest -q -n 3 --dist worksteal -m "not lab and not browser"
-
-test: .venv/checked ## every test, the end-to-end ones included
-	@$(MAKE) --no-print-directory -j3 tools static serverless # missing tools are built beside the tests that need none
+test: .venv/checked ## all that CI runs: those, pages in a browser, a contract for each stack, the lab
 	@$(LAB) test
 
-soak: .venv/checked ## laws, random inputs and random kills, at length: about an hour
-	$(call TIMED,laws) env GPU_COMMONS_TEST_EXAMPLES=400 $(PY) -m pytest -q -n 2 -m "not slow" tests/compat/test_laws.py tests/settings/test_settings.py
-	$(call TIMED,random trees) env GPU_COMMONS_TEST_TREES=10000 $(PY) -m pytest -q -n 2 -m slow tests/policies/test_any_tree.py
-	$(call TIMED,random inputs) env GPU_COMMONS_TEST_RANDOM_INPUTS=100000 $(PY) -m pytest -q -n 2 -m slow tests/compat/test_any_input.py
-	$(call TIMED,killed submissions) env GPU_COMMONS_TEST_KILLED_JOBS=20 $(LAB) test -n 1 -k killed_at_random tests/lab/test_slurm_controllers.py
+soak: .venv/checked ## what takes hours: PART=lab|faults|compat|policies|pages|kills|languages, or all
+	@$(LAB) soak $(PART)
 
 golden: .venv/synced ## rewrite golden files, for you to read as a diff
 	@GPU_COMMONS_GOLDEN=write $(PY) -m pytest -q -m "not lab and not browser"
@@ -69,7 +62,7 @@ docs: .venv/synced ## rewrite the generated reference pages
 	@$(PY) docs/make.py
 
 tables: .venv/synced ## check the compatibility tables
-	@$(PY) -m compat.facts.check && $(PY) -m aws.data.check
+	@$(PY) -m tools.tables && $(PY) -m tools.aws_tables
 
 # The components of AWS and Docker are checked and tested everywhere; who runs a stack elsewhere needs neither SDK.
 .venv/checked: .venv/synced
@@ -86,4 +79,4 @@ $(UV):
 	@python3 -m venv $(CACHE)/uv-$(UV_VERSION)
 	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
-.PHONY: help up preview down clean status env tools check static fast serverless test soak golden docs tables
+.PHONY: help up preview down clean status env tools check static fast test soak golden docs tables

@@ -1,11 +1,11 @@
-"""The tables of what only AWS needs, read once, on first use; `data/check.py` checks the files."""
+"""The tables of what only AWS needs, read once, on first use; `tools/aws_tables.py` checks the files."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
 
-from compat.facts import csv_files
+from compat.facts.lookup import csv_files
 from compat.facts.rows import Row
 
 DATA = Path(__file__).parent / "data"

@@ -2,7 +2,7 @@
 
     python bench/kills.py            20 kills, in the second lab that tests/faults starts
 
-The tests make 3 of them.
+`make soak PART=kills` makes 10 of them.
 """
 
 from __future__ import annotations

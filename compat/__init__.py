@@ -21,25 +21,9 @@ if TYPE_CHECKING:
     from compat.verdict.answer import Image, Matrix, check, check_on, matrix
 
 __all__ = [
-    "Answer",
-    "Case",
-    "CaseError",
-    "Change",
-    "Finding",
-    "Host",
-    "Image",
-    "Matrix",
-    "Pool",
-    "Remedy",
-    "Severity",
-    "Verdict",
-    "case_from",
-    "check",
-    "check_on",
-    "host_of",
-    "matrix",
-    "read_host",
-]
+    "Answer", "Case", "CaseError", "Change", "Finding", "Host", "Image", "Matrix", "Pool", "Remedy", "Severity",
+    "Verdict", "case_from", "check", "check_on", "host_of", "matrix", "read_host",
+]  # fmt: skip
 
 # No module here may have one of these names: once imported, it would replace the name.
 _HOMES: Final = MappingProxyType(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import csv
+import inspect
 import json
 import re
+import tokenize
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -95,10 +97,17 @@ def _modules(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
         # A plug-in keeps its environment in its folder.
         if is_a_rule or path.name in {"__init__.py", "verify.py"} or ".venv" in name.parts:
             continue
-        docstring = ast.get_docstring(ast.parse(path.read_text()))
-        if not docstring:
+        if not (docstring := _docstring(path)):
             raise SystemExit(f"{name}: has no docstring; say in its first line what the module is for")
         yield name.as_posix(), _first_sentence(docstring)
+
+
+def _docstring(path: Path) -> str:
+    """Of a module, without a look at the rest of the file; empty where its first statement is something else."""
+    with path.open(encoding="utf-8") as lines:
+        between = {tokenize.COMMENT, tokenize.NL}
+        first = next(each for each in tokenize.generate_tokens(lines.readline) if each.type not in between)
+    return inspect.cleandoc(ast.literal_eval(first.string)) if first.type == tokenize.STRING else ""
 
 
 def _first_sentence(docstring: str) -> str:

@@ -4,8 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-from compat.evidence.names.hub import HUB, HUB_NAMES, OFFICIAL
-from compat.evidence.names.image_name import ImageName, read_image
+from compat.evidence.names.image_name import HUB, HUB_NAMES, OFFICIAL, ImageName, read_image
 from compat.values.versions import VersionError
 
 _LONGEST = 255  # of registry and repository: github:distribution/reference NameTotalLengthMax

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.entry import Guarded, run
-from lab import engine, forgotten, health, migration, operations, sdks, steps, summary
+from lab import engine, forgotten, health, migration, operations, sdks, steps, suite_runs, suites, summary
 from lab.instance import Instance, LabError, find_instance, forget_instance, open_instance
 from lab.machine import sif_runtime, slurm_cluster
 from lab.toolchain import Toolchain
@@ -163,10 +163,15 @@ def env(name: str) -> None:
 
 @main.command()
 @click.option("--stack", default=STACK, show_default=True, help="Stack to install the tools for.")
+@click.option("--for-tests", is_flag=True, help="Install all tools, with those that only tests need.")
 @_plain_errors
-def tools(stack: str) -> None:
+def tools(stack: str, for_tests: bool) -> None:  # noqa: FBT001 - click's flag
     """Install the tools that the stack needs, nothing else."""
     toolchain, extras = Toolchain(), sdks.of(_stack_file(stack))
+    if for_tests:
+        toolchain.ensure(report, for_tests=True)
+        toolchain.ensure_test_packages(report)
+        return
     read = steps.read_stack(_stack_file(stack))
     has_cluster, kind = steps.needs_cluster(read), read.site.kind
     toolchain.ensure(report, for_clusters=has_cluster, for_docker="docker" in extras, for_slurm=kind == "slurm")
@@ -190,35 +195,34 @@ def step(name: str, step: str, stack: str) -> None:
 @click.pass_obj
 @_plain_errors
 def test(name: str, args: tuple[str, ...]) -> None:
-    """Every test that needs the lab: on a healthy one, else on one that is started and ended here."""
+    """What `make test` runs (CONTRIBUTING.md), with a table at the end; with arguments these tests, by pytest."""
     instance, toolchain = open_instance(name), Toolchain()
+    if not args:
+        sys.exit(_run(instance, toolchain, suites.TEST, {**suite_runs.CHECKS, **suite_runs.TOOLS}))
     toolchain.ensure(report, for_tests=True)
     toolchain.ensure_test_packages(report)
     engine.prepare(instance, toolchain, report)
-    if args:
-        sys.exit(engine.run_tests(instance, toolchain, args))
-    was_up, before, had_cluster = steps.is_up(instance), steps.running(instance), instance.kubeconfig.exists()
-    codes = [_timed(instance, toolchain, suite) for suite in engine.TESTS_BEFORE_THE_LAB]
-    try:
-        if not was_up:
-            steps.start(instance, toolchain, _stack_file(STACK), steps.Nodes.ONE_REAL, report)
-            _deploy(instance, toolchain, STACK, operations.Detail.CHANGES)
-        codes += [_timed(instance, toolchain, suite) for suite in engine.TESTS_ON_THE_LAB]
-    finally:
-        if not was_up:
-            steps.stop(instance, toolchain, report, keep=before & steps.OF_EVERY_LAB)
-            if not had_cluster:  # else a stack of images would start one from now on
-                instance.kubeconfig.unlink(missing_ok=True)
-    sys.exit(max(codes))
+    sys.exit(suites.run_tests(instance, toolchain, ["-m", suites.EVERYTHING, *args]))
 
 
-def _timed(instance: Instance, toolchain: Toolchain, suite: engine.Suite) -> int:
-    """The exit code of pytest of one suite; reports how long it took."""
-    began = time.monotonic()
-    code = engine.run_suite(instance, toolchain, suite)
-    minutes, seconds = divmod(round(time.monotonic() - began), 60)
-    report(f"{suite.name}: {'passed' if code == 0 else 'FAILED'} in {minutes} min {seconds} s")
-    return code
+@main.command()
+@click.argument("part", required=False, type=click.Choice([*suites.SOAK]))
+@click.pass_obj
+@_plain_errors
+def soak(name: str, part: str | None) -> None:
+    """A part of what takes too long for `make test`, or all parts, with a table at the end."""
+    chosen = [suites.SOAK[part]] if part else [*suites.SOAK.values()]
+    sys.exit(_run(open_instance(name), Toolchain(), chosen, {}))
+
+
+def _run(
+    instance: Instance, tools: Toolchain, chosen: Sequence[suites.Suite], beside: Mapping[str, Sequence[str]]
+) -> int:
+    def bring_up() -> None:
+        steps.start(instance, tools, _stack_file(STACK), steps.Nodes.ONE_REAL, report)
+        _deploy(instance, tools, STACK, operations.Detail.CHANGES)
+
+    return suite_runs.SuiteRun(instance, tools, report, bring_up).run(chosen, beside)
 
 
 def _stack_file(stack: str) -> Path:

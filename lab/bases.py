@@ -7,10 +7,12 @@ nothing: what needs it is left out and named.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -87,7 +89,21 @@ def ensure(
     Registry and builder must run. `reachable` answers whether a URL can be reached (default: try, and keep the
     answer in the instance). Raises LabError.
     """
-    ask = reachable or (lambda url: _remembered(instance, url))
+    with _alone(instance):
+        return _ensure(instance, tools, report, reachable or (lambda url: _remembered(instance, url)), drivers)
+
+
+@contextlib.contextmanager
+def _alone(instance: Instance) -> Iterator[None]:
+    """Labs that use one registry build what they have in common once: the second waits for the first one's."""
+    with _record(instance).with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _ensure(
+    instance: Instance, tools: Tools, report: Report, ask: Reachable, drivers: Collection[str] | None
+) -> list[Substitute]:
     ready_made = [] if drivers is None else stand_ins.images(tools, drivers)
     references = set(wanted_references(images_folder())) - {image.stands_for for image in ready_made}
     found = [
@@ -201,12 +217,12 @@ def _without(digests: Mapping[str, str], repository: str) -> dict[str, str]:
 
 def _record(instance: Instance) -> Path:
     """Beside the registry's data: they live and die together."""
-    return instance.data / "lab-images.json"
+    return instance.images / "data" / "lab-images.json"
 
 
 def _remembered(instance: Instance, url: str) -> bool:
-    """Whether the URL's server answers. Checked once for each instance, so that images do not change back and forth."""
-    path = instance.data / "reachable.json"
+    """Whether the URL's server answers. Checked once for each registry, so that images do not change back and forth."""
+    path = instance.images / "data" / "reachable.json"
     answers: dict[str, bool] = _read(path)
     if url not in answers:
         answers[url] = answers_at(url)

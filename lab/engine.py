@@ -9,14 +9,12 @@ import shlex
 import shutil
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from lab import files, orphans, processes, sdks, state
-from lab.cluster import SIMULATED_NODE
 from lab.instance import Instance
 from lab.language_host import launcher as language_host
 from lab.providers import plugin
@@ -175,56 +173,6 @@ def _install_plugin(instance: Instance, tools: Toolchain, name: str, report: Rep
         command = [program(instance, tools), "plugin", "install", "resource", name, version]
         processes.run([*command, "--file", str(launcher), "--reinstall"], env=environment(instance, tools))
     return "stand-in"
-
-
-@dataclass(frozen=True, slots=True)
-class Suite:
-    """Tests that need servers, for some workers. Each file runs on one of them, unless a conftest says otherwise.
-
-    Where tests wait more than they compute, a third worker fills the two cores.
-    """
-
-    folder: str
-    marked: str = "lab"
-    workers: int = 2
-
-    @property
-    def name(self) -> str:
-        return self.folder if self.marked == "lab" else f"{self.folder}, {self.marked}"
-
-
-# What the Makefile's call of pytest leaves out, in two parts: a machine has one real node, and the tests of that
-# node start their own.
-TESTS_BEFORE_THE_LAB = (
-    Suite("tests", "browser and not lab"),
-    Suite("tests/lab", workers=3),
-    Suite("tests/faults", workers=3),
-)
-TESTS_ON_THE_LAB = (Suite("tests/conformance"), Suite("tests/e2e"))
-MARKED = "lab or browser or slow"
-
-
-def run_suite(instance: Instance, tools: Toolchain, suite: Suite) -> int:
-    """Run one suite; returns pytest's exit code."""
-    options = ["-m", suite.marked, "-n", str(suite.workers), "--dist", "loadfile", suite.folder]
-    return run_tests(instance, tools, options)
-
-
-def run_tests(instance: Instance, tools: Toolchain, args: Sequence[str]) -> int:
-    """Tests that need servers, with everything in their environment; returns pytest's exit code."""
-    variables = {
-        **environment(instance, tools),
-        "GPU_COMMONS_LAB": instance.name,
-        "GPU_COMMONS_PULUMI": program(instance, tools),
-        "GPU_COMMONS_TEST_KUBECONFIG": str(instance.kubeconfig),
-        # Conformance cases name images that nobody pulls: their pods belong on simulated nodes.
-        "GPU_COMMONS_TEST_NODE_SELECTOR": "=".join(SIMULATED_NODE),
-    }
-    return processes.call(
-        [sys.executable, "-m", "pytest", "-m", MARKED, *args],
-        cwd=PROJECT,
-        env=variables,
-    )
 
 
 def _answers(url: str) -> bool:

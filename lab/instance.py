@@ -83,6 +83,12 @@ class Instance:
     slot: int
     home: Path
     ports: dict[str, int]
+    lender: Path | None = None  # home of a lab whose registry and BuildKit this one uses, and does not start its own
+
+    @property
+    def images(self) -> Path:
+        """Home of the lab whose registry, builder and base images are used: this one, unless another lends its own."""
+        return self.lender or self.home
 
     @property
     def networks(self) -> Networks:
@@ -169,7 +175,8 @@ def stored_instance(home: Path) -> Instance | None:
 
 
 def _keep(instance: Instance) -> None:
-    files.write(instance.home / RECORD, json.dumps({**asdict(instance), "home": str(instance.home)}, indent=2) + "\n")
+    paths = {"home": str(instance.home), "lender": str(instance.lender) if instance.lender else None}
+    files.write(instance.home / RECORD, json.dumps({**asdict(instance), **paths}, indent=2) + "\n")
 
 
 def _read(home: Path) -> Instance:
@@ -177,7 +184,8 @@ def _read(home: Path) -> Instance:
     record = home / RECORD
     try:
         stored = json.loads(record.read_text())
-        return Instance(stored["name"], stored["slot"], home, stored["ports"])
+        name, slot, ports, lender = stored["name"], stored["slot"], stored["ports"], stored.get("lender")
+        return Instance(name, slot, home, ports, Path(lender) if lender else None)
     except (ValueError, KeyError, TypeError) as error:
         raise LabError(
             f"{record} is damaged ({error}): it holds the ports of a lab; "

@@ -73,7 +73,7 @@ def overlay(instance: Instance, substitutes: Iterable[Substitute], *, ca_bundle:
     return {
         "lab": True,
         "name": f"lab-{instance.name}",
-        "registry": f"{instance.registry_address}/{FOLDER}",
+        "registry": f"{instance.registry_address}/{_folder(instance)}",
         "allowed_registries": [instance.registry_address],
         "builder": buildkit.BUILDER,
         **({"ca_bundle": str(ca_bundle)} if ca_bundle else {}),
@@ -82,6 +82,11 @@ def overlay(instance: Instance, substitutes: Iterable[Substitute], *, ca_bundle:
         **_context(instance.kubeconfig),
         "substitutes": [each.as_setting() for each in substitutes],
     }
+
+
+def _folder(instance: Instance) -> str:
+    """Of a lab's images in its registry. In another lab's they have one of their own: `destroy` removes its images."""
+    return f"{FOLDER}-{instance.name}" if instance.lender else FOLDER
 
 
 def ca_bundle(

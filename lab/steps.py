@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from lab import bases, certificates, control_plane, fleet, orphans, processes, site, slurm_stack
-from lab.instance import Instance, LabError, check_ports
+from lab.instance import Instance, LabError, check_ports, stored_instance
 from lab.machine import builder, docker_host, network, node, sif_runtime, slurm_cluster, stand_in_gpus
 from lab.servers import buildkit, docker, moto, registry, slurmctld, slurmd, slurmdbd, sshd
 from lab.toolchain import Report, Toolchain
@@ -87,11 +87,25 @@ def needs_cluster(stack: Stack) -> bool:
 
 
 def _registry(context: Context) -> None:
-    processes.start(context.instance, registry.server(context.instance, context.tools))
+    if not _is_lent(context.instance, "registry"):
+        processes.start(context.instance, registry.server(context.instance, context.tools))
 
 
 def _builder(context: Context) -> None:
-    processes.start(context.instance, buildkit.server(context.instance, context.tools))
+    if _is_lent(context.instance, buildkit.NAME):
+        buildkit.write_docker_config(context.instance)
+    else:
+        processes.start(context.instance, buildkit.server(context.instance, context.tools))
+
+
+def _is_lent(instance: Instance, server: str) -> bool:
+    """Whether another lab lends that server. Raises LabError where it does and the server does not run there."""
+    lender = stored_instance(instance.lender) if instance.lender else None
+    if instance.lender and (lender is None or not processes.is_running(lender, server)):
+        raise LabError(
+            f"this lab uses the {server} of the lab in {instance.lender}, which does not run: start that first"
+        )
+    return lender is not None
 
 
 def _bases(context: Context) -> None:
@@ -183,10 +197,18 @@ def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, 
     tools.ensure(report, for_clusters=has_cluster, for_docker=kind == "docker", for_slurm=kind == "slurm")
     started = running(instance)
     taken = ports_to_take(started, instance.ports, has_cluster=has_cluster, is_on_aws=is_on_aws, kind=kind)
-    check_ports(instance, taken)
+    check_ports(instance, [name for name in taken if name != "registry" or not instance.lender])
     for name in STEPS:
         if (has_cluster or name not in OF_CLUSTERS) and name not in needless:
             _run(context, name)
+
+
+def start_images(instance: Instance, tools: Toolchain) -> None:
+    """Registry and BuildKit alone: what a lab lends to others."""
+    if not processes.is_running(instance, "registry"):
+        check_ports(instance, ["registry"])
+    processes.start(instance, registry.server(instance, tools))
+    processes.start(instance, buildkit.server(instance, tools))
 
 
 def running(instance: Instance) -> frozenset[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -11,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +32,34 @@ sys.path.insert(0, str(Path(__file__).parent))  # for pages.py and hub_browser.p
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
+# Modules and cases that are loaded stay until the end: nothing is gained by a search for garbage among them.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+MARKS_OF_A_FILE = re.compile(r"^pytestmark = (?:\[[^\]]*\]|[^\n]*)", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files that are left out as a whole (`-m "not lab"`) are not imported: what only they need takes seconds."""
+    left_out = set(re.findall(r"\bnot (\w+)", config.option.markexpr))
+    if not left_out or " or " in config.option.markexpr:
+        return None
+    files = collection_path.rglob("test_*.py") if collection_path.is_dir() else [collection_path]
+    return all(_marks(file) & left_out for file in files) or None
+
+
+@cache
+def _marks(file: Path) -> set[str]:
+    """Marks that a file gives to all of its tests."""
+    found = MARKS_OF_A_FILE.search(file.read_text())
+    return set(re.findall(r"pytest\.mark\.(\w+)", found[0])) if found else set()
+
+
 settings.register_profile("gpu-commons", deadline=None)  # a busy machine is slow and not wrong
 settings.load_profile("gpu-commons")
 
@@ -36,6 +67,25 @@ os.environ["GPU_COMMONS_TODAY"] = "2026-11-23"  # output that tests compare does
 
 GOLDEN = Path(__file__).parent / "golden"
 WRITES = os.environ.get("GPU_COMMONS_GOLDEN") == "write"
+
+# Folders that only have tests with servers, and those whose tests with servers are a part of `make soak`.
+WITH_SERVERS = ("stacks", "conformance", "e2e", "faults")
+SOAK_FOLDERS = ("lab", "faults")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Who leaves out tests with servers does not wait until their libraries are imported either."""
+    left_out = "not lab" in config.getoption("markexpr") and collection_path.parent == Path(__file__).parent
+    return True if left_out and collection_path.name in WITH_SERVERS else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = item.nodeid.split("/", 2)[1]
+        if folder in WITH_SERVERS:
+            item.add_marker(pytest.mark.lab)
+        if folder in SOAK_FOLDERS and item.get_closest_marker("lab") and not item.get_closest_marker("soak"):
+            item.add_marker(pytest.mark.soak(part=folder))
 
 
 @dataclass(frozen=True)

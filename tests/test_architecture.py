@@ -10,12 +10,16 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
 
-from lab import engine
+from lab import suites
+from tests.conftest import WITH_SERVERS
+from tests.stacks.contract import ALONE, REAL_NODE
+from tests.stacks.test_contracts import CONTRACTS
 
 ROOT = Path(__file__).parent.parent
 # From the ground up: what stands on a floor imports from those below it (the import contracts hold it to that).
@@ -145,13 +149,14 @@ def imported(path: Path) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [*FLOORS, *PROGRAM])
-def test_the_program_is_between_the_components_and_the_pack(place: str) -> None:
+def test_the_program_is_between_the_components_and_the_pack() -> None:
     # Import contracts look at packages, and these two are files.
-    if place in PROGRAM:
-        assert imported(ROOT / place) & {*FLOORS} <= {*FLOORS[: FLOORS.index("policies")]}
-    elif place not in {"cli", "lab"}:
-        assert not [path for path in sources(place) if "wiring" in imported(path)]
+    below = {*FLOORS[: FLOORS.index("policies")]}
+    assert not {
+        name: imported(ROOT / name) & {*FLOORS} - below for name in PROGRAM if imported(ROOT / name) & {*FLOORS} - below
+    }
+    others = [path for folder in FLOORS if folder not in {"cli", "lab"} for path in sources(folder)]
+    assert not [path for path in others if "wiring" in imported(path)]
 
 
 def sources(folder: str) -> Iterator[Path]:
@@ -160,14 +165,15 @@ def sources(folder: str) -> Iterator[Path]:
     return (path for path in found if not {"__pycache__", ".venv"} & set(path.parts[len(ROOT.parts) :]))
 
 
-@pytest.mark.parametrize("folder", ["components", "policies"])
-def test_nothing_hides_another_module_where_the_folder_is_first_on_the_path(folder: str) -> None:
+def test_nothing_hides_another_module_where_a_folder_is_first_on_the_path() -> None:
     # A plug-in and a policy pack run with their own folder first: a `types.py` there would replace Python's, and an
     # `images.py` ours.
-    entries = {path.stem for path in (ROOT / folder).iterdir() if path.suffix == ".py" or any(path.glob("*.py"))}
-    assert not entries & {*sys.stdlib_module_names, *FLOORS, "wiring"} - {folder}
+    for folder in ("components", "policies"):
+        entries = {path.stem for path in (ROOT / folder).iterdir() if path.suffix == ".py" or any(path.glob("*.py"))}
+        assert not entries & {*sys.stdlib_module_names, *FLOORS, "wiring"} - {folder}, folder
 
 
+@cache
 def component_classes() -> dict[str, ast.ClassDef]:
     found = {}
     for path in sources("components"):
@@ -181,27 +187,28 @@ def test_these_are_the_components() -> None:
     assert sorted(component_classes()) == COMPONENTS
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMPONENTS)
-def test_a_component_registers_its_outputs_once_and_last(name: str) -> None:
-    component = component_classes()[name]
-    calls = [node for node in ast.walk(component) if "self.register_outputs" in called(node)]
-    constructor = next(node for node in component.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
-    last = constructor.body[-1]
-    assert len(calls) == 1
-    assert isinstance(last, ast.Expr)
-    assert last.value is calls[0]
+def test_every_component_registers_its_outputs_once_and_last() -> None:
+    for name, component in component_classes().items():
+        calls = [node for node in ast.walk(component) if "self.register_outputs" in called(node)]
+        constructor = next(
+            each for each in component.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+        )
+        last = constructor.body[-1]
+        assert len(calls) == 1, name
+        assert isinstance(last, ast.Expr), name
+        assert last.value is calls[0], name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMPONENTS)
-def test_a_component_hands_its_arguments_to_the_engine_under_its_own_token(name: str) -> None:
-    constructions = [node for node in ast.walk(component_classes()[name]) if "super().__init__" in called(node)]
-    (construction,) = constructions
-    assert isinstance(construction, ast.Call)
-    token, _, inputs, _ = construction.args
-    assert ast.unparse(token) == f"'gpu-commons:index:{name}'"
-    assert "**args" in ast.unparse(inputs)  # else a preview shows no change of them, and no policy sees them
+def test_every_component_hands_its_arguments_to_the_engine_under_its_own_token() -> None:
+    for name, component in component_classes().items():
+        constructions = [node for node in ast.walk(component) if "super().__init__" in called(node)]
+        assert len(constructions) == 1, name
+        (construction,) = constructions
+        assert isinstance(construction, ast.Call)
+        token, _, inputs, _ = construction.args
+        assert ast.unparse(token) == f"'gpu-commons:index:{name}'"
+        # Else a preview shows no change of them, and no policy sees them.
+        assert "**args" in ast.unparse(inputs), name
 
 
 def called(node: ast.AST) -> str:
@@ -263,41 +270,65 @@ def test_lock_files_name_public_registries_only() -> None:
 MAY_WRITE = {"comment": {"actions": "read", "contents": "read", "pull-requests": "write"}}
 
 
-@pytest.mark.parametrize("workflow", sorted((ROOT / ".github" / "workflows").iterdir()), ids=lambda path: path.stem)
-def test_a_workflow_may_only_read_and_names_exact_versions_of_what_it_uses(workflow: Path) -> None:
-    steps = yaml.safe_load(workflow.read_text())
-    used = [step["uses"] for job in steps["jobs"].values() for step in job["steps"] if "uses" in step]
-    assert steps["permissions"] == MAY_WRITE.get(workflow.stem, {"contents": "read"})
-    assert not [job for job in steps["jobs"].values() if "permissions" in job]
-    assert used
-    assert not [name for name in used if not re.fullmatch(r"[\w-]+/[\w-]+@(v\d+\.\d+\.\d+|[0-9a-f]{40})", name)]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").iterdir())
 
 
-@pytest.mark.parametrize("name", sorted(MAY_WRITE))
-def test_a_workflow_that_may_write_runs_the_default_branch_and_no_text_of_a_pull_request(name: str) -> None:
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yaml").read_text())
-    assert list(workflow[True]) == ["workflow_run"]  # YAML reads the key `on` as true
-    every = [step for job in workflow["jobs"].values() for step in job["steps"]]
-    assert not [step for step in every if step.get("uses", "").startswith("actions/checkout") and "ref" in step["with"]]
-    assert not [step for step in every if "${{" in step.get("run", "")]  # values come by the environment
+def test_workflows_may_only_read_and_name_exact_versions_of_what_they_use() -> None:
+    for path in WORKFLOWS:
+        workflow = yaml.safe_load(path.read_text())
+        used = [step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]
+        exact = r"[\w-]+/[\w-]+@(v\d+\.\d+\.\d+|[0-9a-f]{40})"
+        assert workflow["permissions"] == MAY_WRITE.get(path.stem, {"contents": "read"}), path.name
+        assert not [job for job in workflow["jobs"].values() if "permissions" in job], path.name
+        assert used, path.name
+        assert not [name for name in used if not re.fullmatch(exact, name)], path.name
+
+
+def test_a_workflow_that_may_write_runs_the_default_branch_and_no_text_of_a_pull_request() -> None:
+    may_write = {path.stem: yaml.safe_load(path.read_text()) for path in WORKFLOWS if path.stem in MAY_WRITE}
+    assert may_write.keys() == MAY_WRITE.keys()
+    for name, workflow in may_write.items():
+        assert list(workflow[True]) == ["workflow_run"], name  # YAML reads the key `on` as true
+        every = [step for job in workflow["jobs"].values() for step in job["steps"]]
+        checkouts = [step for step in every if step.get("uses", "").startswith("actions/checkout")]
+        assert not [step for step in checkouts if "ref" in step["with"]], name
+        assert not [step for step in every if "${{" in step.get("run", "")], name  # values come by the environment
 
 
 def test_no_workflow_of_a_pull_request_knows_a_secret() -> None:
-    workflows = [path.read_text() for path in (ROOT / ".github" / "workflows").iterdir()]
-    assert not [text for text in workflows if re.search(r"secrets\.|pull_request_target", text)]
+    assert not [path.name for path in WORKFLOWS if re.search(r"secrets\.|pull_request_target", path.read_text())]
 
 
-def test_every_test_runs_in_one_part_of_make_test_and_in_one_only() -> None:
-    shown = subprocess.run(["make", "--dry-run", "test"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    called = re.findall(r'-m pytest .*-m "([^"]+)"', shown)
-    suites = (*engine.TESTS_BEFORE_THE_LAB, *engine.TESTS_ON_THE_LAB)
-    parts = [*called, *{suite.marked for suite in suites}]
-    for marks in itertools.product((True, False), repeat=3):
-        names = dict(zip(("lab", "browser", "slow"), marks, strict=True))
-        assert [eval(part, {}, names) for part in parts].count(True) == 1, names  # noqa: S307 - our own expressions
-    tests = ROOT / "tests"
-    marked = {path.parent for path in tests.rglob("*.py") if "pytest.mark.lab" in path.read_text()} - {tests}
-    assert {f"tests/{path.name}" for path in marked} == {each.folder for each in suites if each.marked == "lab"}
+class Soak(str):
+    """What `soak` in an expression of markers is for a test: nothing, or the part that its marker names."""
+
+    __slots__ = ()
+
+    def __call__(self, part: str) -> bool:
+        return self == part
+
+
+def test_every_test_runs_in_one_suite_of_make_test_or_in_one_part_of_soak() -> None:
+    parts = [name for name, suite in suites.SOAK.items() if "soak(" in suite.marked]
+    for lab, browser, slow, soak in itertools.product((True, False), (True, False), (True, False), ("", *parts)):
+        names = {"lab": lab, "browser": browser, "slow": slow, "soak": Soak(soak)}
+        in_test = {each.marked for each in suites.TEST if eval(each.marked, {}, names)}  # noqa: S307 - our own expressions
+        in_soak = [name for name in parts if eval(suites.SOAK[name].marked, {}, names)]  # noqa: S307
+        assert (len(in_test), in_soak) == ((0, [soak]) if soak else (1, [])), names
+
+
+def test_every_test_that_needs_servers_or_names_a_part_of_soak_lies_where_its_suite_looks() -> None:
+    every = (*suites.TEST, *suites.SOAK.values())
+    written = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py") if path.parent != ROOT / "tests"}
+    with_servers = {path.parent for path, text in written.items() if "pytest.mark.lab" in text}
+    with_servers |= {ROOT / "tests" / folder for folder in WITH_SERVERS}
+    assert {str(path.relative_to(ROOT)) for path in with_servers} <= {place for each in every for place in each.places}
+    named = {(path, part) for path, text in written.items() for part in re.findall(r'soak\(part="(\w+)"\)', text)}
+    assert {part for _, part in named} <= {*suites.SOAK}
+    astray = [
+        path for path, part in named if not any(path.is_relative_to(ROOT / place) for place in suites.SOAK[part].places)
+    ]
+    assert astray == []
 
 
 def test_labs_that_may_have_the_one_real_node_of_a_machine_are_brought_up_one_after_the_other() -> None:
@@ -305,18 +336,45 @@ def test_labs_that_may_have_the_one_real_node_of_a_machine_are_brought_up_one_af
     assert not [path.name for path in faults if re.search(r"import .*\b(own|aws)_lab\b", path.read_text())]
 
 
-def test_labs_that_run_beside_the_one_with_the_real_node_have_no_cluster() -> None:
-    kinds = {
+def kinds_of_stacks() -> dict[str, str | None]:
+    return {
         path.name.split(".")[1]: yaml.safe_load(path.read_text())["config"].get("gpu-commons:site", {}).get("kind")
         for path in (ROOT / "stacks").glob("Pulumi.*.yaml")
     }
+
+
+def test_labs_that_run_beside_the_one_with_the_real_node_have_no_cluster() -> None:
+    kinds = kinds_of_stacks()
     faults = ROOT / "tests" / "faults"
     beside = [*faults.glob("test_docker_*stack.py"), *faults.glob("test_slurm_*stack.py")]
     named = {
-        stack for path in beside for stack in kinds if re.search(rf'own_lab\("{stack}"|= "{stack}"', path.read_text())
+        stack
+        for path in beside
+        for stack in kinds
+        if re.search(rf'own_lab\("{stack}"|stack_{stack} import', path.read_text())
     }
-    assert named == {"dcsg", "perceptron", "comet", "quest"}
+    assert named == {"perceptron", "comet", "quest"}
     assert {kinds[stack] for stack in named} == {"docker", "slurm"}
+
+
+def test_every_stack_of_a_site_has_a_contract() -> None:
+    previewed = {"cupy", "dsmlp-next"}  # what they bring up others do too
+    assert {contract.stack for contract in CONTRACTS} | {"dsmlp-fall"} == kinds_of_stacks().keys() - previewed
+
+
+def test_stacks_that_need_the_real_node_or_the_same_port_come_up_one_after_the_other() -> None:
+    kinds = kinds_of_stacks()
+    published = re.compile(r"kind: (?:host_port|login_node), port: (\d+)|\bhost: (\d+)")
+    needed: dict[str, set[str]] = {}
+    for contract in CONTRACTS:
+        if kinds[contract.stack] in {"docker", "slurm"}:
+            text = (ROOT / "stacks" / f"Pulumi.{contract.stack}.yaml").read_text()
+            for port in {"".join(found) for found in published.findall(text)}:
+                needed.setdefault(f"port {port}", set()).add(contract.stack)
+        else:
+            needed.setdefault(REAL_NODE, set()).add(contract.stack)
+    twice = {stack: what for what, stacks in needed.items() if len(stacks) > 1 for stack in stacks}
+    assert twice == ALONE
 
 
 def test_no_script_of_bench_hides_a_package() -> None:

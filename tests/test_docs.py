@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -54,7 +53,20 @@ GENERATED = [
 ]
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+@cache
+def text_of(page: Path) -> str:
+    return page.read_text()
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def nothing_to_correct(check: Callable[[Path], Iterator[str]], pages: list[Path] = PAGES) -> None:
+    """Fail with all that a check finds wrong on these pages, a line each."""
+    found = [f"{name_of(page)}: {each}" for page in pages for each in check(page)]
+    assert not found, "\n".join(["to correct:", *found])
 
 
 @cache
@@ -75,22 +87,21 @@ def generated() -> dict[Path, str]:
     return pages
 
 
-@pytest.mark.parametrize("name", GENERATED)
-def test_a_generated_page_is_up_to_date(generated: dict[Path, str], name: str) -> None:
-    text = generated[DOCS / "reference" / name]
-    assert (DOCS / "reference" / name).read_text() == text, f"docs/reference/{name} is behind the code: run `make docs`"
+def test_generated_pages_are_up_to_date(generated: dict[Path, str]) -> None:
+    behind = [name for name in GENERATED if generated[DOCS / "reference" / name] != text_of(DOCS / "reference" / name)]
+    assert not behind, f"these pages in docs/reference are behind the code: {', '.join(behind)}; run `make docs`"
 
 
 def test_the_folder_of_generated_pages_contains_nothing_else() -> None:
     assert sorted(path.name for path in (DOCS / "reference").iterdir()) == sorted(GENERATED)
 
 
-@pytest.mark.parametrize("schema", [json_schema, pack_schema], ids=["stack file", "policy pack"])
-def test_every_key_that_can_be_set_has_a_description(schema: Callable[[], dict[str, Any]]) -> None:
-    models = schema()["$defs"]
-    keys = {f"{model}.{key}": value for model, each in models.items() for key, value in each["properties"].items()}
-    assert len(keys) > 35
-    assert not [key for key, value in keys.items() if not value.get("description", "").strip()]
+def test_every_key_that_can_be_set_has_a_description() -> None:
+    for schema in (json_schema, pack_schema):
+        models = schema()["$defs"]
+        keys = {f"{model}.{key}": value for model, each in models.items() for key, value in each["properties"].items()}
+        assert len(keys) > 35, schema.__module__
+        assert not [key for key, value in keys.items() if not value.get("description", "").strip()], schema.__module__
 
 
 # --- links
@@ -98,27 +109,32 @@ def test_every_key_that_can_be_set_has_a_description(schema: Callable[[], dict[s
 
 def links(page: Path) -> Iterator[str]:
     """Targets of links that lie in the project, code left out."""
-    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", text_of(page), flags=re.DOTALL)
     for target in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", text):
         if not re.match(r"[a-z]+:", target):
             yield target
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """Anchors of a page's headings, as GitHub makes them."""
-    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE)
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL), re.MULTILINE)
     plain = (re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).lower()) for title in titles)
     return {title.replace(" ", "-") for title in plain}
 
 
-@every_page
-def test_links_lead_somewhere(page: Path) -> None:
+def broken_links(page: Path) -> Iterator[str]:
     for link in links(page):
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        assert target.exists(), f"{page.name} links to {link}"
-        if anchor:
-            assert anchor in anchors(target), f"{page.name} links to {link}; there are {sorted(anchors(target))}"
+        if not target.exists():
+            yield f"links to {link}"
+        elif anchor and anchor not in anchors(target):
+            yield f"links to {link}; there are {sorted(anchors(target))}"
+
+
+def test_links_lead_somewhere() -> None:
+    nothing_to_correct(broken_links)
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
@@ -136,42 +152,53 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 # --- what pages tell people to type
 
 
+@cache
 def code(page: Path) -> str:
     """Fenced blocks and inline code of a page."""
-    text = page.read_text()
+    text = text_of(page)
     fences = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
     return "\n".join([*fences, *re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))])
 
 
-@every_page
-def test_make_targets_exist(page: Path) -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+def unknown_targets(page: Path) -> Iterator[str]:
+    targets = set(re.findall(r"^([a-z-]+):", text_of(ROOT / "Makefile"), re.MULTILINE))
     named = re.findall(r"(?:^|[\s(\"|&;])make(?: -s)?((?: +[a-z-]+(?![\w=./-]))+)", code(page), re.MULTILINE)
     words = {word for group in named for word in group.split()}
-    assert words <= targets
+    yield from (f"the Makefile has no target {word}" for word in sorted(words - targets))
 
 
-@every_page
-def test_lab_commands_and_steps_exist(page: Path) -> None:
+def test_make_targets_exist() -> None:
+    nothing_to_correct(unknown_targets)
+
+
+def unknown_lab_commands(page: Path) -> Iterator[str]:
     found = re.findall(r"python -m lab(?: --instance \S+)? ([a-z]+)(?: ([a-z-]+))?", code(page))
     for command, argument in found:
-        assert command in lab_commands.commands
-        if command == "step" and argument:
-            assert argument in steps.NAMES
+        if command not in lab_commands.commands:
+            yield f"the lab has no command {command}"
+        if command == "step" and argument and argument not in steps.NAMES:
+            yield f"the lab has no step {argument}"
 
 
-@every_page
-def test_files_that_are_named_exist(page: Path) -> None:
+def test_lab_commands_and_steps_exist() -> None:
+    nothing_to_correct(unknown_lab_commands)
+
+
+def missing_files(page: Path) -> Iterator[str]:
     folders = "messages|compat|fleet|images|settings|kube|components|policies|cli|lab|stacks|tests|docs|\\.github|\\.ci"
     words = re.findall(rf"(?<![\w./<$-])((?:{folders})/[^\s`\"'()\[\],;:]*)", code(page))
     named = [word.rstrip("./") for word in words if not re.search(r"[<*$…]", word)]  # others have a blank to fill in
-    text = page.read_text()
+    text = text_of(page)
     saved = {  # by a reader of this page
         *re.findall(r"^<!-- file: (.*) -->$", text, re.MULTILINE),
         *(f"stacks/Pulumi.{name}.yaml" for name in re.findall(r"gpu-commons init ([a-z]+)", text)),
         *(f"images/{name}" for name in re.findall(r"gpu-commons image new ([a-z]+)", text)),
     }
-    assert not [name for name in named if not (ROOT / name).exists() and name not in saved]
+    yield from (f"there is no {name}" for name in named if not (ROOT / name).exists() and name not in saved)
+
+
+def test_files_that_are_named_exist() -> None:
+    nothing_to_correct(missing_files)
 
 
 @cache
@@ -185,41 +212,45 @@ def source_text() -> str:
     return "\n".join(path.read_text(errors="replace") for path in paths if path.is_file())
 
 
-@every_page
-def test_variables_that_are_named_are_read_somewhere(page: Path) -> None:
-    assert not {
-        name for name in re.findall(r"\bGPU_COMMONS_[A-Z_]*[A-Z]", page.read_text()) if name not in source_text()
-    }
+def unread_variables(page: Path) -> Iterator[str]:
+    names = set(re.findall(r"\bGPU_COMMONS_[A-Z_]*[A-Z]", text_of(page)))
+    yield from (f"nothing reads {name}" for name in sorted(names) if name not in source_text())
 
 
-@every_page
-def test_no_line_holds_two_sentences(page: Path) -> None:
-    # One sentence a line: then a diff shows which one changed. Tables, code and generated pages are exempt.
-    text = re.sub(r"```.*?```|`[^`\n]*`", "x", page.read_text(), flags=re.DOTALL)
+def test_variables_that_are_named_are_read_somewhere() -> None:
+    nothing_to_correct(unread_variables)
+
+
+def lines_of_two_sentences(page: Path) -> Iterator[str]:
+    text = re.sub(r"```.*?```|`[^`\n]*`", "x", text_of(page), flags=re.DOTALL)
     if text.startswith("<!-- Written by"):
         return
     lines = [line for line in text.splitlines() if not line.startswith(("|", "#"))]
-    assert not [line for line in lines if re.search(r"[a-z0-9)][.?!] +[A-Z][a-z]", re.sub(r"^\d+\.", "", line))]
+    yield from (line for line in lines if re.search(r"[a-z0-9)][.?!] +[A-Z][a-z]", re.sub(r"^\d+\.", "", line)))
+
+
+def test_no_line_holds_two_sentences() -> None:
+    # One sentence a line: then a diff shows which one changed. Tables, code and generated pages are exempt.
+    nothing_to_correct(lines_of_two_sentences)
 
 
 def test_every_rule_is_on_the_page_for_reviewers() -> None:
-    page = (DOCS / "review-a-preview.md").read_text()
+    page = text_of(DOCS / "review-a-preview.md")
     assert not [rule.id for rule in ALL_RULES if rule.id not in page]
 
 
 # --- what pages show as configuration of the pack
 
-CONFIGURATIONS = [
-    pytest.param(json.loads(block), id=f"{page.stem}-{number}")
-    for page in PAGES
-    for number, block in enumerate(re.findall(r"^```json\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE), 1)
-    if f'"{SECTION}": {{' in block
-]
+
+def blocks_of(language: str, page: Path) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text_of(page), re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("shown", CONFIGURATIONS)
-def test_a_configuration_that_is_shown_can_be_given(shown: dict[str, Any]) -> None:
-    configure({policy: PolicyConfig(keys=keys) for policy, keys in shown.items()})
+def test_a_configuration_that_is_shown_can_be_given() -> None:
+    blocks = [block for page in PAGES for block in blocks_of("json", page) if f'"{SECTION}": {{' in block]
+    assert blocks
+    for block in blocks:
+        configure({policy: PolicyConfig(keys=keys) for policy, keys in json.loads(block).items()})
     configure({})
 
 
@@ -228,7 +259,7 @@ def test_a_configuration_that_is_shown_can_be_given(shown: dict[str, Any]) -> No
 EXAMPLES = [
     pytest.param(block, id=f"{page.stem}-{number}")
     for page in PAGES
-    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE), 1)
+    for number, block in enumerate(blocks_of("python", page), 1)
 ]
 # Components are registered with an engine that takes everything, as in their own tests.
 IN_AN_ENGINE = """
@@ -280,19 +311,28 @@ def test_a_program_on_a_page_runs_as_it_is_printed(block: str, tmp_path: Path) -
 # --- decisions
 
 
-@pytest.mark.parametrize("record", DECISIONS, ids=lambda record: record.stem)
-def test_a_decision_says_what_why_what_not_and_until_when(record: Path) -> None:
-    text = record.read_text()
-    assert text.startswith("# ")
-    assert re.findall(r"^\*\*([^*]+)\*\*", text, re.MULTILINE) == [
-        "Decision.",
-        "Why.",
-        "Rejected.",
-        "Would change our mind.",
-    ]
-    assert len(text.split()) < 420, "a record is half a page"
+PARTS_OF_A_DECISION = ["Decision.", "Why.", "Rejected.", "Would change our mind."]
+
+
+def mistakes_of_a_decision(record: Path) -> Iterator[str]:
+    text = text_of(record)
+    if not text.startswith("# "):
+        yield "begins without a title"
+    if (parts := re.findall(r"^\*\*([^*]+)\*\*", text, re.MULTILINE)) != PARTS_OF_A_DECISION:
+        yield f"has the parts {parts}"
+    if (words := len(text.split())) >= 420:
+        yield f"has {words} words; a record is half a page"
+
+
+def test_a_decision_says_what_why_what_not_and_until_when() -> None:
+    nothing_to_correct(mistakes_of_a_decision, DECISIONS)
 
 
 def test_decisions_are_numbered_without_a_gap() -> None:
     assert [record.name[:5] for record in DECISIONS] == [f"{number:04}-" for number in range(1, len(DECISIONS) + 1)]
     assert len(DECISIONS) >= 10
+
+
+def test_a_change_is_one_line_of_the_changelog() -> None:
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > 120 or line.startswith(" ")] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pages
@@ -92,6 +93,7 @@ NOT_RUN = {
 }
 
 
+@cache
 def all_blocks() -> list[tuple[str, pages.Block]]:
     return [(page.relative_to(ROOT).as_posix(), block) for page in PAGES for block in pages.blocks(page.read_text())]
 
@@ -101,18 +103,24 @@ def test_these_are_the_blocks_that_are_not_run() -> None:
 
 
 def test_a_block_that_is_not_run_says_why_in_words_that_a_reader_sees() -> None:
-    for page, block in all_blocks():
-        if "not run" in block.notes:
-            assert block.notes["not run"].casefold() in block.above.casefold(), f"{page}:{block.line}"
+    left_out = [(page, block, block.notes["not run"]) for page, block in all_blocks() if "not run" in block.notes]
+    unsaid = [
+        f"{page}:{block.line}: {why}" for page, block, why in left_out if why.casefold() not in block.above.casefold()
+    ]
+    assert unsaid == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_notes_of_a_page_are_known_and_stand_above_what_they_speak_of(page: Path) -> None:
-    text = page.read_text()
-    assert pages.unknown_notes(text) == []
-    for block in pages.blocks(text):
-        kinds = {"not run": {"sh"}, "ends with": {"sh"}, "example": {"text"}}
-        assert not [name for name in block.notes if block.kind not in kinds.get(name, {block.kind})], block.line
+def test_the_notes_of_pages_are_known_and_stand_above_what_they_speak_of() -> None:
+    kinds = {"not run": {"sh"}, "ends with": {"sh"}, "example": {"text"}}
+    unknown = [(page.name, note) for page in PAGES for note in pages.unknown_notes(page.read_text())]
+    misplaced = [
+        f"{page}:{block.line}: {note} above a block of {block.kind}"
+        for page, block in all_blocks()
+        for note in block.notes
+        if block.kind not in kinds.get(note, {block.kind})
+    ]
+    assert unknown == []
+    assert misplaced == []
 
 
 def test_commands_are_in_blocks_that_are_typed() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from compat.facts import tables
-from compat.facts.rows import DriverBranch, Toolkit
+from packaging.version import Version
+
+from compat.facts.lookup import tables
+from compat.facts.rows import DriverBranch, Row, Toolkit
 from compat.values.fact import Fact
 from compat.values.hosts import Gpu, Platform, PoolFacts
 from compat.values.images import ImageFacts
-from compat.values.versions import CudaVersion, DriverVersion
+from compat.values.versions import CudaVersion, DriverVersion, parse_release
 
 
 class UnknownFact(LookupError):  # noqa: N818 - an answer, not a fault: it names the fact that no table has
@@ -171,3 +173,26 @@ def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, 
     if image.may_be_compressed and (found := native_floor(UNPACKS_ZSTD, platform)):
         turns.add(found[0])
     return tuple(sorted(turns))
+
+
+# --- what the GPU operator installs
+
+
+def operator_row(text: str) -> Row | None:
+    """The row of an operator release such as v25.10.0; None where no table has it."""
+    try:
+        wanted = parse_release(text.strip().lower().removeprefix("gpu-operator").strip(" -:").removeprefix("v"))
+    except ValueError:
+        return None
+    return _operators().get(wanted)
+
+
+@cache
+def _operators() -> dict[Version, Row]:
+    """Operator release → its row."""
+    rows = tables.by_key("gpu_operator", "operator_version")
+    return {parse_release(release.removeprefix("v")): row for release, (row,) in rows.items()}
+
+
+def driver_of(row: Row) -> DriverVersion:
+    return DriverVersion.parse(row["default_driver"])

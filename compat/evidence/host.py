@@ -1,9 +1,5 @@
 """A host: the pools that it may be, from values (`host_of`) or from the host fields of a case (`read_host`).
 
-    from compat import Case, check_on, host_of
-    host = host_of(model, DriverVersion.parse("418.88"), container_toolkit=parse_release("1.17.8"))
-    check_on(Case(framework="torch", framework_version="2.6.0"), host)
-
 `may_be` are the pools that it may be: one where all is known, more where a name is sold with several chips or a driver
 is a bare branch. `shown` holds the host fields of a case for those who print them.
 """
@@ -18,12 +14,11 @@ from typing import Any
 from packaging.version import Version
 
 from compat.evidence.case import CLASSES, HOSTS, MODULES, SYSTEMS, UNREAD, Axis, Case, CaseError, Problem, Reader
-from compat.evidence.drivers import releases_of
-from compat.evidence.gpu_operator import driver_of, operator_row
+from compat.evidence.drivers import driver_of, operator_row, releases_of
 from compat.evidence.machine_images import drivers_of, read_release
 from compat.evidence.names import gpu_names, typed, words
 from compat.evidence.names.gpus import gpus_of, gpus_with, processor_beside
-from compat.facts import tables
+from compat.facts.lookup import tables
 from compat.facts.rows import GpuModel
 from compat.values.fact import THE_CASE, Fact
 from compat.values.findings import Finding, Setting, note, unknown, warn
@@ -68,11 +63,6 @@ class Host:
     @property
     def is_covered(self) -> bool:
         return bool(self.may_be)
-
-    @property
-    def lowest_driver(self) -> DriverVersion | None:
-        """The lowest driver that may be meant; None where nothing states one."""
-        return lowest_driver(self.may_be)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +162,7 @@ def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem,
     With `lenient`, only a GPU that cannot be read is a problem; other fields count as absent, with a note.
     """
     if case.instance_type:
-        case = replace(case, instance_type=words.instance_type(case.instance_type))
+        case = replace(case, instance_type=case.instance_type.lower())
     reader = Reader(lenient=lenient)
     kind = reader.one_of("gpu_class", case.gpu_class, CLASSES)
     runtime = reader.one_of("host", words.runtime(case.host), HOSTS)

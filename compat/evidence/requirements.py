@@ -71,7 +71,7 @@ def _one(text: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
         wanted = parse_release(value)
     except ValueError:
         return None
-    have = {"cuda": native_cuda, "driver": str, "arch": lambda _: gpu.capability}[what](driver)
+    have = native_cuda(driver) if what == "cuda" else driver if what == "driver" else gpu.capability
     return _COMPARE[compare](parse_release(str(have)), wanted)
 
 

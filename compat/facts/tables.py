@@ -1,4 +1,4 @@
-"""The fact tables, read once, on first use. `data/check.py` validates the files, so reading them here only converts."""
+"""The fact tables, read once, on first use. `tools/tables.py` checks the files, so reading them here only converts."""
 
 from __future__ import annotations
 

@@ -30,29 +30,12 @@ from compat.rules import (
 )
 from compat.rules.rule import Rule
 
-ALL_RULES: tuple[Rule, ...] = (
-    drop.RULE,
-    kmod.RULE,
-    minor.RULE,
-    back.RULE,
-    fwd.RULE,
-    compathook.RULE,
-    arch.RULE,
-    ptx.RULE,
-    compress.RULE,
-    framework.RULE,
-    cudnn.RULE,
-    mathlib.RULE,
-    nccl.RULE,
-    req.RULE,
-    vis.RULE,
-    cpu.RULE,
-    appt.RULE,
-    eks.RULE,
-    operator.RULE,
-    persist.RULE,
-    gfd.RULE,
-    eol.RULE,
-)
+ALL_RULES: tuple[Rule, ...] = tuple(
+    each.RULE
+    for each in (
+        drop, kmod, minor, back, fwd, compathook, arch, ptx, compress, framework, cudnn, mathlib, nccl, req,
+        vis, cpu, appt, eks, operator, persist, gfd, eol
+    )
+)  # fmt: skip
 
 BY_ID = MappingProxyType({rule.id: rule for rule in ALL_RULES})

@@ -67,8 +67,8 @@ def _unlisted(image: ImageFacts) -> Finding:
     """No table has a build of the framework, and nothing states the CUDA that it is built for."""
     shown = f"{image.framework} {image.framework_version}" if image.framework_version else image.framework
     fact = Fact(f"no table has builds of {shown}", "framework.csv", "", verified=False)
-    message = f"it is not known which CUDA {shown} is built for: state cuda, or gpu-commons inspect --deep reads it"
-    return unknown(ID, message, fact)
+    how = "state cuda, or read the image with gpu-commons inspect --deep"
+    return unknown(ID, f"it is not known which CUDA {shown} is built for: {how}", fact)
 
 
 NO_GPU_USE = (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from compat.evidence.drivers import last_driver
-from compat.evidence.gpu_operator import driver_of, operator_row
+from compat.evidence.drivers import driver_of, last_driver, operator_row
 from compat.facts.rows import Origin
 from compat.rules.rule import Rule
 from compat.values.fact import Fact

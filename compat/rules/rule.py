@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from compat.values.fact import Fact
-from compat.values.findings import Finding, Fix, Severity
+from compat.values.findings import Finding, Severity
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import DriverVersion
@@ -50,20 +49,3 @@ def as_stated(driver: DriverVersion) -> str:
 def this_one(driver: DriverVersion) -> str:
     """What a sentence on a needed driver adds: the case's own, if it states one."""
     return f"; this one is {driver}" if driver.given else ""
-
-
-def note(rule: str, message: str, fact: Fact) -> Finding:
-    return Finding(rule, Severity.NOTE, message, fact)
-
-
-def warn(rule: str, message: str, fact: Fact) -> Finding:
-    return Finding(rule, Severity.WARN, message, fact)
-
-
-def unknown(rule: str, message: str, fact: Fact) -> Finding:
-    return Finding(rule, Severity.UNKNOWN, message, fact)
-
-
-def refuse(rule: str, message: str, fact: Fact, *fixes: Fix) -> Finding:
-    """`fixes` are changes that would satisfy the rule, each alone, cheapest first."""
-    return Finding(rule, Severity.REFUSE, message, fact, (), fixes)

@@ -14,45 +14,38 @@ from compat.values.fact import Fact
 from compat.values.versions import ComputeCapability, DriverVersion
 
 
-class Verdict(StrEnum):
-    """The four answers. `rank` counts from the best on: of several, the one with the highest stands for all."""
+class _Ranked(StrEnum):
+    """Words with an order. `rank` counts from the best on: of several, the one with the highest stands for all."""
 
     rank: int
+
+    def __new__(cls, value: str, rank: int) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.rank = rank
+        return member
+
+
+class Verdict(_Ranked):
+    """The four answers."""
 
     COMPATIBLE = "compatible", 0
     WITH_WARNING = "compatible_with_warning", 1
     UNKNOWN = "unknown", 2
     INCOMPATIBLE = "incompatible", 3
 
-    def __new__(cls, value: str, rank: int) -> Self:
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.rank = rank
-        return member
-
     @property
     def runs(self) -> bool:
         return self is Verdict.COMPATIBLE or self is Verdict.WITH_WARNING
 
 
-class Severity(StrEnum):
-    """What one finding means for the whole: it holds, it holds with a limit, it cannot be decided, it does not hold.
-
-    `rank` counts from the best on.
-    """
-
-    rank: int
+class Severity(_Ranked):
+    """What one finding means for the whole: it holds, it holds with a limit, it cannot be decided, it does not hold."""
 
     NOTE = "note", 0
     WARN = "warn", 1
     UNKNOWN = "unknown", 2
     REFUSE = "refuse", 3
-
-    def __new__(cls, value: str, rank: int) -> Self:
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.rank = rank
-        return member
 
 
 @dataclass(frozen=True, slots=True)

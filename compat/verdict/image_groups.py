@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from compat.evidence import alternatives
 from compat.evidence.case import Case
-from compat.evidence.host import Host, Pool
+from compat.evidence.host import Host, Pool, lowest_driver
 from compat.values.images import ImageFacts
 from compat.values.versions import ComputeCapability, CudaVersion
 from compat.verdict.decide import decide
@@ -39,7 +39,7 @@ class Groups:
 
 def image_groups(pools: Sequence[Pool]) -> Groups:
     """The fewest images for these pools. A line that runs by minor-version compatibility alone counts."""
-    known = {pool.name: pool.host for pool in pools if pool.host.lowest_driver is not None}
+    known = {pool.name: pool.host for pool in pools if lowest_driver(pool.host.may_be) is not None}
     runs = {name: _lines(host) for name, host in known.items()}
     left = {name: lines for name, lines in runs.items() if lines}
     groups = []
@@ -56,7 +56,7 @@ def image_groups(pools: Sequence[Pool]) -> Groups:
 
 def _lines(host: Host) -> frozenset[CudaVersion]:
     pool = host.may_be[0]
-    every = alternatives.lines(ImageFacts(""), pool, host.lowest_driver)
+    every = alternatives.lines(ImageFacts(""), pool, lowest_driver(host.may_be))
     codes = ";".join(sorted({str(each.gpu.capability) for each in host.may_be}))
     return frozenset(line for line in every if _runs(Case(cuda=str(line), sm_list=codes, ptx="none"), host))
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 from compat.evidence import alternatives
 from compat.evidence.case import Case, CaseError
-from compat.evidence.host import Host
+from compat.evidence.host import Host, lowest_driver
 from compat.evidence.image import read_images
 from compat.values.images import ImageFacts
 from compat.verdict.decide import decide
@@ -38,7 +38,7 @@ def ceiling(case: Case, host: Host) -> Ceiling:
     images = read_images(case, pool.wheels_for)
     if images.problems:
         raise CaseError(list(images.problems))
-    image, driver = images.values[0], host.lowest_driver
+    image, driver = images.values[0], lowest_driver(host.may_be)
     plain = replace(case, **dict.fromkeys(_OF_ITS_OWN, ""))
     lines = map(str, alternatives.lines(ImageFacts(""), pool, driver))
     line = next((line for line in lines if _runs(replace(plain, cuda=line), host)), "")

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 import httpx
 
-from compat.evidence.names.hub import HUB, OFFICIAL
+from compat.evidence.names.image_name import HUB, OFFICIAL
 from images.inspection import limits
 from images.inspection.authorisation import Authorisation, is_loopback
 from images.inspection.faults import InspectError

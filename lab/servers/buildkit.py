@@ -60,7 +60,7 @@ def scratch(instance: Instance) -> Path:
 
 
 def socket_path(instance: Instance) -> Path:
-    return instance.run / "buildkitd.sock"
+    return instance.images / "run" / "buildkitd.sock"
 
 
 def docker_config(instance: Instance) -> Path:

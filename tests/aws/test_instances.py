@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from rows import each_row
 
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
-from compat.facts import csv_files
+from compat.facts.lookup import csv_files
 from compat.values.versions import DriverVersion
 
 
@@ -42,7 +43,7 @@ def test_a_part_of_a_gpu_stays_a_part_though_ec2_reports_none() -> None:
     assert found.schedulable_gpus == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "lowest", "last"),
     [
         ("g7.2xlarge", "595", None),  # the family's own floor is above that of the GPU
@@ -58,7 +59,7 @@ def test_a_type_knows_which_drivers_it_can_have(name: str, lowest: str, last: in
     assert (str(found.min_driver), found.max_branch) == (lowest, last)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "reason", "fix", "suggestions"),
     [
         ("g6.xlage", "is not a size of g6", "did you mean g6.xlarge", "g6.xlarge"),
@@ -87,7 +88,7 @@ def test_a_group_takes_the_narrowest_limits_of_its_types() -> None:
     assert group("g7e.2xlarge").min_driver == DriverVersion.parse("575.57.08")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("names", "message"),
     [
         (["g5.xlarge", "g5g.xlarge"], "different processor architectures (amd64 and arm64); make them two pools"),

@@ -6,6 +6,7 @@ import datetime as dt
 import re
 
 import pytest
+from rows import each_row
 
 from aws.instances import find_instance, group_of
 from aws.machine_images import KernelModule, MachineImage, NoMachineImage, Pin, choose
@@ -47,7 +48,7 @@ def test_an_arm_group_gets_an_arm_image() -> None:
     assert image("g5g.xlarge").ami_type == "AL2023_ARM_64_NVIDIA"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "release", "driver"),
     [
         ("R580", "20260714", "580.159.03"),
@@ -92,7 +93,7 @@ def test_a_release_between_two_of_one_patch_version_has_it_too() -> None:
     assert image(kubernetes="1.33", release="20260714").release_version == "1.33.13-20260714"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("types", "expected"),
     [
         ("g6.xlarge", KernelModule.OPEN),
@@ -113,7 +114,7 @@ def test_bottlerocket_drives_a_part_of_a_gpu_by_grid_as_well() -> None:
     assert image("g6f.large", ami_type=BOTTLEROCKET).kernel_module is KernelModule.GRID
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "wanted", "release", "setting"),
     [
         ("1.37", "newest", "1.68.0", "pb"),
@@ -144,7 +145,7 @@ def test_the_branch_that_a_gpu_can_have_is_taken_from_an_image_with_two() -> Non
     assert image("p3.2xlarge", "1.37", ami_type=BOTTLEROCKET).branch == 580
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("case", "reason", "fix", "nearest"),
     [
         (("g7e.2xlarge", "1.34", "R570"), "g7e.2xlarge needs driver 575.57.08 or newer", "575.57.08", NEWER),
@@ -179,7 +180,7 @@ def test_what_cannot_be_is_refused_with_the_reason_and_what_can_be(
     assert not found.is_unknown
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("case", "reason"),
     [
         (("g6.xlarge", "1.44"), "no table has Kubernetes 1.44"),
@@ -207,7 +208,7 @@ def test_an_unknown_kubernetes_version_names_its_neighbours() -> None:
     assert "did you mean 1.34?" in refusal("g6.xlarge", "1.44").fix
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "printed"),
     [("newest", "newest"), ("R580", "R580"), ("580", "R580"), ("580.x", "R580"), (" 580.126.09 ", "580.126.09")],
 )
@@ -216,7 +217,7 @@ def test_a_wanted_driver_is_read_as_people_write_it(text: str, printed: str) -> 
     assert WantedDriver.parse(str(WantedDriver.parse(text))) == WantedDriver.parse(text)
 
 
-@pytest.mark.parametrize("text", ["", "R58", "driver", "580.1", "12.4"])
+@each_row("text", ["", "R58", "driver", "580.1", "12.4"])
 def test_what_is_no_driver_is_refused(text: str) -> None:
     with pytest.raises(VersionError, match="is not a driver such as"):
         WantedDriver.parse(text)

@@ -17,10 +17,10 @@ import pytest
 
 from aws import tables as own
 from aws.changelog import Contents, read_changelog
-from aws.data.check import TABLES
 from aws.refresh import main
-from compat.facts import csv_files
-from compat.facts.check import check
+from compat.facts.lookup import csv_files
+from tools.aws_tables import TABLES
+from tools.tables import check
 
 PAGE = Path(__file__).parent / "recorded" / "CHANGELOG.md"
 NEWER = PAGE.read_text().replace("20260728", "20261201")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rows import each_row
 
 from aws.registries import EcrRegistry
 
@@ -19,8 +20,6 @@ def test_a_registry_says_its_account_its_region_and_where_images_lie(text: str, 
     assert (found.account, found.region, found.repository("hub")) == ("123456789012", "eu-central-1", repository)
 
 
-@pytest.mark.parametrize(
-    "text", ["registry.example.edu/gpu-commons", "127.0.0.1:5000/x", "public.ecr.aws/x", f"{HOST}.x"]
-)
+@each_row("text", ["registry.example.edu/gpu-commons", "127.0.0.1:5000/x", "public.ecr.aws/x", f"{HOST}.x"])
 def test_another_registry_is_none_of_ecr(text: str) -> None:
     assert EcrRegistry.read(text) is None

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from aws import tables as own
-from aws.data.check import TABLES
-from compat.facts import csv_files
-from compat.facts.check import TableError, check
+from compat.facts.lookup import csv_files
+from tools.aws_tables import TABLES
+from tools.tables import TableError, check
 
 
 def test_the_tables_have_no_mistake(tmp_path: Path) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import each_row
 
 from aws.volumes import GIB, Volume, root_volume_gib, volume_problems
 from images.size.estimate import room
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("images_gib", "pods_gib", "expected"),
     [(0, 0, 30), (5, 0, 30), (5.6, 0, 40), (40, 0, 80), (40, 20, 100)],
 )

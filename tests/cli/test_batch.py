@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from rows import each_row
 
 from cli.check import batch as module
 from compat import CaseError
@@ -62,7 +63,7 @@ def test_the_id_defaults_to_the_number_of_the_line_and_blank_lines_count(batch: 
     assert [answer["id"] for answer in answers] == ["2", "7"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "says"),
     [
         (b'{"gpu": "T4", "cuda":\n', "is not JSON"),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from click.testing import Result
+from rows import each_row
 
 from cli.check.fields import case_fields
 from compat.evidence.case import FIELDS
@@ -80,7 +81,7 @@ def test_a_gpu_that_cannot_be_read_is_named_as_an_option_and_ends_with_2(
     assert not result.stdout
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("option", "value", "says"),
     [
         ("--driver", "latest", 'driver: "latest" is not a driver version such as 418.88'),
@@ -144,12 +145,12 @@ def test_a_negative_number_alone_is_refused(run: Run, option: str, value: str) -
     assert f'{option}: "{value}" ' in result.stderr
 
 
-@pytest.mark.parametrize("driver", ["418.88.00", " v418.88 ", "418.88", "driver 418.88"])
+@each_row("driver", ["418.88.00", " v418.88 ", "418.88", "driver 418.88"])
 def test_forms_of_a_driver_that_people_write_are_read(run: Run, driver: str) -> None:
     assert run("check", "--gpu", "2080 ti", "--driver", driver, "--cuda", " v10.1 ").exit_code == 0
 
 
-@pytest.mark.parametrize("driver", ["R418", "r418", "418", "418.x", " v418 "])
+@each_row("driver", ["R418", "r418", "418", "418.x", " v418 "])
 def test_a_branch_leaves_the_release_open_which_counts_only_where_the_floor_is_in_it(run: Run, driver: str) -> None:
     arguments = ("check", "--gpu", "2080 ti", "--driver", driver, "--cuda")
     assert run(*arguments, "10.0").stdout.startswith("✓ compatible\n")  # every release of the branch is supported
@@ -157,7 +158,7 @@ def test_a_branch_leaves_the_release_open_which_counts_only_where_the_floor_is_i
     assert run(*arguments, "10.2").exit_code == 1
 
 
-@pytest.mark.parametrize("gpu", ["2080ti", "2080 Ti", "RTX2080TI", "NVIDIA-GeForce-RTX-2080-Ti", " rtx 2080 ti 11gb "])
+@each_row("gpu", ["2080ti", "2080 Ti", "RTX2080TI", "NVIDIA-GeForce-RTX-2080-Ti", " rtx 2080 ti 11gb "])
 def test_a_gpu_by_a_nickname_is_the_gpu(run: Run, gpu: str) -> None:
     assert run("check", "--gpu", gpu, "--driver", "R535", "--cuda", "v12.2").exit_code == 0
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import Result
+from rows import each_row
 
 from cli.__main__ import COMMANDS, commands
 
@@ -30,7 +31,7 @@ def test_the_list_of_commands_is_the_commands() -> None:
     assert all(command is not None and command.name == name for name, command in found.items())
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each_row("name", COMMANDS)
 def test_every_command_has_help_with_an_example_and_takes_json(run: Run, name: str) -> None:
     output = run(name, "--help").stdout
     assert f"gpu-commons {name}" in output

@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 from click.testing import Result
+from rows import each_row
 
 from cli.review.schema import comment_schema
 
@@ -42,7 +43,7 @@ def test_a_preview_that_changes_nothing_is_one_line(run: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in RECORDINGS if name not in {"nothing", "next", "first-driver"}])
+@each_row("name", [name for name in RECORDINGS if name not in {"nothing", "next", "first-driver"}])
 def test_the_comment_of_a_recorded_preview(run: Run, golden: Callable[[str], Any], name: str) -> None:
     result = run("comment", "-", *IN_TERM, stdin=previews.recorded(name))
     golden(f"comment/{name}.md").equals(result.stdout)
@@ -56,7 +57,7 @@ def test_the_upgrade_of_a_site_against_its_base_branch(run: Run, golden: Callabl
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     ("name", "verdict", "code"),
     [
         ("nothing", "unchanged", 0),
@@ -134,7 +135,7 @@ def test_the_same_branch_twice_is_one_line(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RECORDINGS)
+@each_row("name", RECORDINGS)
 def test_the_data_is_as_its_schema_says(run: Run, name: str) -> None:
     jsonschema.validate(data(run, name), comment_schema())
 
@@ -149,15 +150,15 @@ def test_costs_and_waivers_without_an_end_are_as_the_schema_says(run: Run) -> No
     jsonschema.validate(comment, comment_schema())
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@each_row("name", RECORDINGS)
 def test_a_recording_names_nothing_of_the_machine_that_made_it(name: str) -> None:
     text = previews.recorded(name).decode()
     assert not re.search(r"/(?:root/(?!\.)|tmp/|work/|home/(?!jovyan))|127\.0\.0\.1:5\d{3}", text)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in RECORDINGS if name != "nothing"])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+@each_row("name", [name for name in RECORDINGS if name != "nothing"])
+@each_row("share", [0.1, 0.5, 0.9, 0.999])
 def test_a_stream_that_was_cut_short_is_never_a_pass(run: Run, name: str, share: float) -> None:
     whole = previews.recorded(name)
     end = min(int(len(whole) * share), whole.index(b'"summaryEvent"'))
@@ -185,7 +186,7 @@ def test_what_powershell_writes_is_read(run: Run) -> None:
 DIGEST = json.dumps({"steps": [{"op": "same"}], "changeSummary": {"same": 1}}, indent=4).encode()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stdin", "why"),
     [
         (b"", "the file is empty"),

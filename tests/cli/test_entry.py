@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from rows import each_row
 
 from cli.entry import explained
 from images.inspection.surroundings import network_faults
@@ -132,7 +133,7 @@ def test_a_broken_variable_of_the_network_is_named(
     assert "hush42" not in message
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value", ["http://proxy:3128", "proxy.example.edu:3128", "http://u:p@proxy:3128/", "http://[::1]:3128", "https://p"]
 )
 def test_a_valid_proxy_is_no_mistake(value: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from cli.review.document import Sources, review_of
 from cli.review.markdown import review_markdown
@@ -48,7 +49,7 @@ def test_what_has_to_be_done_first_stands_right_under_the_headline() -> None:
     assert lines[3].startswith("- Before this update the nodes of pool need driver 580.95.05: until then ml does not")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("new", "line"),
     [
         (course(1, guaranteed_gpus=24), "✅ made: Deep learning: guaranteed GPUs 48 → 24 (120 seats)"),

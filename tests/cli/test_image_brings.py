@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from rows import each_row
 
 from cli.image.brings import brings
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reference", "expected"),
     [
         ("nvcr.io/nvidia/tensorflow:19.01-py3", "tensorflow 1.12.0, CUDA 10.0.130 for drivers from 410.48 on"),

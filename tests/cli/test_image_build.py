@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from rows import each_row
 
 from images.build import building
 from images.build.building import Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles, output
@@ -16,7 +17,7 @@ from images.spec.load import IMAGES, load_family
 Run = Callable[..., Result]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "message"),
     [
         (["no-such-image"], "has no image.yaml"),
@@ -64,7 +65,7 @@ BY_DIGEST = {"push-by-digest": "true", "name-canonical": "true"}
 GZIP = Packing("gzip", is_forced=True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "place", "packing", "attributes"),
     [
         (Kind.REGISTRY, "example.edu/hub:1", Packing(), {**PUSHED, "name": "example.edu/hub:1"}),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from rows import each_row
 
 from cli.stacks import pools_of
 from compat import Verdict, check_on
@@ -131,7 +132,7 @@ def test_a_lock_that_cannot_be_made_is_reported_with_the_command_that_makes_it(
     assert (images / "course" / "image.yaml").is_file()
 
 
-@pytest.mark.parametrize("line", CUDA_WHEELS)
+@each_row("line", CUDA_WHEELS)
 def test_the_runtime_and_the_compiler_of_a_line_are_of_that_line(line: str) -> None:
     assert all(version.startswith(f"{line}.") for version in CUDA_WHEELS[line])
 

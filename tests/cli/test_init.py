@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import Result
+from rows import each_row
 
 from kube.hub_authenticator import Lti13Authenticator, OAuthAuthenticator
 from settings.reading import load_stack
@@ -132,7 +133,7 @@ def test_an_existing_file_is_kept_without_force(run: Run) -> None:
     assert written().read_text() != before
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "says"),
     [
         ((), "there is no terminal for questions: give NAME and --pool, such as"),
@@ -167,7 +168,7 @@ def test_a_mistake_is_one_message_and_nothing_is_written(run: Run, arguments: tu
     assert not Path("stacks").exists()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arguments",
     [
         ("--pool", CPU, "--registry", "user:hunter2@a.edu/x"),

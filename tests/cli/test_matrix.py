@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from rows import each_row
 
 from cli.lines import LONGEST
 
@@ -171,7 +172,7 @@ def test_lists_are_read_as_batches_are(run: Run, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "says"),
     [
         ((), "give either --stack, or --images and --pools"),

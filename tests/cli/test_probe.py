@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import Result
+from rows import each_row
 
 from cli.probe.asking import by_slurm
 from cli.probe.differences import State, compare, compared_text, is_fine
@@ -311,7 +312,7 @@ DIFFERENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     ("stack", "name", "changes", "line"),
     [(stack, name, *each) for stack, name in POOLS for each in DIFFERENCES[stack]],
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from rows import each_row
 
 from cli.comment import _price
 from cli.review.document import Review, Sources, review_of
@@ -222,7 +223,7 @@ def test_a_key_that_changes_is_in_the_comment(case: str) -> None:
     assert all(each.change.details or each.change.op in {"create", "delete"} for each in result.changes), result.changes
 
 
-@pytest.mark.parametrize("case", [name for name, (_, path) in CASES.items() if path[-1] in WHY_NOT])
+@each_row("case", [name for name, (_, path) in CASES.items() if path[-1] in WHY_NOT])
 def test_a_key_that_changes_nothing_for_anybody_is_no_change(case: str) -> None:
     stack, path = CASES[case]
     result = review(stack, changed(stack, path))
@@ -245,7 +246,7 @@ def hub(**changes: Any) -> Stack:
 ML = "hub datahub: profiles cpu, gtx1080ti<br>course Introduction to machine learning (180 seats) |"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "cell"),
     [
         ({"guaranteed_gpus": 24}, "guaranteed GPUs: `36` → `24`"),
@@ -284,7 +285,7 @@ def test_a_course_that_moves_to_another_hub_is_one_change() -> None:
 CULL = FALL.hubs[0].cull
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "cell"),
     [
         ({"start_timeout_s": 900}, "start time-out: `10 min` → `15 min`"),
@@ -303,7 +304,7 @@ def test_a_limit_of_a_hub_is_shown_with_everybody_on_it(changes: dict[str, Any],
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "value", "what", "cell"),
     [
         (("site", "allowed_registries"), ("quay.io",), "site `dsmlp`", "allowed registries: − `registry.example.edu, "),  # noqa: RUF001
@@ -376,8 +377,6 @@ def test_a_state_that_recorded_no_decision_yet_is_no_change_of_promises() -> Non
     assert "does not record what the stack file promises and limits" in result.remarks[0]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(45, "45 s"), (90, "90 s"), (600, "10 min"), (3600, "1 h"), (5400, "1 h 30 min")]
-)
+@each_row(("seconds", "text"), [(45, "45 s"), (90, "90 s"), (600, "10 min"), (3600, "1 h"), (5400, "1 h 30 min")])
 def test_a_time_is_shown_in_hours_and_minutes(seconds: int, text: str) -> None:
     assert duration(seconds) == text

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from rows import each_row
 
 from cli.explain.entries import of_hadolint
 from cli.schema.shapes import answer_schema, case_schema
@@ -49,7 +50,7 @@ def test_explain_without_an_id_lists_every_id_by_family(run: Run) -> None:
     assert {each["family"] for each in data} == {"compatibility", "policy", "lint", "remark", "batch"}
 
 
-@pytest.mark.parametrize("name", EVERY_ID[len(ALL_RULES) :])
+@each_row("name", EVERY_ID[len(ALL_RULES) :])
 def test_every_id_beside_the_engines_is_explained_with_its_page(run: Run, name: str) -> None:
     result = run("explain", name)
     assert result.exit_code == 0
@@ -76,7 +77,7 @@ def test_every_id_in_an_output_of_ours_is_explained() -> None:
     assert {name: where for name, where in found.items() if name not in EVERY_ID and not of_hadolint(name)} == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "says"),
     [
         ("DL3002", "the same mistake as D-ROOT"),
@@ -105,7 +106,7 @@ def test_a_lint_rule_is_found_by_its_id_and_by_its_number(run: Run, written: str
     assert "Example that fails:\n  FROM " in output
 
 
-@pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
+@each_row("rule", ALL_RULES, ids=lambda rule: rule.id)
 def test_a_rule_is_explained_with_its_sources_and_its_examples_run_now(run: Run, rule: Any) -> None:
     output = run("explain", rule.id).stdout
     assert output.startswith(f"{rule.id}: {rule.title}\n")
@@ -183,7 +184,7 @@ def test_no_row_ends_with_1(run: Run) -> None:
     assert not result.stdout
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "says"),
     [
         (("gpu_modl",), "did you mean gpu_model?"),
@@ -199,7 +200,7 @@ def test_a_wrong_name_gets_the_nearest(run: Run, arguments: tuple[str, ...], say
     assert says in result.stderr
 
 
-@pytest.mark.parametrize("kind", ["case", "answer", "matrix", "stack", "pack"])
+@each_row("kind", ["case", "answer", "matrix", "stack", "pack"])
 def test_a_schema_is_json_with_a_draft_and_a_title(run: Run, kind: str) -> None:
     schema = json.loads(run("schema", kind).stdout)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser
+from rows import each_row
 
 from cli.answers import answer_data, answer_text
 from cli.matrix.grid import Grid, grid_data
@@ -39,7 +40,7 @@ def test_an_answer_as_data(golden: Callable[[str], Any]) -> None:
     golden("answer/incompatible.json").equals(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "render"),
     [
         ("table.txt", lambda grid: matrix_text(grid, width=120)),
@@ -64,7 +65,7 @@ def test_a_matrix_in_a_terminal_shows_what_does_not_hold_and_the_page_shows_all(
     assert "makes code for the GPU" in matrix_html(grid)
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@each_row("width", [40, 60, 80, 120])
 def test_no_line_of_a_matrix_is_wider_than_the_terminal_but_for_words_that_are(width: int) -> None:
     lines = matrix_text(synthetic.big_grid(3, 6), width=width).splitlines()
     assert not [line for line in lines if len(line) > width and len(line.split()) > 2]

@@ -15,6 +15,7 @@ import pytest
 from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import each_row
 
 from cli.comment import _price, _spec_cases
 from cli.markdown_words import code, escaped
@@ -105,7 +106,7 @@ REFUSED = "P-HOST: profile ml of hub datahub: no pool can host it. Change the se
 LATER = "P-PIN: Job batch/smoke: could not be proved: containers[0].image is not known yet: it is built by this update."
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "level", "code_", "counted"),
     [
         (REFUSED, "mandatory", 1, "1 finding refuses this change"),
@@ -139,7 +140,7 @@ OPEN = [
 ]
 
 
-@pytest.mark.parametrize("text", OPEN)
+@each_row("text", OPEN)
 def test_what_a_rule_could_not_prove_is_undecided_whatever_its_words(text: str) -> None:
     changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
     result = review(changed, previews.message(text, "advisory"))
@@ -150,10 +151,8 @@ def test_what_a_rule_could_not_prove_is_undecided_whatever_its_words(text: str) 
     assert f"- Not decided: `{rule}` {about}: {escaped(body.splitlines()[0])}\n" in review_markdown(result, TODAY)
 
 
-@pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
-@pytest.mark.parametrize(
-    ("level", "expected"), [(policies.Level.UNPROVED, "undecided"), (policies.Level.WARN, "advice")], ids=str
-)
+@each_row("rule", ALL_RULES, ids=lambda rule: rule.id)
+@each_row(("level", "expected"), [(policies.Level.UNPROVED, "undecided"), (policies.Level.WARN, "advice")], ids=str)
 def test_what_the_pack_writes_of_a_rule_weighs_in_the_comment_as_in_the_pack(
     rule: Rule, level: policies.Level, expected: str
 ) -> None:
@@ -609,7 +608,7 @@ def test_a_base_that_the_site_replaces_is_the_one_of_the_spec() -> None:
     assert seen == ["quay.io/jupyter/base:1"]
 
 
-@pytest.mark.parametrize(("gpus", "uses"), [(0, ()), (1, ("job j",)), (8, ("job j",)), (9, ())])
+@each_row(("gpus", "uses"), [(0, ()), (1, ("job j",)), (8, ("job j",)), (9, ())])
 def test_only_who_gets_gpus_of_a_pool_starts_an_image_on_them(gpus: int, uses: tuple[str, ...]) -> None:
     ml = previews.image("torch==2.4.0+cu124", cuda=["12.4"])
     job = {"image_name": "ml", "pool": "pool", "gpus": gpus}
@@ -625,7 +624,7 @@ def test_only_who_gets_gpus_of_a_pool_starts_an_image_on_them(gpus: int, uses: t
 # --- waivers
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("until", "state"),
     [(TODAY, "expires today"), (dt.date(2026, 11, 22), "expires in 1 day"), (dt.date(2026, 11, 20), "expired"),
      (dt.date(2027, 6, 30), ""), (None, "its last day cannot be read")],
@@ -685,7 +684,7 @@ def test_what_the_engine_hides_stays_hidden(value: Any) -> None:
     assert "plain" in text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("inputs", "secret"),
     [
         ({"password": "hunter2xyz"}, "hunter2xyz"),
@@ -713,7 +712,7 @@ def test_no_secret_reaches_a_comment(inputs: dict[str, Any], secret: str) -> Non
     assert all("| thing `x` |" in text for text in comments)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("inputs", "shown"),
     [
         ({"command": ["python", "train.py", "--epochs", "ninety1"]}, "ninety1"),
@@ -731,8 +730,8 @@ def test_what_is_no_secret_is_shown_in_a_comment(inputs: dict[str, Any], shown: 
     assert shown.replace("ninety1", "ninety2") in text
 
 
-@pytest.mark.parametrize("key", ["packages", "missing", "cuda_lines"])
-@pytest.mark.parametrize("pin", ["tool @ https://bob:hunter2xyz{}@example.edu/x.whl", "ghp_hunter2xyz1234567{}"])
+@each_row("key", ["packages", "missing", "cuda_lines"])
+@each_row("pin", ["tool @ https://bob:hunter2xyz{}@example.edu/x.whl", "ghp_hunter2xyz1234567{}"])
 def test_no_secret_reaches_a_comment_through_a_list_of_names(key: str, pin: str) -> None:
     first, second = (pin.format(end) for end in ("a", "b"))
     sides = [previews.image(**{"cuda" if key == "cuda_lines" else key: []}) for _ in range(3)]
@@ -751,7 +750,7 @@ def test_the_content_of_a_kubernetes_secret_is_hidden_whatever_its_keys() -> Non
     assert f"stringData.plain: {HIDDEN}" in text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "cleaned"),
     [
         ("password=hunter2 and more", f"password={HIDDEN} and more"),
@@ -782,7 +781,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each_row("text", HOSTILE)
 def test_a_message_of_others_stays_text(text: str) -> None:
     comment = markdown(there(), previews.message(f"P-GPU: job {text}: {text}. Change it."), result="failed")
     findings = comment.partition("#### Findings")[2].partition("<details>")[0]

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of te
 import previews
 import pytest
 from previews import step
+from rows import each_row
 
 HOST, CONTAINER = "gpu-commons:index:DockerHost", "gpu-commons:index:DockerGpuContainer"
 TODAY = dt.date(2026, 11, 21)
@@ -118,7 +119,7 @@ def of_hub(new: dict[str, Any], *more: previews.Event) -> str:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("new", "cell"),
     [
         (kernel_with(gpus=2), "profile remote, kernel cupy, GPUs: `1` → `2`"),

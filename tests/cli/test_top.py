@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from rows import each_row
 
 from cli.top.report import age
 from tests.components.running_engine import holder, running_engine
@@ -226,7 +227,7 @@ def test_a_stack_without_gpus_asks_nobody(run: Run, tmp_path: Path, monkeypatch:
     assert (result.exit_code, result.stdout) == (0, "cupy: no GPUs\n")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "shown"),
     [(-5, "0 s"), (0, "0 s"), (59, "59 s"), (61, "1 min"), (3600, "1 h"), (11_100, "3 h 5 min"), (190_000, "2 d 4 h")],
 )

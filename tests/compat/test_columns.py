@@ -18,9 +18,9 @@ from compat.evidence.names import image_name as images
 from compat.evidence.names.image_name import read_image
 from compat.facts import csv_files, tables
 from compat.facts import rows as row_types
-from compat.facts.check import ABOUT, TABLES
 from compat.values.versions import VersionError
 from compat.verdict.newest_supported import ceiling
+from tools.tables import ABOUT, TABLES
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known

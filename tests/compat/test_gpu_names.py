@@ -108,7 +108,7 @@ VGPUS = [
     ("A40-48C", "NVIDIA A40", "A40-48C"),
     ("GRID RTX6000-8Q", "Quadro RTX 6000", "RTX6000-8Q"),
     ("NVIDIA RTX6000-Ada-48Q", "NVIDIA RTX 6000 Ada Generation", "RTX6000-Ada-48Q"),
-    ("GRID K280Q", "GRID K2", "K280Q"),
+    ("GRID K280Q", "GRID K2", ""),
     ("GRID K520", "GRID K520", ""),
 ]
 

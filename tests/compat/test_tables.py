@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat.evidence.drivers import UnknownFact, cuda_ceiling, native_cuda
-from compat.facts.check import TABLES, TableError, check, main
 from compat.facts.csv_files import DATA, rows
 from compat.facts.rows import Origin, Toolkit
 from compat.facts.tables import gpu_models, toolkits
 from compat.values.versions import DriverVersion
+from tools.tables import TABLES, TableError, check, main
 
 
 @pytest.mark.parametrize(

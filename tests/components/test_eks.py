@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
 from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup, EksGpuNodeGroupArgs
@@ -177,7 +178,7 @@ def test_bottlerocket_is_told_which_driver_branch_it_loads(recorded: Callable[..
     assert '[settings.kernel.drivers.nvidia]\nbranch = "lts"' in text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "words"),
     [
         ({"min": 5}, "EksGpuNodeGroup: 1 problem\n  l4.min: 5 is above max, 4"),

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from rows import each_row
 
 from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup
 from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroup, FlatcarGpuNodeGroupArgs
@@ -153,7 +154,7 @@ def test_with_a_driver_container_nodes_load_nothing_themselves(recorded: Callabl
     assert not [each for each in config(run)["systemd"]["units"] if each["name"].startswith("load-nvidia")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "words"),
     [
         ({"min": 7}, "FlatcarGpuNodeGroup: 1 problem\n  t4.min: 7 is above max, 6"),

@@ -16,6 +16,7 @@ from pulumi.provider.experimental.analyzer import Analyzer
 from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.settings import reset_options
 from pulumi.runtime.stack import run_pulumi_func
+from rows import each_row
 
 from components.gpu_image import GpuImage, GpuImageArgs, ImagePool, ImageSubstitute
 from images.inspection import facts, session
@@ -372,7 +373,7 @@ def test_gzip_is_for_sites_with_old_engines(recorded: Recorded) -> None:
     assert build["exports"] == [{"registry": {"ociMediaTypes": True, "compression": "gzip"}}]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "words"),
     [
         ({"image": "hubb"}, ('image: "hubb"', "did you mean hub?")),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pulumi
 import pytest
+from rows import each_row
 
 from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
 
@@ -83,7 +84,7 @@ def test_a_site_may_taint_its_nodes_without_gpus(recorded: Callable[..., Any]) -
     assert patch.inputs["spec"]["taints"] == [taint]
 
 
-@pytest.mark.parametrize("missing", ["gpu", "gpus_per_node", "driver_version", "container_toolkit_version"])
+@each_row("missing", ["gpu", "gpus_per_node", "driver_version", "container_toolkit_version"])
 def test_a_pool_that_says_its_gpus_by_half_is_refused(recorded: Callable[..., Any], missing: str) -> None:
     args = {key: value for key, value in N10.items() if key != missing}
     with pytest.raises(ValueError, match=rf'pool "gtx1070ti": {missing} is missing beside'):

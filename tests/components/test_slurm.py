@@ -10,6 +10,7 @@ from typing import Any
 
 import pulumi
 import pytest
+from rows import each_row
 
 from components.on_slurm.sif_files import KeepsFile
 from components.on_slurm.sif_image import SifImage
@@ -139,7 +140,7 @@ def props(**given: Any) -> dict[str, Any]:
     return {**known, "waits_for": "submission", "state": "COMPLETED", **given}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changed", "is_replaced"),
     [({"text": "#!/bin/sh\n"}, True), ({"run": 2.0}, True), ({"waits_for": "end"}, False), ({"site": {"a": 1}}, False)],
 )

@@ -31,14 +31,6 @@ sys.path.insert(0, str(Path(__file__).parent))  # for conversation.py and others
 from conversation import Conversation
 from differences import Intended
 
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.lab)
-
 
 class Cluster:
     """The API server as somebody else sees it: what is really there, and changes behind the provider's back."""

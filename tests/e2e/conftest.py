@@ -25,14 +25,6 @@ from lab.toolchain import Toolchain
 sys.path.insert(0, str(Path(__file__).parent))  # for running_lab.py: folders of tests are no packages here
 from running_lab import STACK, RunningLab, environment_of
 
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.lab)
-
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[RunningLab]:

@@ -11,6 +11,8 @@ import pytest
 import yaml
 from running_lab import PROJECT, STACK, Ended, RunningLab
 
+pytestmark = pytest.mark.soak(part="languages")
+
 FOLDERS = ("mistakes", "compat", "fleet", "images", "kube", "components")
 MADE_ELSEWHERE = shutil.ignore_patterns(".venv", "uv.lock", "__pycache__")
 

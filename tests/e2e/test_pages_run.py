@@ -22,6 +22,8 @@ from lab import engine, sdks
 from lab.instance import cache_home, open_instance, state_home
 from lab.toolchain import Toolchain
 
+pytestmark = pytest.mark.soak(part="pages")
+
 PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md"))]
 WITH_COMMANDS = [page for page in PAGES if list(pages.commands(page.read_text()))]
 WITHIN_S = 240
@@ -31,7 +33,8 @@ INSTANCES = ("department", "second")  # the pages start these labs, and remove t
 SATISFIED: Mapping[str, str] = {
     "make up": "these tests run on what it leaves: lab/__main__.py starts it, or found it started",
     "make check": "the suite that runs this test",
-    "make test": "the suite that runs this test",
+    "make test": "CI, and lab/suites.py",
+    "make soak": "the suite that runs this test",
     "pulumi destroy --stack dsmlp-fall": "tests/e2e/test_own_stack.py",
     "pulumi cancel --stack dsmlp-fall": "tests/faults/test_interrupted.py",
     "pulumi refresh --clear-pending-creates --stack dsmlp-fall": "tests/faults/test_interrupted.py",

@@ -1,4 +1,4 @@
-"""The life of a fleet in a stack: up, no change, another driver, away again."""
+"""The life of a fleet in a stack: no change, another driver, away again. That it is right: tests/e2e/test_fleet.py."""
 
 from __future__ import annotations
 
@@ -11,16 +11,6 @@ pytestmark = pytest.mark.lab
 if TYPE_CHECKING:
     from second_lab import Lab, Settings
 
-GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
-NODES = [
-    *("n01", "n02", "n03", "n04", "n05", "n06", "n07", "n08", "n10", "n11", "n12"),
-    *("n18", "n21", "n22", "n24"),
-]
-
-
-def ours(labels: dict[str, str]) -> dict[str, str]:
-    return {key: value for key, value in labels.items() if key.startswith("gpu-commons.org/")}
-
 
 def changed_labels(before: dict[str, Any], after: dict[str, Any]) -> set[tuple[str, str, str | None, str | None]]:
     """(node, label, old value, new value) of each label that is another one now."""
@@ -31,24 +21,6 @@ def changed_labels(before: dict[str, Any], after: dict[str, Any]) -> set[tuple[s
         for key in old.keys() | new.keys()
         if old.get(key) != new.get(key)
     }
-
-
-def test_every_node_of_a_pool_gets_its_labels_and_the_gpu_taint(deployed: Lab) -> None:
-    nodes = deployed.nodes()
-    assert sorted(nodes) == NODES
-    assert ours(nodes["n10"]["labels"]) == {
-        "gpu-commons.org/pool": "gtx1070ti",
-        "gpu-commons.org/driver": "418.88",
-        "gpu-commons.org/container-toolkit": "1.7.0",
-    }
-    assert ours(nodes["n21"]["labels"]) == {
-        "gpu-commons.org/pool": "rtx2080ti",
-        "gpu-commons.org/driver": "418.88",
-        "gpu-commons.org/container-toolkit": "1.7.0",
-    }
-    assert nodes["n10"]["labels"]["nvidia.com/gpu.product"] == "GeForce-GTX-1070-Ti"
-    assert nodes["n21"]["labels"]["nvidia.com/gpu.product"] == "GeForce-RTX-2080-Ti"
-    assert all(node["spec"]["taints"] == [GPU_TAINT] for node in nodes.values())
 
 
 def test_a_refresh_straight_after_an_update_shows_no_change(deployed: Lab) -> None:

@@ -42,11 +42,12 @@ def test_after_kill_9_of_pulumi_cancel_and_up_finish_the_update(empty: Lab) -> N
     is_complete(empty)
 
 
+@pytest.mark.soak(part="kills")
 @pytest.mark.parametrize("turn", range(KILLS))
 def test_a_kill_at_any_moment_leaves_an_update_that_up_finishes(
     empty: Lab, turn: int, record_property: Callable[[str, object], None]
 ) -> None:
-    """Moments are random; with GPU_COMMONS_TEST_KILLS=20 `bench/kills.py` tries more of them."""
+    """Moments are random; `make soak PART=kills` and `bench/kills.py` try more of them."""
     del turn
     after_s = random.uniform(2, 20)
     record_property("killed after s", round(after_s, 1))  # at once, so that the report has it whatever follows

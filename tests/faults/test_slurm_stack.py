@@ -1,8 +1,7 @@
-"""The stack on a site with Slurm comes up on a Slurm of the lab's: jobs see their devices, and nothing runs twice."""
+"""A stack on a site with Slurm whose jobs are refused, and whose updates are killed: nothing runs twice."""
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import signal
@@ -15,13 +14,13 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from own_lab import PROJECT, OwnLab, changes, own_lab
+from own_lab import PROJECT, OwnLab, own_lab
 from projects import linked_project, write_stack
 
 from lab import engine
-from lab.servers import slurm_files
 from lab.toolchain import Toolchain
 from tests.lab import slurm_labs
+from tests.stacks.stack_comet import submitted
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "images" / "inspection"))  # folders of tests are no packages
 from made import fatbin, library
@@ -69,46 +68,9 @@ def as_its_file_says(project: Path) -> Iterator[None]:
     write(project)
 
 
-def logs(lab: OwnLab) -> dict[str, dict[str, str]]:
-    """What each job printed, from the outputs of the stack."""
-    found = json.loads(lab.pulumi("stack", "output", "logs", "--json"))
-    return {name: dict(line.split(maxsplit=1) for line in log.splitlines()) for name, log in found.items()}
-
-
 def queue(lab: OwnLab) -> list[str]:
     """Names of the jobs that wait or run."""
     return [name for (name,) in slurm_labs.queue(lab.instance, "%j")]
-
-
-def refused(lab: OwnLab) -> str:
-    """The whole output of a bare `pulumi up` that failed, on one line."""
-    command = [engine.program(lab.instance, Toolchain()), "up", "--yes", "--skip-preview", "--stack", "comet"]
-    done = subprocess.run(
-        [*command, "--non-interactive"], cwd=lab.project, env=lab.shell(), capture_output=True, text=True, check=False
-    )
-    assert done.returncode != 0, done.stdout
-    return " ".join(f"{done.stdout} {done.stderr}".split())
-
-
-def submitted(lab: OwnLab, job: str) -> list[str]:
-    """Numbers of all jobs of that name that Slurm ever gave a node."""
-    output = slurm_labs.ssh(lab.instance, "sacct -n -P -X -o jobid,jobname,nodelist -S now-1days")
-    rows = [line.split("|") for line in output.splitlines()]
-    return [number for number, name, nodes in rows if name.startswith(f"{job}-") and nodes != "None assigned"]
-
-
-def test_each_job_saw_exactly_the_devices_that_slurm_gave_it(lab: OwnLab) -> None:
-    seen = logs(lab)
-    whole, one, two = seen["whole-node"], seen["shared-p100"], seen["shared-any"]
-    assert (whole["slurm_job_partition"], whole["cuda_visible_devices"], whole["slurm_job_gpus"]) == (
-        "gpu", "0,1,2,3", "0,1,2,3",
-    )  # fmt: skip
-    assert (one["slurm_job_partition"], one["cuda_visible_devices"]) == ("gpu-shared", one["slurm_job_gpus"])
-    assert len(one["slurm_job_gpus"].split(",")) == 1
-    assert (two["slurm_job_partition"], two["cuda_visible_devices"]) == ("gpu-shared", two["slurm_job_gpus"])
-    assert len(two["slurm_job_gpus"].split(",")) == 2
-    assert {each["driver"] for each in seen.values()} == {"470.256.02"}  # --nv brings the stand-in of the driver
-    assert {each["cupy"] for each in seen.values()} == {"13.6.0"}
 
 
 def test_the_commands_that_make_up_recommends_answer_in_its_shell(lab: OwnLab) -> None:
@@ -117,23 +79,17 @@ def test_the_commands_that_make_up_recommends_answer_in_its_shell(lab: OwnLab) -
     assert {*done.stdout.split()} == {"gpu", "gpu-shared"}
 
 
-def test_a_second_run_changes_nothing_and_submits_nothing(lab: OwnLab) -> None:
-    before = {job: submitted(lab, job) for job in ("whole-node", "shared-p100", "shared-any")}
-    assert all(len(numbers) == 1 for numbers in before.values())
-    assert not changes(lab.up())
-    assert {job: submitted(lab, job) for job in before} == before
-
-
 def test_an_image_for_volta_alone_is_refused_for_k80_before_anything_is_submitted(lab: OwnLab, project: Path) -> None:
     job = {"name": "volta", "image": "volta", "pools": ["shared-k80", "shared-p100"], "gpus": 1, "command": ["true"]}
     write(project, job)
-    message = refused(lab)
+    message = lab.refused("up", "--yes", "--skip-preview")
     assert re.search(r"P-RUN: Job volta: \S+/volta@\S+ does not run on pools shared-k80, shared-p100", message)
     assert "On shared-k80: Build it for sm_37 as well. On shared-p100: Build it for sm_60 as well." in message
     assert queue(lab) == []
     assert submitted(lab, "volta") == []
 
 
+@pytest.mark.soak(part="kills")
 def test_a_run_that_is_killed_three_times_submits_each_job_once(lab: OwnLab, project: Path) -> None:
     names = [f"killed-{number}" for number in range(4)]
     write(project, *(_on_shared(name, "print(1)", waits_for="end") for name in names))
@@ -158,17 +114,16 @@ def test_a_run_that_is_killed_three_times_submits_each_job_once(lab: OwnLab, pro
 
 def test_what_slurm_refuses_is_the_error_of_its_job(lab: OwnLab, project: Path) -> None:
     write(project, _on_shared("nobodys", "print(1)", account="nobodys"))
-    assert re.search(r"Slurm refuses.*[Ii]nvalid account", refused(lab))
+    assert re.search(r"Slurm refuses.*[Ii]nvalid account", lab.refused("up", "--yes", "--skip-preview"))
     assert queue(lab) == []
 
 
-def test_destroy_ends_what_runs_and_leaves_the_files_of_images(lab: OwnLab, project: Path) -> None:
+def test_destroy_ends_what_runs(lab: OwnLab, project: Path) -> None:
     write(project, _on_shared("long", "import time; time.sleep(600)", waits_for="submission"))
     lab.pulumi("up", "--yes", "--skip-preview")
     assert [name.rpartition("-")[0] for name in queue(lab)] == ["long"]
     lab.pulumi("destroy", "--yes", "--skip-preview")
     slurm_labs.wait_until(lambda: queue(lab) == [])
-    assert [*slurm_files.image_store(lab.instance).glob("cupy-cuda11/*.sif")]
 
 
 def _on_shared(name: str, program: str, **slurm: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import each_row
 
 from fleet.driver_key import DriverKey
 
@@ -20,7 +21,7 @@ def test_the_reference_systems_modules_would_have_been_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "580", "580-flatcar4593.2.5", "R580-6.12.1-flatcar-flatcar4593.2.5", "latest"])
+@each_row("text", ["", "580", "580-flatcar4593.2.5", "R580-6.12.1-flatcar-flatcar4593.2.5", "latest"])
 def test_what_is_no_key_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not the key of a driver container"):
         DriverKey.parse(text)

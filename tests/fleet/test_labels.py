@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rows import each_row
 
 from compat.evidence.drivers import UnknownFact
 from compat.evidence.names.gpu_names import find_gpu
@@ -52,7 +53,7 @@ def test_a_dsmlp_node_has_exactly_the_labels_of_driver_418(gpu: str, gpus: int, 
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("gpu", "driver", "product"),
     [
         ("1080 Ti", "460.32.03", "GeForce-GTX-1080-Ti"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import each_row
 
 from fleet.landing import Landing, landing, shape
 from fleet.nodes import Node
@@ -46,7 +47,7 @@ def why(found: Landing) -> dict[str, tuple[str, ...]]:
     return {pool: tuple(map(wording, obstacles)) for pool, obstacles in found.refused.items()}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "lands"),
     [
         ({"key": "pool", "operator": "In", "values": ["gtx1070ti", "a100"]}, True),
@@ -74,7 +75,7 @@ def test_an_empty_affinity_term_matches_nothing() -> None:
     assert reasons({"tolerations": TOLERATES, "affinity": affinity()}, N10) == (mismatch,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("toleration", "lands"),
     [
         ({"key": "nvidia.com/gpu", "operator": "Exists"}, True),
@@ -165,7 +166,7 @@ def test_unknown_values_are_named_and_are_no_reason_to_refuse() -> None:
     assert found.undecided == ("containers[0].resources.limits.nvidia.com/gpu", "nodeSelector.pool")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "number"),
     [("500m", "0.5"), ("2Gi", 2 * 1024**3), ("1G", 10**9), (8, 8), (0.5, "0.5"), ("100k", 100_000), ("1e3", 1000)],
 )
@@ -173,7 +174,7 @@ def test_quantities_read_as_kubernetes_reads_them(text: object, number: object) 
     assert quantity(text) == Decimal(str(number))
 
 
-@pytest.mark.parametrize("text", ["", "many", "1Q", "Gi", "1 Gi Gi"])
+@each_row("text", ["", "many", "1Q", "Gi", "1 Gi Gi"])
 def test_text_that_is_not_a_quantity_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="is not a Kubernetes quantity"):
         quantity(text)
@@ -236,7 +237,7 @@ def test_tolerations_of_a_runtime_class_do_not_help_a_daemon() -> None:
     assert why(daemon) == {"gtx1070ti": (KEPT_OFF,)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pod", "named"),
     [
         ({"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "zone"}]}}}, "affinity.podAffinity"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import each_row
 
 from fleet.node_names import NodeNameError, expand, expand_all
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entry", "names"),
     [
         ("n18", ["n18"]),
@@ -37,7 +38,7 @@ def test_a_range_has_every_name_between_its_ends_all_of_one_width(prefix: str, f
     assert all(expand(name) == (name,) for name in names)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entry", "message"),
     [
         ("n12-n01", "runs backwards: write n01-n12"),

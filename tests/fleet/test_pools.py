@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 from compat import Case, check_on
 from compat.values.versions import DriverVersion
@@ -25,7 +26,7 @@ def test_nodes_with_facts_of_their_own_are_parts_of_their_pool_named_after_them(
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("named", "requested", "lands"),
     [
         ((), Room(2), True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from hosts.container import container_args, parse_container
 from mistakes.problems import SettingsError
@@ -42,9 +43,7 @@ def test_memory_and_cpu_have_limits_and_there_is_no_swap() -> None:
     assert arguments(shm_gib=None)["shm_size"] == 64
 
 
-@pytest.mark.parametrize(
-    ("cpu", "text"), [(1, "1.0"), (0.5, "0.5"), (0.25, "0.25"), (1.05, "1.05"), (10, "10."), (10.5, "10.5")]
-)
+@each_row(("cpu", "text"), [(1, "1.0"), (0.5, "0.5"), (0.25, "0.25"), (1.05, "1.05"), (10, "10."), (10.5, "10.5")])
 def test_cores_are_written_as_the_provider_reads_them_back(cpu: float, text: str) -> None:
     assert arguments(cpu=cpu)["cpus"] == text
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import each_row
 
 from hosts.engine_calls import Call, calls_of_hub, calls_of_kernels
 from hosts.engine_filter import LARGEST_BODY, render_filter
@@ -51,12 +52,12 @@ def test_what_a_gateway_sends_passes_its_socket() -> None:
     assert [line for line in requests.gateways_send(HUB) if not passes(calls, line)] == []
 
 
-@pytest.mark.parametrize("tried", ON_HUB)
+@each_row("tried", ON_HUB)
 def test_a_hub_cannot(tried: str) -> None:
     assert not passes(calls_of_hub(HUB), ON_HUB[tried])
 
 
-@pytest.mark.parametrize("tried", ON_KERNELS)
+@each_row("tried", ON_KERNELS)
 def test_a_gateway_cannot(tried: str) -> None:
     assert not passes(calls_of_kernels(HUB), ON_KERNELS[tried])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from hosts.hub import checksum, hub_document, hub_text
 from hosts.hub_arguments import parse_hub
@@ -153,7 +154,7 @@ def test_files_of_the_host_are_read_by_the_setup_alone() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expose", "public", "url"),
     [
         ({}, None, "https://127.0.0.1:8000/"),
@@ -166,7 +167,7 @@ def test_people_open_the_address_that_is_published(expose: dict[str, Any], publi
     assert parsed(expose={"kind": "host_port", **expose}, public_url=public).url == url
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "words"),
     [
         ({"profiles": [{**ARGS["profiles"][1], "gpus": 3}]}, "profiles[0].gpus: 3 is more than the host has (2)"),

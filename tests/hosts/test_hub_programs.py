@@ -14,6 +14,7 @@ import pytest
 from docker.errors import APIError, NotFound
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import each_row
 
 from hosts.hub_files.cards import NoCard, device_requests, free_sets, refusal
 from hosts.hub_files.containers import ImageMissing, Wish, bring, run
@@ -52,7 +53,7 @@ def test_names_of_a_hub_of_22_characters_are_names_on_a_network() -> None:
     assert names.kernel("87462a22-17b3-4fec").endswith("-87462a2217b3")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("held", "count", "before", "expected"),
     [
         ({}, 1, (), [(0,), (1,), (2,)]),

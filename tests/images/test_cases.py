@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from compat import Case, Severity, Verdict, check
 from images.spec.cases import cases_of
@@ -41,7 +42,7 @@ def test_a_distribution_that_names_its_cuda_is_the_build() -> None:
     assert (case.framework, case.build, case.cuda) == ("cupy", "cupy-cuda12x", "12.9")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pin", "expected"),
     [
         ("torch==2.6.0", Case(framework="pytorch", framework_version="2.6.0")),
@@ -67,7 +68,7 @@ def test_a_distribution_counts_if_it_has_code_for_gpus(pin: str, expected: Case 
     assert cases_of((spec(pin),)) == ((expected,) if expected else ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pins", "expected"),
     [
         (["jax[cuda12]==0.4.30"], ("jax[cuda12]==0.4.30",)),
@@ -114,7 +115,7 @@ def test_a_base_with_a_framework_of_its_own_is_a_case_too() -> None:
     assert (second.image, second.framework) == ("nvcr.io/nvidia/pytorch:24.05-py3", "vllm")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("gpu", "driver", "verdict", "rule"),
     [
         ("Tesla T4", "570.86.15", Verdict.COMPATIBLE, ""),

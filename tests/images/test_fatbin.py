@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import each_row
 
 from images.inspection.fatbin import EXECUTABLE, RELOCATABLE, Scanner, Target
 
@@ -82,7 +83,7 @@ def loaded(chunks: Iterable[bytes]) -> dict[str, int]:
 MODES = {"none": (0x11, 0x11), "speed": (0x2011, 0x2011), "balance": (0x8011, 0x8011), "size": (0x8011, 0x8011)}
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each_row("mode", MODES)
 def test_code_that_zstd_compresses_is_distinguished_from_that_of_older_ways(mode: str) -> None:
     cubin, ptx = MODES[mode]
     scanner = Scanner()
@@ -105,7 +106,7 @@ NEARLY = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 4096) + b"\xff" * 200
 FOR_THE_LINKER = container(entry(CUBIN, 90), entry(PTX, 90)) + container(entry(CUBIN, 90), entry(PTX, 90))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "found"),
     [
         pytest.param(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from images.build.labels import labels
 from images.spec.load import context_files, load_family, load_spec
@@ -82,7 +83,7 @@ def test_the_frameworks_for_cuda_12_6_are_those_of_pypis_plain_wheels_with_their
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "words"),
     [
         ({"ports": ["8888"]}, ('ports[0]: "8888"', "integer")),
@@ -224,7 +225,7 @@ ODD_LINES = {
 }
 
 
-@pytest.mark.parametrize(("line", "reason"), ODD_LINES.items(), ids=range(len(ODD_LINES)))
+@each_row(("line", "reason"), ODD_LINES.items(), ids=range(len(ODD_LINES)))
 def test_what_a_spec_cannot_say_is_one_mistake_with_its_line(tiny: Tiny, line: str, reason: str) -> None:
     folder = tiny()
     key = line.partition(":")[0]
@@ -251,7 +252,7 @@ def test_a_page_of_wheels_with_a_password_is_refused_and_never_echoed(tiny: Tiny
     assert load_spec(tiny(kernels=[{**TORCH, "index": "https://wheels.example.edu:8443/@x?page=1"}])).kernels
 
 
-@pytest.mark.parametrize("key", ["base", "python", "cuda", "env", "user", "runtime", "kernels"])
+@each_row("key", ["base", "python", "cuda", "env", "user", "runtime", "kernels"])
 def test_one_value_in_the_place_of_a_mapping_is_never_echoed(tiny: Tiny, key: str) -> None:
     text = refusal(tiny(**{key: "hunter2"}))
     assert f"{key}: the value (not shown)" in text
@@ -264,7 +265,7 @@ def test_a_spec_that_is_one_word_is_never_echoed(tiny: Tiny) -> None:
     assert "hunter2" not in refusal(folder)
 
 
-@pytest.mark.parametrize("text", ["", "- a list", "name: [", "just words"])
+@each_row("text", ["", "- a list", "name: [", "just words"])
 def test_a_file_that_is_not_a_spec_gets_one_message(tiny: Tiny, text: str) -> None:
     folder = tiny()
     (folder / "image.yaml").write_text(text)

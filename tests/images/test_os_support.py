@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import datetime as dt
 
-import pytest
+from rows import each_row
 
 from images.spec.os_support import TABLE, release_in
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pretty_name", "release"),
     [
         ("Debian GNU/Linux 12 (bookworm)", "Debian 12"),
@@ -30,7 +30,7 @@ def test_os_release_names_a_release(pretty_name: str, release: str) -> None:
     assert str(release_in(pretty_name)) == release
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reference", "release"),
     [
         ("debian:12-slim", "Debian 12"),
@@ -51,7 +51,7 @@ def test_a_reference_names_the_release_of_its_base(reference: str, release: str)
     assert str(release_in(reference)) == release
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["", "Ubuntu 24.10", "Alpine Linux edge", "node:20-alpine", "ubuntu", "ubuntu2204", "busterx:1", "x/azurelinux:3"],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rows import each_row
 
 from compat.evidence.names.image_name import read_image
 from images.references import ImageReference
@@ -10,7 +11,7 @@ from images.references import ImageReference
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "parts"),
     [
         ("nvcr.io/nvidia/driver:418.88", ("nvcr.io", "nvidia/driver", "418.88", None)),
@@ -29,7 +30,7 @@ def test_a_reference_falls_into_its_parts(text: str, parts: tuple[str | None, ..
     assert ImageReference.parse(str(found)) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name"),
     [
         ("docker.io/library/debian:12", "debian"),
@@ -44,7 +45,7 @@ def test_people_leave_out_docker_hub_and_its_library(text: str, name: str) -> No
         assert read_image(text).repository == name
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from images.build.labels import labels
 from images.build.render import render_dockerfile
@@ -48,7 +49,7 @@ LEFT_OUT = (
 )
 
 
-@pytest.mark.parametrize("image", EVERY_IMAGE)
+@each_row("image", EVERY_IMAGE)
 def test_each_image_is_rendered_as_approved(golden: Callable[[str], Any], image: str) -> None:
     golden(f"dockerfile/{image}.Dockerfile").equals(render_dockerfile(load_family(image)))
 
@@ -61,8 +62,16 @@ def test_each_image_that_needs_a_jupyter_base_is_rendered_for_a_lab_as_approved(
     golden(f"dockerfile/{image}.lab.Dockerfile").equals(text)
 
 
-@pytest.mark.parametrize("image", EVERY_IMAGE)
-@pytest.mark.parametrize("substitutes", [[], LAB], ids=["site", "lab"])
+every_image = each_row(
+    ("image", "substitutes"),
+    [
+        pytest.param(image, substitutes, id=f"{image} of a {kind}")
+        for image in EVERY_IMAGE
+        for kind, substitutes in (("site", []), ("lab", LAB))
+    ],
+)
+
+
 class TestEveryImage:
     def test_ends_as_a_user_who_is_not_root(self, image: str, substitutes: list[Substitute]) -> None:
         text = of(image, substitutes)

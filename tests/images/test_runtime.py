@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from rows import each_row
 
 from images.build.labels import labels
 from images.spec.load import load_family
@@ -19,7 +19,7 @@ def test_docker_gets_the_flags_that_ngc_images_ask_for() -> None:
     assert docker_flags(NGC) == ("--shm-size=1g", "--ulimit memlock=-1", "--ulimit stack=67108864")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("runtime", "flags"),
     [
         (Runtime(), ()),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from packaging.utils import canonicalize_name, parse_wheel_filename
+from rows import each_row
 
 from images.inspection.index import DEFAULT_INDEX, index_url
 from images.spec.load import IMAGES, load_sizes, load_spec
@@ -40,7 +41,7 @@ def lock_of(image: str) -> str:
     return (IMAGES / image / "requirements.lock").read_text()
 
 
-@pytest.mark.parametrize("image", OURS)
+@each_row("image", OURS)
 def test_the_size_file_has_a_row_for_each_locked_wheel_and_none_more(image: str) -> None:
     wanted = wanted_wheels(load_spec(IMAGES / image), lock_of(image))
     sizes = read_sizes((IMAGES / image / SIZES_FILE).read_text())
@@ -54,7 +55,7 @@ def test_the_size_file_has_a_row_for_each_locked_wheel_and_none_more(image: str)
         assert size.bytes > 1000
 
 
-@pytest.mark.parametrize("image", OURS)
+@each_row("image", OURS)
 def test_a_size_file_names_no_index(image: str) -> None:
     text = (IMAGES / image / SIZES_FILE).read_text()
     assert "://" not in text
@@ -79,7 +80,7 @@ def test_pins_of_kernels_are_wanted_for_their_own_python_and_need_no_hash() -> N
     assert other_pins(spec.kernels) == ("torch==1.7.1+cu101", "torchvision==0.8.2+cu101")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("files", "chosen"),
     [
         (["tiny-1.0-py3-none-any.whl"], "tiny-1.0-py3-none-any.whl"),
@@ -94,7 +95,7 @@ def test_the_wheel_that_an_installer_takes_is_chosen(files: list[str], chosen: s
     assert best_wheel(TINY, dict.fromkeys(files, "aa")) == chosen
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("files", "says"),
     [
         ({}, "no wheel of 1.0 for Python 3.11.2"),
@@ -122,7 +123,7 @@ def test_a_size_file_that_is_older_than_the_lock_is_not_used() -> None:
     assert not is_current([replace(sizes[0], version="0"), *sizes[1:]], wanted)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import each_row
 
 from kube.hub_files.availability import Count, Counts, count, quantity, requests, server
 from kube.hub_files.free_words import free_words, waiting_words
@@ -65,7 +66,7 @@ def pod(*containers: dict[str, Any], on: str | None = "n1", phase: str = "Runnin
 WAITS = {"on": None, "phase": "Pending"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("profile", "nodes", "pods", "expected"),
     [
         pytest.param(PROFILE, [node()], [], {"gpus": 8, "free_gpus": 8, "servers": 8, "lack": ""}, id="empty"),
@@ -178,7 +179,7 @@ def test_what_fits_is_counted(profile: Any, nodes: list[Any], pods: list[Any], e
     assert {key: getattr(found, key) for key in expected} == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "is_there"),
     [
         ({"key": "pool", "operator": "In", "values": ["a", "b"]}, True),
@@ -196,7 +197,7 @@ def test_a_profile_may_choose_its_nodes_by_affinity(expression: dict[str, Any], 
     assert bool(found.servers) is is_there
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "number"),
     [("100m", 0.1), ("2", 2), ("1Gi", GIB), ("16G", 16e9), ("1e3", 1000), ("1.5Ki", 1536), ("", 0), ("many", 0)],
 )
@@ -313,7 +314,7 @@ def test_the_numbers_of_these_tests_are_those_of_the_service() -> None:
     assert set(numbers()) == set(Count.__dataclass_fields__)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("choice", "count", "words"),
     [
         (ONE_CARD, numbers(servers=12), "12 free now"),

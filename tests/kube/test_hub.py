@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import trustme
 import yaml
+from rows import each_row
 
 from kube import hub as objects
 from kube import hub_access, hub_availability, hub_pods
@@ -246,7 +247,7 @@ def test_the_step_that_creates_credentials_has_rights_on_one_secret_by_name() ->
     assert "delete" not in rule["verbs"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pod",
     [
         hub_pods.hub_stateful_set(hub(), config_checksum="")["spec"]["template"]["spec"],
@@ -352,7 +353,7 @@ def test_lti_options_reach_their_authenticator() -> None:
 # Addresses
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "address", "url"),
     [
         ({}, None, "http://127.0.0.1:30080/"),

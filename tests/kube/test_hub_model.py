@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from kube.arguments import OWN_KEYS
 from kube.hub_arguments import parse_hub
@@ -245,7 +246,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "message"), WRONG, ids=[case[1].split(";")[0] for case in WRONG])
+@each_row(("changes", "message"), WRONG, ids=[case[1].split(";")[0] for case in WRONG])
 def test_a_wrong_argument_is_named_with_its_value_and_what_to_write(changes: dict[str, Any], message: str) -> None:
     (found,) = messages(**changes)
     assert found.startswith(message)
@@ -267,7 +268,7 @@ FINE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("changes", FINE.values(), ids=FINE.keys())
+@each_row("changes", FINE.values(), ids=FINE.keys())
 def test_what_a_hub_may_be(changes: dict[str, Any]) -> None:
     assert parse_hub("hub", {**ARGS, **changes})
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from kube.hub_arguments import parse_hub
 from kube.hub_model import Cull
@@ -73,7 +74,7 @@ def test_profiles_that_only_differ_in_size_are_one_card_with_a_choice() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "other",
     [
         {"pool": "pool-b"},
@@ -125,7 +126,7 @@ def test_a_wrong_word_about_an_image_is_named() -> None:
         page({**ONE, "contents": {"framework": ["PyTorch"]}})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "words"),
     [
         (3600, "1 hour"),

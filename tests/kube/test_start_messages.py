@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from kube.hub_files.start_messages import Situation, situation
 from kube.hub_files.start_refusals import refused
@@ -83,7 +84,7 @@ PLATFORM = "no match for platform in manifest: not found"
 HTTP = 'failed to do request: Head "https://r:5000/v2/x": http: server gave HTTP response to HTTPS client'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "phrase"),
     [
         (NOT_FOUND, "the registry does not have it"),
@@ -113,7 +114,7 @@ def test_some_reasons_need_no_text(reason: str, phrase: str) -> None:
     assert (found.is_final, phrase in end(found)) == (True, True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "phrase"),
     [
         ("dial tcp: lookup registry.example.edu on 10.0.0.10:53: no such host", "the registry's name is not known"),
@@ -189,7 +190,7 @@ def test_without_a_name_an_image_is_the_last_part_of_its_reference() -> None:
 PREEMPTION = " preemption: 0/15 nodes are available: 15 No preemption victims found for incoming pod."
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "cause"),
     [
         (
@@ -272,7 +273,7 @@ def test_a_machine_that_is_being_added_is_worth_waiting_for() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["rtx2080ti", "n18", "gpu-commons.org", "sha256"])
+@each_row("name", ["rtx2080ti", "n18", "gpu-commons.org", "sha256"])
 def test_internal_names_are_not_shown(name: str) -> None:
     gpus = "0/15 nodes are available: 4 Insufficient nvidia.com/gpu, 11 node(s) didn't match Pod's node affinity."
     for found in (seen(unplaced(gpus)), seen(waits("ErrImagePull", NOT_FOUND)), seen(waits("ContainerCreating"))):
@@ -282,7 +283,7 @@ def test_internal_names_are_not_shown(name: str) -> None:
 # A node that cannot
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reason", "message", "cause"),
     [
         (
@@ -328,7 +329,7 @@ def test_storage_that_came_in_the_end_is_no_trouble_any_more() -> None:
     assert found.waiting_at(NOW) == "A machine was found; it is preparing your server."
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reason", "message", "sentence"),
     [
         (
@@ -455,7 +456,7 @@ def test_a_server_that_runs_and_does_not_answer_has_a_time_out_of_its_own() -> N
 # What the lab's real node reported, with kubelet 1.34 and containerd: starts_of_the_lab.json
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "is_final", "sentence"),
     [
         ("badname", True, "The image probe-image of “Probe” cannot be downloaded: its name is not valid."),
@@ -477,7 +478,7 @@ def test_what_a_real_node_reports_becomes_a_sentence(name: str, is_final: bool, 
 # What the API server does not take
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "message", "sentence"),
     [
         (

@@ -203,6 +203,7 @@ print(submit_once(controller_of(here), submission("tests", sys.argv[2], 1, sys.a
 """
 
 
+@pytest.mark.soak(part="kills")
 def test_killed_at_random_moments_a_job_runs_once(slurm: Instance) -> None:
     chance = random.Random(19)
     for number in range(KILLED_JOBS):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from rows import each_row
 
 from mistakes.converted import converted, days
 from settings.reading import SettingsError, from_pulumi, load_stack
@@ -104,7 +105,7 @@ def written(key: str, value: Any, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("key", "value", "meant"), CONVERTED, ids=lambda it: str(it).replace("/", "_"))
+@each_row(("key", "value", "meant"), CONVERTED, ids=lambda it: str(it).replace("/", "_"))
 def test_the_message_has_the_value_as_it_should_be(key: str, value: Any, meant: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         load_stack(written(key, value, tmp_path))
@@ -114,12 +115,12 @@ def test_the_message_has_the_value_as_it_should_be(key: str, value: Any, meant: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("key", "meant"), sorted({(key, meant) for key, _, meant in CONVERTED if "," not in meant}))
+@each_row(("key", "meant"), sorted({(key, meant) for key, _, meant in CONVERTED if "," not in meant}))
 def test_what_the_message_says_is_accepted(key: str, meant: str, tmp_path: Path) -> None:
     load_stack(written(key, yaml.safe_load(meant.partition(" or ")[0]), tmp_path))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "kind", "value"),
     [
         ("memory_gib", "number", "lots"),
@@ -145,7 +146,7 @@ def test_nothing_is_guessed(key: str, kind: str, value: Any) -> None:
     assert found is None or value == "9" * 400
 
 
-@pytest.mark.parametrize("text", ["summer", "32.13.2020", "2020-02-30", "10/01/20", "", "99/99/2020"])
+@each_row("text", ["summer", "32.13.2020", "2020-02-30", "10/01/20", "", "99/99/2020"])
 def test_a_text_that_is_no_day_means_none(text: str) -> None:
     assert days(text) == ()
 
@@ -166,7 +167,7 @@ def misspelt(tmp_path: Path) -> Iterator[Any]:
     return write
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written_as", "meant"),
     [
         ("gpu-common:site", "gpu-commons:site"),
@@ -199,7 +200,7 @@ def test_the_engines_configuration_gets_the_same_suggestion(monkeypatch: pytest.
     assert (problem.path, problem.fix) == ("gpu-common:site", "did you mean gpu-commons:site?")
 
 
-@pytest.mark.parametrize("key", ["aws:region", "gpu:site", "commons:site", "gpu-commons-extra:site", "kubernetes:site"])
+@each_row("key", ["aws:region", "gpu:site", "commons:site", "gpu-commons-extra:site", "kubernetes:site"])
 def test_sections_of_other_programs_are_ignored(key: str, tmp_path: Path) -> None:
     path = tmp_path / "Pulumi.other.yaml"
     path.write_text(TEXT.replace("config:\n", f"config:\n  {key}: x\n", 1))

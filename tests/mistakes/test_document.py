@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 from mistakes.document import read_yaml
 from mistakes.problems import Problem, SettingsError
@@ -52,7 +53,7 @@ TAGS = {
 }
 
 
-@pytest.mark.parametrize(("value", "reason"), TAGS.values(), ids=TAGS.keys())
+@each_row(("value", "reason"), TAGS.values(), ids=TAGS.keys())
 def test_a_value_that_is_no_setting_is_one_problem_with_its_path_and_line(
     problem: Callable[[str], Problem], value: str, reason: str
 ) -> None:
@@ -75,15 +76,15 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize(("line", "reason"), KEYS.items())
+@each_row(("line", "reason"), KEYS.items())
 def test_a_key_that_is_no_name_is_one_problem(problem: Callable[[str], Problem], line: str, reason: str) -> None:
     found = problem(f"{STACK.read_text(encoding='utf-8')}  ? {line.removesuffix(': 1')}\n  : 1\n")
     assert reason in found.reason
     assert found.line
 
 
-@pytest.mark.parametrize("opened", ["[", "{a: "])
-@pytest.mark.parametrize("depth", [40, 400, 4000])
+@each_row("opened", ["[", "{a: "])
+@each_row("depth", [40, 400, 4000])
 def test_what_is_nested_too_deeply_is_one_problem_with_its_line(
     problem: Callable[[str], Problem], opened: str, depth: int
 ) -> None:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 from mistakes.problems import show
 from mistakes.redaction.forms import known_spans
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 S = "Violet7tango42"  # in no form of a token: its place gives it away
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         f"password:      {S}\nport: 5",
@@ -74,7 +75,7 @@ def test_a_value_is_hidden_by_its_name_or_place(text: str) -> None:
     assert HIDDEN in shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "image: ghcr.io/a/b:v1.2.3-rc.1-gabcdef1@sha256:" + "ab12" * 16,
@@ -110,7 +111,7 @@ def test_what_only_looks_alike_is_shown(text: str) -> None:
     assert without_secrets(text) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "token",
     [
         "ghp_" + "a1B2" * 9, "github_pat_" + "a1B2" * 8, "glpat-" + "a1B2c" * 4, "hf_" + "aBcD" * 8,
@@ -124,7 +125,7 @@ def test_what_only_looks_alike_is_shown(text: str) -> None:
         "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n-----END OPENSSH PRIVATE KEY-----",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("around", ["use {} for it", "a: {}, b", "({})", '"{}"', "{}."])
+@each_row("around", ["use {} for it", "a: {}, b", "({})", '"{}"', "{}."])
 def test_a_token_of_a_known_form_is_hidden_whatever_is_around_it(token: str, around: str) -> None:
     shown = without_secrets(around.format(token))
     assert HIDDEN in shown
@@ -132,7 +133,7 @@ def test_a_token_of_a_known_form_is_hidden_whatever_is_around_it(token: str, aro
     assert not re.search(r"[a-zA-Z]1B2a1B2|b3BlbnNz|c2lnbmF0", shown)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "expected"),
     [
         (["--password", "two words", "x"], ["--password", HIDDEN, "x"]),
@@ -150,7 +151,7 @@ def test_an_argument_is_hidden_where_the_one_before_it_says_so(given: list[str],
     assert list(words_without_secrets(given)) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "NGC_API_KEY", "HF_TOKEN", "WANDB_API_KEY", "KAGGLE_KEY", "SMTP_PASS",
      "DB_PWD", "LDAP_BIND_PW", "CI_JOB_JWT", "TS_AUTHKEY", "AZURE_STORAGE_KEY", "client-key-data", "clientSecret"],
@@ -159,7 +160,7 @@ def test_well_known_variables_are_secrets_by_their_names(name: str) -> None:
     assert is_secret(name)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["TOKEN_FILE", "MAX_TOKENS", "GPG_KEY", "PWD", "OLDPWD", "COMPASS_HOST", "BYPASS", "KEYBOARD", "PRIMARY_KEY",
      "passwordPolicy", "existingSecret", "secretKeyRef", "TOKENIZERS_PARALLELISM", "D-SECRET"],

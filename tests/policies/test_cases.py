@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
+from rows import each_row
 from shown import DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from fleet.nodes import Node
@@ -75,7 +76,7 @@ def paths() -> Iterator[Any]:
         yield from (pytest.param(path, section, id=f"{what}: {path}") for path in section.pop("paths"))
 
 
-@pytest.mark.parametrize(("path", "answers"), [*paths()])
+@each_row(("path", "answers"), [*paths()])
 def test_a_path_of_the_node_is_judged_by_where_it_leads(path: str, answers: dict[str, list[str]]) -> None:
     for access, answer in answers.items():
         findings = of_path(path, access)
@@ -95,18 +96,18 @@ def of_custom(kind: str, spec: Any) -> Findings:
     return shown(SITE, f"kubernetes:{kind}", {"metadata": {"name": "x"}, "spec": spec})
 
 
-@pytest.mark.parametrize(("kind", "spec", "path"), CUSTOM["refused"])
+@each_row(("kind", "spec", "path"), CUSTOM["refused"])
 def test_every_pod_template_is_judged_not_only_the_first(kind: str, spec: Any, path: str) -> None:
     (message,) = [each for each in texts(of_custom(kind, spec), REFUSED) if "is privileged" in each]
     assert message.startswith(f"P-GPU: {path} of {kind.rpartition(':')[2]} x: ")
 
 
-@pytest.mark.parametrize(("kind", "spec", "words"), CUSTOM["unproved"])
+@each_row(("kind", "spec", "words"), CUSTOM["unproved"])
 def test_what_may_reach_gpus_past_the_rules_could_not_be_proved(kind: str, spec: Any, words: str) -> None:
     check(of_custom(kind, spec), UNPROVED, words, f"P-READ: {kind.rpartition(':')[2]} x: could not be proved")
 
 
-@pytest.mark.parametrize(("kind", "spec"), CUSTOM["nothing"])
+@each_row(("kind", "spec"), CUSTOM["nothing"])
 def test_a_custom_resource_beside_those_passes(kind: str, spec: Any) -> None:
     assert of_custom(kind, spec) == []
 
@@ -121,11 +122,11 @@ def of_annotation(key: str, value: str) -> Findings:
     return shown(SITE, "kubernetes:apps/v1:Deployment", {"metadata": {"name": "web"}, "spec": {"template": template}})
 
 
-@pytest.mark.parametrize(("key", "value"), ANNOTATIONS["refused"])
+@each_row(("key", "value"), ANNOTATIONS["refused"])
 def test_an_annotation_that_adds_gpus_is_refused_whatever_its_prefix(key: str, value: str) -> None:
     check(of_annotation(key, value), REFUSED, f"annotation {key} adds GPUs and bypasses the scheduler")
 
 
-@pytest.mark.parametrize(("key", "value"), ANNOTATIONS["nothing"])
+@each_row(("key", "value"), ANNOTATIONS["nothing"])
 def test_an_annotation_that_adds_other_devices_or_none_passes(key: str, value: str) -> None:
     assert of_annotation(key, value) == []

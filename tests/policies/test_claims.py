@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from compat.evidence.names.gpu_names import find_gpus
 from compat.values.versions import DriverVersion
@@ -55,7 +56,7 @@ def test_a_claim_that_a_pool_can_meet_passes(request_: Any) -> None:
     assert messages(Level.REFUSE, request_) == messages(Level.UNPROVED, request_) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("request_", "reason"),
     [
         (asking(count=5), "it requests 5 GPUs, but a node has 4"),
@@ -78,7 +79,7 @@ def test_a_claim_that_no_pool_can_meet_is_refused_with_what_each_pool_lacks(requ
     assert "l40s" in message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("request_", "reason"),
     [
         (asking(f"{ATTRIBUTES}.index == 1"), "no such member in mapping: 'index'"),

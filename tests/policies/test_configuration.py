@@ -16,6 +16,7 @@ from pulumi.runtime import proto
 from pulumi_policy import EnforcementLevel
 from pulumi_policy import policy as sdk
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
+from rows import each_row
 
 from fleet.labels import ALWAYS_DISCOVERED
 from policies import sdk_handlers
@@ -202,7 +203,7 @@ def test_pods_whose_gpus_are_not_known_yet_may_or_may_not_need_a_pool(give: Give
     assert all(": could not be proved: " in each for each in messages)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "resource", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared", "rdma/hca", "hugepages-2Mi", "vpc.amazonaws.com/efa"]
 )
 def test_what_a_configuration_cannot_say_of_a_node_is_no_refusal_and_no_pass(give: Give, resource: str) -> None:
@@ -461,7 +462,7 @@ MISTAKES: dict[str, tuple[Object, str]] = {
 }
 
 
-@pytest.mark.parametrize(("wrong", "text"), MISTAKES.values(), ids=MISTAKES.keys())
+@each_row(("wrong", "text"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_a_mistake_ends_the_run_with_one_message(give: Give, wrong: Object, text: str) -> None:
     with pytest.raises(RefusedError) as refused:
         give(wrong)
@@ -519,7 +520,7 @@ def test_all_mistakes_are_reported_at_once_in_the_words_of_a_stack_file(give: Gi
         assert f"  {path}: {value} {reason}\n    {fix}" in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("levels", "keys", "text"),
     [
         (
@@ -598,7 +599,7 @@ def test_the_driver_is_also_read_from_the_older_labels(give: Give) -> None:
     assert "does not run on pool Tesla-V100-SXM2-16GB 595.71.05" in message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "says"),
     [
         ({}, "the labels of its nodes are not enough: gpu is missing"),
@@ -650,9 +651,7 @@ def test_a_fleet_that_is_given_counts_before_nodes_of_the_stack(give: Give) -> N
     assert pack.says(JOB, inputs=job()) == []
 
 
-@pytest.mark.parametrize(
-    "odd", [{}, {"metadata": "x"}, {"metadata": {"labels": [1]}}, {"status": {"capacity": {"cpu": "x"}}}]
-)
+@each_row("odd", [{}, {"metadata": "x"}, {"metadata": {"labels": [1]}}, {"status": {"capacity": {"cpu": "x"}}}])
 def test_odd_nodes_end_nothing(give: Give, odd: Object) -> None:
     (message,) = of_nodes(give, odd)
     assert message.startswith("P-RUN: Job train: could not be proved: ")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from image_facts import REGISTRY, contents, reference
+from rows import each_row
 
 from fleet.unknown import UNKNOWN
 from images.inspection.facts import Copies, DriverPart, ImageContents, Layer, Package, Settings
@@ -126,7 +127,7 @@ def test_a_release_past_its_support_warns_with_day_and_source_and_refuses_where_
     assert not messages(strict, "P-BASE", Level.WARN)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("today", "warned"), [("2028-03-31", False), ("2028-04-01", True), ("2028-06-30", True), ("2028-07-01", True)]
 )
 def test_the_last_ninety_days_are_warned_of(today: str, warned: bool) -> None:
@@ -171,8 +172,8 @@ def test_before_the_build_the_base_of_the_spec_counts() -> None:
 # --- all of them
 
 
-@pytest.mark.parametrize("rule", ["P-NODRIVER", "P-ONECUDA", "P-BASE"])
-@pytest.mark.parametrize("found", [None, contents(1)])
+@each_row("rule", ["P-NODRIVER", "P-ONECUDA", "P-BASE"])
+@each_row("found", [None, contents(1)])
 def test_facts_that_were_not_read_are_unproved_for_our_images_and_no_matter_for_others(
     rule: str, found: ImageContents | None
 ) -> None:

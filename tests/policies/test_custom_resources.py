@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import each_row
 from shown import IMAGE, REFUSED, UNPROVED, shown, texts
 from shown import UNKNOWN as NOT_SENT
 
@@ -34,7 +35,7 @@ def messages(token: str, inputs: dict[str, Any], levels: frozenset[Level] = EVER
     return list(evaluate(f"kubernetes:{token}", "x", inputs, SITE, levels))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("token", "spec", "path"),
     [
         (
@@ -61,7 +62,7 @@ def test_a_pod_template_in_a_custom_resource_is_judged(token: str, spec: dict[st
     assert f"{CUDA_13} does not run on pool gtx" in message
 
 
-@pytest.mark.parametrize(
+@each_row(
     "spec",
     [
         {"pytorchReplicaSpecs": UNKNOWN},
@@ -105,7 +106,7 @@ def test_what_is_made_out_of_sight_could_not_be_proved(token: str) -> None:
     assert message.startswith(f"P-READ: {kind} x: could not be proved: what it creates is deployed outside Pulumi")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("token", "inputs"),
     [
         ("cert-manager.io/v1:Certificate", {"spec": {"secretName": "tls", "dnsNames": [UNKNOWN]}}),

@@ -18,6 +18,7 @@ from refusals import (
     UNCOUNTED_GPUS,
     asks_otherwise,
 )
+from rows import each_row
 from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from compat import Case, read_host
@@ -59,12 +60,12 @@ def test_a_container_that_holds_its_gpu_and_says_what_it_takes_passes() -> None:
 # --- the rules of pods
 
 
-@pytest.mark.parametrize(("changes", "words"), AS_IN_A_POD)
+@each_row(("changes", "words"), AS_IN_A_POD)
 def test_what_is_refused_in_a_pod_is_refused_in_a_container(changes: dict[str, Any], words: str) -> None:
     assert words in one(REFUSED, "P-GPU", **changes)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "value"),
     [
         ("privileged", UNKNOWN),
@@ -87,7 +88,7 @@ def test_what_is_not_known_yet_is_neither_refused_nor_passed(key: str, value: An
     assert not OF_A_CLUSTER.search(texts(found, UNPROVED, "P-GPU")[0])
 
 
-@pytest.mark.parametrize(("changes", "words"), FITS_NO_HOST)
+@each_row(("changes", "words"), FITS_NO_HOST)
 def test_a_container_that_fits_no_host_is_refused(changes: dict[str, Any], words: str) -> None:
     assert words in one(REFUSED, "P-HOST", **changes)
 
@@ -118,12 +119,12 @@ def test_the_id_of_an_image_says_which_bytes_and_not_from_where() -> None:
 # --- which GPUs
 
 
-@pytest.mark.parametrize(("changes", "words"), UNCOUNTED_GPUS)
+@each_row(("changes", "words"), UNCOUNTED_GPUS)
 def test_gpus_that_nobody_counts_are_refused(changes: dict[str, Any], words: str) -> None:
     assert words in one(REFUSED, "P-GPU", **asks_otherwise(changes))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "changes",
     [
         {"gpus": "device=0", "deviceRequests": []},
@@ -174,7 +175,7 @@ def test_the_socket_of_the_engine_is_for_those_that_the_site_names() -> None:
     assert texts(findings(named, mounts=[{"type": "bind", "source": "/dev", "target": "/d"}]), REFUSED) != []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "words"),
     [
         ({"securityOpts": ["seccomp=unconfined"]}, "switches off the system-call filter"),
@@ -191,7 +192,7 @@ def test_walls_that_are_taken_down_are_reported(changes: dict[str, Any], words: 
 # --- P-PORT and P-LIMIT
 
 
-@pytest.mark.parametrize("changes", EVERY_ADDRESS)
+@each_row("changes", EVERY_ADDRESS)
 def test_a_port_on_every_address_is_refused(changes: dict[str, Any]) -> None:
     assert "the host" in one(REFUSED, "P-PORT", **changes)
 
@@ -234,9 +235,7 @@ def test_a_batch_run_that_is_started_for_ever_is_refused() -> None:
 # --- what else there is on a host
 
 
-@pytest.mark.parametrize(
-    "kind", ["service:Service", "plugin:Plugin", "image:Image", "compose:Compose", "buildxBuilder:BuildxBuilder"]
-)
+@each_row("kind", ["service:Service", "plugin:Plugin", "image:Image", "compose:Compose", "buildxBuilder:BuildxBuilder"])
 def test_what_runs_out_of_sight_could_not_be_proved(kind: str) -> None:
     (message,) = texts(shown(SITE, f"docker:index/{kind}", {}), UNPROVED, "P-READ")
     assert "none of that was checked" in message
@@ -253,6 +252,6 @@ def test_a_volume_of_the_engine_that_is_a_path_of_the_host_is_refused() -> None:
     assert [kind for kind, _ in shown(SITE, volume, {"driverOpts": UNKNOWN})] == [UNPROVED]
 
 
-@pytest.mark.parametrize("kind", ["network:Network", "tag:Tag", "secret:Secret", "serviceConfig:ServiceConfig"])
+@each_row("kind", ["network:Network", "tag:Tag", "secret:Secret", "serviceConfig:ServiceConfig"])
 def test_what_runs_nothing_is_passed_over(kind: str) -> None:
     assert not looks_at(f"docker:index/{kind}")

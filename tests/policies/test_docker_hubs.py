@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rows import each_row
 
 import wiring
 from cli.stack.checked import offline_resources
@@ -65,7 +66,7 @@ def changed(name: str, **changes: Any) -> dict[str, Any]:
     return {**inputs, "profiles": [{**inputs["profiles"][0], "kernels": kernels}]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "words"),
     [
         ({"image": "quay.io/other/kernel:latest"}, "P-PIN: kernel cupy of profile remote-kernels of hub dcsg: "),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from fleet.unknown import UNKNOWN
 from policies.finding import Level
@@ -36,7 +37,7 @@ def test_an_annotation_that_is_not_known_yet_is_unproved(annotations: Any) -> No
     assert "could not be proved: " in message
 
 
-@pytest.mark.parametrize("name", ["ALL", "SYS_ADMIN", "CAP_SYS_ADMIN", "sys_admin"])
+@each_row("name", ["ALL", "SYS_ADMIN", "CAP_SYS_ADMIN", "sys_admin"])
 def test_a_capability_that_lets_a_process_leave_its_container_is_reported(name: str) -> None:
     (message,) = messages(Level.WARN, container={"securityContext": {"capabilities": {"add": [name]}}})
     assert "containers[0] has the capability" in message
@@ -63,7 +64,7 @@ def test_every_runtime_class_of_the_gpu_operator_gives_gpus(name: str) -> None:
     assert f"asks for no GPU under the runtime class {name}" in message
 
 
-@pytest.mark.parametrize("value", ["-1", "NoDevFiles", "", "void"])
+@each_row("value", ["-1", "NoDevFiles", "", "void"])
 def test_a_process_may_hide_all_gpus_from_itself(value: str) -> None:
     container = {"env": [{"name": "CUDA_VISIBLE_DEVICES", "value": value}]}
     assert messages(Level.REFUSE, container=container) == []

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from image_facts import contents, reference
+from rows import each_row
 
 from fleet.machines import Machine, Rates
 from fleet.nodes import Node
@@ -58,7 +59,7 @@ def messages(where: Site, inputs: Mapping[str, Any], rule: str, level: Level) ->
     return [message for message in found if message.startswith(f"{rule}:")]
 
 
-@pytest.mark.parametrize(("gb", "refused", "warned"), [(3.9, 0, 0), (4.1, 0, 1), (6.0, 0, 1), (6.1, 1, 0)])
+@each_row(("gb", "refused", "warned"), [(3.9, 0, 0), (4.1, 0, 1), (6.0, 0, 1), (6.1, 1, 0)])
 def test_compressed_bytes_warn_above_4_gb_and_refuse_above_6(gb: float, refused: int, warned: int) -> None:
     where = site(gb, gb)
     assert len(messages(where, profile(), "P-SIZE", Level.REFUSE)) == refused

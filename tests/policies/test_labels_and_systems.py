@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import each_row
 from shown import DIGEST, IMAGE, REFUSED, UNPROVED, shown, texts
 
 from policies.from_settings import site_of
@@ -40,7 +41,7 @@ def hosts(found: list[tuple[str, str]]) -> str:
     return next((kind for kind in (REFUSED, UNPROVED) if texts(found, kind, "P-HOST")), "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("label", "value", "answer"),
     [
         ("beta.kubernetes.io/arch", "amd64", ""),
@@ -58,7 +59,7 @@ def memory(operator: str, *values: str) -> dict[str, Any]:
     return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pod", "answer"),
     [
         ({"nodeSelector": {"nvidia.com/gpu.memory": "11178"}}, UNPROVED),  # of the 11264 of a GTX 1080 Ti
@@ -89,12 +90,12 @@ DISCOVERED = [
 ]
 
 
-@pytest.mark.parametrize("label", DISCOVERED)
+@each_row("label", DISCOVERED)
 def test_labels_of_discovery_may_be_on_nodes_that_another_team_manages(managed: Site, label: str) -> None:
     assert hosts(findings(managed, nodeSelector={label: "true"})) != REFUSED
 
 
-@pytest.mark.parametrize("label", DISCOVERED)
+@each_row("label", DISCOVERED)
 def test_a_fleet_of_our_own_has_the_labels_that_it_is_given_and_no_others(own: Site, label: str) -> None:
     assert hosts(findings(own, nodeSelector={label: "true"})) == REFUSED
 
@@ -127,7 +128,7 @@ def test_a_pod_for_another_system_is_refused(own: Site, name: str, answer: str) 
     assert hosts(findings(own, os={"name": name})) == answer
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("image", "wanted"),
     [
         ("nvcr.io/nvidia/l4t-pytorch:r35.2.1-pth2.0-py3", "arm64"),
@@ -144,7 +145,7 @@ def test_a_tag_or_repository_that_says_processor_or_system_is_believed(own: Site
     assert f"is built for {wanted}, but the nodes of pool" in message
 
 
-@pytest.mark.parametrize(
+@each_row(
     "image",
     [
         "nvcr.io/nvidia/pytorch:24.06-py3",

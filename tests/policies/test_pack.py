@@ -23,6 +23,7 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 from pulumi_policy.proxy import UNKNOWN_ARRAY_VALUE, UNKNOWN_NUMBER_VALUE, UNKNOWN_STRING_VALUE, unknown_checking_proxy
+from rows import each_row
 
 from compat import Case, read_host
 from fleet.labels import ALWAYS_DISCOVERED
@@ -138,7 +139,7 @@ def test_each_rule_says_of_what_it_cannot_prove_in_the_same_words_that_it_could_
         assert message.count("could not be proved") == 1
 
 
-@pytest.mark.parametrize("spec", [UNKNOWN_STRING_VALUE, None, 3.0, [], "text", {"containers": 1.0}])
+@each_row("spec", [UNKNOWN_STRING_VALUE, None, 3.0, [], "text", {"containers": 1.0}])
 def test_odd_shapes_never_end_the_run(spec: Any) -> None:
     for policy in ("workloads", "workloads-advice"):
         reports({"spec": spec}, policy=policy)
@@ -197,7 +198,7 @@ def test_the_rules_know_a_fleet_that_somebody_else_manages_as_well_as_an_own_one
     assert len(nodes) == 15
 
 
-@pytest.mark.parametrize(
+@each_row(
     "labels",
     [
         {"nvidia.com/gpu.present": "true"},
@@ -364,7 +365,7 @@ def test_of_resources_that_were_not_shown_the_state_counts() -> None:
     assert len(Run(small_site()).ends((DEPLOYMENT, "web", template))) == 1
 
 
-@pytest.mark.parametrize("spec", [UNKNOWN_STRING_VALUE, None, 3.0, [], "text", {"template": UNKNOWN_STRING_VALUE}])
+@each_row("spec", [UNKNOWN_STRING_VALUE, None, 3.0, [], "text", {"template": UNKNOWN_STRING_VALUE}])
 def test_odd_and_unknown_shapes_never_end_the_stack_policy(spec: Any) -> None:
     run = Run(small_site())
     run.shows(DEPLOYMENT, "web", {"spec": spec})

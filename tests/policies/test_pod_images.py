@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from image_facts import REGISTRY, contents, reference
+from rows import each_row
 
 from fleet.unknown import UNKNOWN
 from images.size.origin import Origin
@@ -67,7 +67,7 @@ def test_several_names_go_to_the_containers_in_order_and_the_last_one_to_those_t
     assert [image.name for image in deployment(spec, "base,ml")] == ["base", "ml", "ml"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name", "is_own"),
     [
         (reference("ml"), "ml", True),
@@ -97,7 +97,7 @@ def test_what_a_tag_has_is_not_known() -> None:
     assert image.size is None
 
 
-@pytest.mark.parametrize("text", ["", None, 3, "no reference", {"a": 1}])
+@each_row("text", ["", None, 3, "no reference", {"a": 1}])
 def test_what_is_no_reference_has_none(text: Any) -> None:
     (image,) = deployment(images(text), "said")
     assert image.reference is None

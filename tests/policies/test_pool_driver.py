@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-import pytest
+from rows import each_row
 
 from compat import Case, read_host
 from fleet.pools import PoolGpus
@@ -41,7 +41,7 @@ def test_a_driver_that_drives_its_gpus_is_not_refused_for_images_that_nobody_nam
     assert messages(Level.REFUSE, old=Case(gpu="GTX 1080 Ti", driver="418.88")) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("driver", "today", "expected"),
     [
         ("418.88", dt.date(2026, 11, 21), "driver branch 418 reached its end of life in 2022-03"),

@@ -7,8 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
+from rows import each_row
 from shown import ADVISED, DIGEST, REFUSED, shown, texts
 
 from fleet.nodes import Node
@@ -58,7 +58,7 @@ def inputs(row: Public, images: str = "") -> dict[str, Any]:
     return {"metadata": {"name": row.name, "namespace": "kube-system"}, "spec": {"template": {"spec": pod}}}
 
 
-@pytest.mark.parametrize("row", PUBLIC, ids=lambda row: row.name)
+@each_row("row", PUBLIC, ids=lambda row: row.name)
 def test_what_a_public_project_sets_is_not_refused(row: Public) -> None:
     found = shown(SITE, f"kubernetes:apps/v1:{row.kind}", inputs(row))
     assert texts(found, REFUSED) == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from google.protobuf.struct_pb2 import Struct
+from rows import each_row
 from trees import secret
 
 from policies.redaction import hiding, secret_words
@@ -39,7 +39,7 @@ def test_what_looks_like_a_secret_is_hidden_though_no_engine_calls_it_one() -> N
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("secrets", "shown"),
     [
         (["hush"], "image [secret]-1 of ml"),

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
@@ -63,8 +64,8 @@ def test_a_plain_workload_passes_every_rule() -> None:
     assert unproved(pod(container=gpus("1"))) == []
 
 
-@pytest.mark.parametrize("variable", ["NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"])
-@pytest.mark.parametrize("value", ["all", "0", "GPU-1234", "0,1"])
+@each_row("variable", ["NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"])
+@each_row("value", ["all", "0", "GPU-1234", "0,1"])
 def test_a_visibility_variable_that_shows_gpus_is_refused(variable: str, value: str) -> None:
     (message,) = refused(pod(container={"env": [{"name": variable, "value": value}]}))
     assert message.startswith(f"P-GPU: Deployment hub/web: containers[0].env.{variable} selects GPUs")
@@ -112,7 +113,7 @@ def test_what_runs_beside_one_of_the_runtimes_daemons_is_none() -> None:
     assert len(messages) == 2
 
 
-@pytest.mark.parametrize("path", ["//dev", "/./", "/dev/./nvidia0", "/var/../dev", "dev"])
+@each_row("path", ["//dev", "/./", "/dev/./nvidia0", "/var/../dev", "dev"])
 def test_a_path_to_the_devices_is_one_however_it_is_written(path: str) -> None:
     (message,) = refused(pod(volumes=[{"name": "v", "hostPath": {"path": path}}]))
     assert f"hostPath {path} reaches every GPU" in message
@@ -123,14 +124,14 @@ def test_a_path_beside_the_devices_is_none(path: str) -> None:
     assert refused(pod(volumes=[{"name": "v", "hostPath": {"path": path}}])) == []
 
 
-@pytest.mark.parametrize("volumes", [UNKNOWN, [UNKNOWN], [{"hostPath": UNKNOWN}], [{"hostPath": {"path": UNKNOWN}}]])
+@each_row("volumes", [UNKNOWN, [UNKNOWN], [{"hostPath": UNKNOWN}], [{"hostPath": {"path": UNKNOWN}}]])
 def test_a_volume_that_is_not_known_yet_is_unproved(volumes: Any) -> None:
     assert refused(pod(volumes=volumes)) == []
     (message,) = unproved(pod(volumes=volumes))
     assert message.startswith("P-GPU: Deployment hub/web: could not be proved: volumes")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "container",
     [
         {"env": [{"name": UNKNOWN, "value": "all"}]},
@@ -185,7 +186,7 @@ def test_slices_and_shared_gpus_need_a_limit_as_whole_ones_do(name: str) -> None
     assert f"containers[0].resources.requests has {name} without a limit" in message
 
 
-@pytest.mark.parametrize("amount", ["500m", 0.5, "-1", f"-{10**40}"])
+@each_row("amount", ["500m", 0.5, "-1", f"-{10**40}"])
 def test_a_part_of_a_gpu_is_refused(amount: Any) -> None:
     (message,) = refused(pod(container=gpus(amount)))
     assert message.startswith(f"P-GPU: Deployment hub/web: containers[0].resources: nvidia.com/gpu is {amount}")
@@ -327,7 +328,7 @@ def test_kinds_without_pods_are_passed_over() -> None:
     assert list(evaluate("kubernetes:core/v1:ConfigMap", "c", {"data": {}}, SITE, frozenset(Level))) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("image", "why"),
     [
         ("https://registry.example.edu/hub:1", "it is a URL"),

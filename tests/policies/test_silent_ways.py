@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from image_facts import contents
+from rows import each_row
 from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from fleet.nodes import Node
@@ -118,13 +119,13 @@ def test_a_mount_whose_place_names_gpus_is_refused(path: str) -> None:
     assert message.startswith(f"P-GPU: Deployment web: containers[0].volumeMounts[0] {path} selects GPUs")
 
 
-@pytest.mark.parametrize("path", ["/data", "/var/run/nvidia-container-devices-x", "/var/run/secrets", UNKNOWN])
+@each_row("path", ["/data", "/var/run/nvidia-container-devices-x", "/var/run/secrets", UNKNOWN])
 def test_a_mount_at_another_place_is_not_refused(path: str) -> None:
     found = findings(container={"volumeMounts": [{"name": "v", "mountPath": path}]})
     assert [kind for kind, _ in found] == ([UNPROVED] if path == UNKNOWN else [])
 
 
-@pytest.mark.parametrize("amount", ["0", "0.0", "00", "0m", "0Gi", "0e3", "+0", "-0"])
+@each_row("amount", ["0", "0.0", "00", "0m", "0Gi", "0e3", "+0", "-0"])
 def test_a_zero_asks_for_nothing_however_it_is_written(amount: Any) -> None:
     container = {"resources": {"limits": {"nvidia.com/gpu": amount}}}
     (message,) = texts(findings(container=container, runtimeClassName="nvidia"), REFUSED)
@@ -132,8 +133,8 @@ def test_a_zero_asks_for_nothing_however_it_is_written(amount: Any) -> None:
     assert findings(container={"resources": {"limits": {"nvidia.com/gpu": "1.0"}}}, runtimeClassName="nvidia") == []
 
 
-@pytest.mark.parametrize("kind", ["hostPath", "local"])
-@pytest.mark.parametrize("path", ["/dev", "/dev/nvidia0", "/", "/proc/1/root/dev"])
+@each_row("kind", ["hostPath", "local"])
+@each_row("path", ["/dev", "/dev/nvidia0", "/", "/proc/1/root/dev"])
 def test_a_persistent_volume_that_holds_the_devices_is_refused(kind: str, path: str) -> None:
     volume = {"metadata": {"name": "v"}, "spec": {kind: {"path": path}}}
     for token in ("PersistentVolume", "PersistentVolumePatch"):
@@ -141,7 +142,7 @@ def test_a_persistent_volume_that_holds_the_devices_is_refused(kind: str, path: 
         assert message.startswith(f"P-GPU: PersistentVolume v: spec.{kind} {path} reaches every GPU")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "spec",
     [
         {"local": {"path": "/mnt/disks/ssd1"}},
@@ -205,7 +206,7 @@ SOFT = {**TAINT, "effect": "PreferNoSchedule"}
 OTHER_VALUE = {**TAINT, "value": "no"}
 
 
-@pytest.mark.parametrize("taints", [[], [{"key": "example.org/x", "effect": "NoSchedule"}], [SOFT], [OTHER_VALUE]])
+@each_row("taints", [[], [{"key": "example.org/x", "effect": "NoSchedule"}], [SOFT], [OTHER_VALUE]])
 def test_a_patch_of_a_node_that_removes_the_taint_for_gpus_is_refused(taints: Any) -> None:
     (message,) = texts(patch("n01", taints), REFUSED)
     assert message.startswith("P-GPU: NodePatch n01: it removes the taint nvidia.com/gpu:NoSchedule")
@@ -219,7 +220,7 @@ def test_a_patch_of_a_node_that_keeps_the_taint_or_is_of_another_node_passes() -
     assert [kind for kind, _ in patch("n01", UNKNOWN)] == [UNPROVED]
 
 
-@pytest.mark.parametrize("kind", ["NodePatch", "Node", "NodeList", "NodePatchList"])
+@each_row("kind", ["NodePatch", "Node", "NodeList", "NodePatchList"])
 def test_whatever_writes_a_node_is_judged(kind: str) -> None:
     def written(*nodes: dict[str, Any]) -> list[tuple[str, str]]:
         inputs = {"items": list(nodes)} if kind.endswith("List") else nodes[-1]
@@ -242,7 +243,7 @@ def test_a_patch_that_changes_the_labels_of_a_nodes_gpus_is_refused(value: Any, 
     assert f"it {what}, but the label describes the GPUs of the node, where its value is A" in message
 
 
-@pytest.mark.parametrize(
+@each_row(
     "labels",
     [{"nvidia.com/gpu.product": "A"}, {"nvidia.com/x": "y"}, {"example.org/x": None}, {}],
 )
@@ -259,9 +260,7 @@ def test_a_pod_is_one_whatever_its_type_is_called(token: str) -> None:
     assert [kind for kind, _ in shown(SITE, "kubernetes:v1:List", {"items": [inputs]})] == [UNPROVED]
 
 
-@pytest.mark.parametrize(
-    "kind", ["v1:RuntimeClass", "v1beta1:RuntimeClass", "v1:RuntimeClassList", "v1:RuntimeClassPatch"]
-)
+@each_row("kind", ["v1:RuntimeClass", "v1beta1:RuntimeClass", "v1:RuntimeClassList", "v1:RuntimeClassPatch"])
 def test_a_class_of_the_stack_that_gives_gpus_is_known_however_it_is_made(kind: str) -> None:
     made = {"metadata": {"name": "fast"}, "handler": "nvidia"}
     before = f"kubernetes:node.k8s.io/{kind}", {"items": [made]} if kind.endswith("List") else made
@@ -277,7 +276,7 @@ def test_what_a_label_that_daemons_obey_does_could_not_be_proved(key: str) -> No
         assert [kind for kind, _ in shown(SITE, "kubernetes:core/v1:NodePatch", written)] == kinds
 
 
-@pytest.mark.parametrize("value", [0, False, "None", "all"])
+@each_row("value", [0, False, "None", "all"])
 def test_only_what_the_runtime_takes_for_none_hides_gpus(value: Any) -> None:
     env = {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": value}]}
     assert len(texts(findings(container=env), REFUSED)) == 1
@@ -348,7 +347,7 @@ def test_an_image_below_the_stacks_registry_without_a_spec_hides_nothing() -> No
     ] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("env", "kind"),
     [
         ((("NVIDIA_VISIBLE_DEVICES", "all"),), REFUSED),

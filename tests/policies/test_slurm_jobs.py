@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 from refusals import COUNTED_ON, JOB, NOT_FOR_K80, SOUND_JOB, TEXT
+from rows import each_row
 from shown import ADVISED, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from policies.adapter import looks_at
@@ -37,7 +37,7 @@ def test_a_job_of_slurm_is_looked_at_and_one_without_a_mistake_is_not_refused() 
     assert not texts(findings(), ADVISED, "P-BATCH")
 
 
-@pytest.mark.parametrize(("line", "words"), COUNTED_ON)
+@each_row(("line", "words"), COUNTED_ON)
 def test_what_a_text_counts_on_is_refused_with_what_to_do(line: str, words: str) -> None:
     assert words in one(REFUSED, "P-BATCH", text=f"{TEXT}{line}\n")
 

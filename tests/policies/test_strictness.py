@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+from rows import each_row
 
 from policies.finding import Finding, Level
 from policies.strictness import Strictness, Waiver
@@ -35,7 +36,7 @@ def test_a_level_says_nothing_of_what_is_not_proved() -> None:
     assert level(site, Finding("unknown", Level.UNPROVED)) is Level.UNPROVED
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("unproved", "is_own", "is_preview", "expected"),
     [
         (None, True, True, Level.UNPROVED),

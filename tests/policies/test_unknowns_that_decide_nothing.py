@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from rows import each_row
 from shown import DIGEST, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from compat import Case, read_host
@@ -57,7 +58,7 @@ def term(key: str, operator: str, *values: str) -> dict[str, Any]:
 LINUX = term("kubernetes.io/os", "In", "linux")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pod",
     [
         {"nodeSelector": {"nvidia.com/gpu.present": "true"}},
@@ -83,7 +84,7 @@ def test_a_zero_of_another_resource_softens_no_refusal(amounts: dict[str, Any]) 
     assert runs(amounts) == (1, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pod",
     [
         {"nodeSelector": {"nvidia.com/odd": "x"}},

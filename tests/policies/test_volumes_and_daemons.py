@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from image_facts import contents
+from rows import each_row
 from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from fleet.nodes import Node
@@ -94,7 +95,7 @@ def test_an_image_that_was_read_on_this_machine_for_another_processor_is_refused
         assert [" is built for arm64, but the nodes of pool" in text for text in found] == [True] * (letter == "b")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("image", "refused"),
     [
         (f"docker.io/arm64v8/debian:12@{DIGEST}", 1),
@@ -160,7 +161,7 @@ INFRASTRUCTURE = [
 ]
 
 
-@pytest.mark.parametrize(("image", "exemption"), INFRASTRUCTURE)
+@each_row(("image", "exemption"), INFRASTRUCTURE)
 def test_infrastructure_is_let_through_by_an_exemption_that_the_message_names(image: str, exemption: str) -> None:
     pod = {"hostPID": True, "volumes": [{"name": "root", "hostPath": {"path": "/"}}]}
     privileged = {} if exemption in WITHOUT_PRIVILEGES else PRIVILEGED
@@ -170,7 +171,7 @@ def test_infrastructure_is_let_through_by_an_exemption_that_the_message_names(im
     assert len(allowed) == 1 + bool(privileged)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "more"),
     [
         ("Deployment", {}),

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from compat import Case, read_host
 from fleet.nodes import Node
@@ -36,7 +37,7 @@ def deployment(**pod: Any) -> dict[str, Any]:
     return {"spec": {"template": {"spec": pod}}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("token", "is_one"),
     [
         ("kubernetes:batch/v1:Job", True),
@@ -75,9 +76,7 @@ def test_what_a_patch_sets_counts() -> None:
     assert sorted(rules) == ["P-HOST", "P-PIN"]
 
 
-@pytest.mark.parametrize(
-    "resources", [UNKNOWN, None, "much", {"limits": UNKNOWN}, {"limits": "much"}, {"limits": None}]
-)
+@each_row("resources", [UNKNOWN, None, "much", {"limits": UNKNOWN}, {"limits": "much"}, {"limits": None}])
 def test_an_odd_patch_ends_nothing_and_refuses_nothing(resources: Any) -> None:
     patch = deployment(containers=[{"name": "c", "resources": resources}, UNKNOWN, 3], initContainers="none")
     assert messages(PATCH, patch, Level.REFUSE) == []
@@ -99,7 +98,7 @@ def test_profiles_that_are_not_known_yet_are_unproved(profiles: Any, name: str) 
     assert [each.startswith(f"P-PIN: {name}: ") for each in found] == [True]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "odd",
     [
         {"node_selector": UNKNOWN},

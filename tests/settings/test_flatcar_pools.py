@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from rows import each_row
 
 from settings.driver_containers import driver_containers
 from settings.instance_pools import InstancePool
@@ -110,7 +111,7 @@ def _other_driver(pool: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     ("change", "path", "reason", "fix"),
     [
         (_flatcar(release="4593.2.99"), "flatcar.release", "kernel and drivers are not known", "4593.2.5"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from rows import each_row
 
 import wiring
 from hosts.hub_model import HostPort
@@ -95,7 +96,7 @@ def test_a_user_of_a_profile_holds_the_gpus_of_the_server_or_of_its_greediest_ke
     assert (remote.most_gpus, server.most_gpus) == (1, 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "words"),
     [
         ({"pool": None}, "hubs[0].pool: is missing"),
@@ -131,7 +132,7 @@ def test_a_hub_that_cannot_be_on_a_host_is_refused(tmp_path: Path, changes: dict
     assert words in refused(tmp_path, hub(**changes))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("profile", "words"),
     [
         ({**REMOTE, "gpus": 1}, "profiles[0].gpus: 1 is given beside kernels"),

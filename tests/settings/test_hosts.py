@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from rows import each_row
 
 from settings.fleet import landing_pools, usages
 from settings.host_pools import HostPool
@@ -82,7 +83,7 @@ def test_two_hosts_are_two_engines(tmp_path: Path) -> None:
     assert "is the engine of pool box" in text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "words"),
     [
         ({"engine": "http://gpu2:2375"}, "is not the address of a Docker engine"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from rows import each_row
 
 from fleet.labels import GPU_TAINT
 from fleet.machines import Machine
@@ -182,7 +183,7 @@ def _section(name: str, **keys: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     ("change", "path", "reason", "fix"),
     [
         (_pool(1, instance_types=["g6.2xlage"]), f"{GROUP}[0]", "not a size of g6", "g6.2xlarge"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from rows import each_row
 
 from compat import Case, Verdict, check_on
 from mistakes.problems import SettingsError
@@ -117,7 +118,7 @@ def test_a_driver_that_nobody_looked_up_is_unknown_and_the_answer_says_what_brin
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     ("change", "words"),
     [
         ({"image_store": "/oasis/scratch/comet/ops/images"}, "is in /oasis/scratch, which is scratch"),
@@ -139,7 +140,7 @@ def test_a_site_that_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any]
     assert words in refused(tmp_path, site=slurm(**change))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pools", "words"),
     [
         ([{**K80, "gres": "gpu:k80:4"}], "is not a type of GPUs in Slurm"),
@@ -157,7 +158,7 @@ def test_a_partition_that_cannot_be_is_refused(tmp_path: Path, pools: list[dict[
     assert words in refused(tmp_path, fleet={"total_gpus": 8, "pools": pools}, jobs=None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "words"),
     [
         ({"pool": None}, "Slurm would take its default partition, for which nothing is proved"),

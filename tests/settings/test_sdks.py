@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from rows import each_row
 
 from settings import reading as settings
 from settings.sdks import EXTRAS, MODULES, extras_of, missing_sdk
@@ -16,7 +17,7 @@ from settings.sdks import EXTRAS, MODULES, extras_of, missing_sdk
 PROJECT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("config", "extras"),
     [
         ({"gpu-commons:site": {"kind": "eks"}}, ("aws",)),
@@ -34,7 +35,7 @@ def test_the_kind_of_a_site_says_which_sdks_a_stack_needs(config: object, extras
     assert extras_of(config) == extras
 
 
-@pytest.mark.parametrize("stack", sorted((PROJECT / "stacks").glob("Pulumi.*.yaml")), ids=lambda path: path.stem)
+@each_row("stack", sorted((PROJECT / "stacks").glob("Pulumi.*.yaml")), ids=lambda path: path.stem)
 def test_only_stacks_of_instances_and_of_hosts_need_a_further_sdk(stack: Path) -> None:
     config = yaml.safe_load(stack.read_text())["config"]
     keys = {key for pool in config.get("gpu-commons:fleet", {}).get("pools", ()) for key in pool}

@@ -17,13 +17,14 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rows import each_row
 
 from fleet.labels import Taint
 from kube.hub_authenticator import Lti13Authenticator, OAuthAuthenticator
 from kube.hub_model import NodePort
 from settings.reading import Problem, SettingsError, Stack, from_pulumi, json_schema, load_stack
 
-EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "25"))  # `make test` tries 150, `make soak` 400
+EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "25"))  # `make soak` tries more
 ROOT = Path(__file__).parents[2]
 DSMLP = ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml"
 NEXT = ROOT / "stacks" / "Pulumi.dsmlp-next.yaml"
@@ -632,7 +633,7 @@ def replacement(line: str) -> tuple[str, str]:
 CASES = [case.splitlines() for case in MISTAKES.strip().removeprefix("# ").split("\n# ")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("replacements", "message"),
     [([replacement(line) for line in lines], message.strip()) for _, *lines, message in CASES],
     ids=[name for name, *_ in CASES],
@@ -696,9 +697,7 @@ def test_two_hubs_do_not_share_a_node_port_or_a_name(write: Write) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "given", ["hunter2", "https://hunter2@x", '"hunter2"', "[hunter2]", "{value: hunter2}", "{secret: hunter2}"]
-)
+@each_row("given", ["hunter2", "https://hunter2@x", '"hunter2"', "[hunter2]", "{value: hunter2}", "{secret: hunter2}"])
 def test_a_secret_in_the_wrong_place_is_never_printed(write: Write, given: str) -> None:
     oauth = OAUTH.replace("{secret: datahub-oauth, key: client-secret}", given).lstrip("\n")
     with pytest.raises(SettingsError) as caught:
@@ -724,7 +723,7 @@ NO_STACK = {
 }
 
 
-@pytest.mark.parametrize(("text", "path", "reason"), NO_STACK.values(), ids=NO_STACK.keys())
+@each_row(("text", "path", "reason"), NO_STACK.values(), ids=NO_STACK.keys())
 def test_a_file_that_is_no_stack_file_is_one_problem(tmp_path: Path, text: str, path: str, reason: str) -> None:
     file = tmp_path / "Pulumi.x.yaml"
     file.write_text(text, encoding="utf-8")
@@ -843,7 +842,7 @@ def test_the_hubs_pool_in_a_labs_overlay_is_of_the_stack_that_was_last_brought_u
     assert problem.reason == "is not a pool of the fleet"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new", "path", "reason"),
     [
         ("name: lab-default", "nam: lab-default", "nam", "is not a known key"),

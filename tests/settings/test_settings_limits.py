@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from rows import each_row
 
 from settings.reading import Problem, SettingsError, Stack, from_pulumi, load_stack
 
@@ -208,7 +209,7 @@ VALUES: dict[str, tuple[Place, Any, str, Any]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("place", "bad", "reason", "good"), VALUES.values(), ids=VALUES.keys())
+@each_row(("place", "bad", "reason", "good"), VALUES.values(), ids=VALUES.keys())
 def test_what_would_fail_later_is_refused_and_its_neighbour_is_not(
     read: Callable[..., Stack], place: Place, bad: Any, reason: str, good: Any
 ) -> None:
@@ -337,8 +338,8 @@ DAYS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("quote", ["", '"'], ids=["without quotes", "quoted"])
-@pytest.mark.parametrize("day", DAYS)
+@each_row("quote", ["", '"'], ids=["without quotes", "quoted"])
+@each_row("day", DAYS)
 def test_what_is_no_day_of_our_time_is_refused(read: Callable[..., Stack], day: str, quote: str) -> None:
     problem = refusal(read, ((*COURSE, "last_day"), "PLAIN"), plain=f"{quote}{day}{quote}")
     assert problem.path == "courses[0].last_day"
@@ -382,7 +383,7 @@ WITH_PASSWORD: list[tuple[Place, Any]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("place", "value"), WITH_PASSWORD)
+@each_row(("place", "value"), WITH_PASSWORD)
 def test_a_password_in_an_address_or_a_registry_is_refused_and_never_echoed(
     read: Callable[..., Stack], place: Place, value: Any
 ) -> None:
@@ -392,7 +393,7 @@ def test_a_password_in_an_address_or_a_registry_is_refused_and_never_echoed(
     assert not [problem for problem in caught.value.problems if "hunter2" in repr(problem)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("place", "value"),
     [
         ((*HUB, "help_url"), "https://h.edu/@ada/x?token_url=1"),

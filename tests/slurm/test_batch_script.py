@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import each_row
 
 from mistakes.problems import SettingsError
 from slurm.batch_script import Unwritable, batch_script, options_of, written
@@ -106,7 +107,7 @@ def test_an_option_is_never_behind_the_image() -> None:
     assert words.index("--nv") < words.index(SIF)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given_site", "given_job", "expected"),
     [
         ({"account": "two words"}, {}, "--account: 'two words'"),

@@ -7,6 +7,7 @@ import subprocess
 from typing import Any
 
 import pytest
+from rows import each_row
 
 from components.on_slurm.slurm_hub import hub_programs
 from mistakes.problems import SettingsError
@@ -101,7 +102,7 @@ def test_people_read_how_much_they_get_and_for_how_long() -> None:
     assert profile["size"] == "1 GPU, 2 CPU cores, 8 GiB memory (Tesla P100-PCIE-16GB), at most 4 hours"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "words"),
     [
         ({"profiles": [{**PROFILE, "time_min": 0}]}, "time_min"),

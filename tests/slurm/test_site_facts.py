@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from rows import each_row
 
 from slurm.partition_model import PartitionKeys
 from slurm.site_facts import DeclaredPool, NodeFacts, PartitionFacts, SiteFacts, gpus_of, minutes, refusals, remarks
@@ -22,7 +22,7 @@ def pool(nodes: int = 1, gpus_per_node: int = 4, **given: Any) -> DeclaredPool:
     return DeclaredPool("gpu-k80", PartitionKeys.model_validate(keys), nodes, gpus_per_node)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("declared", "expected"),
     [
         (pool(partition="gpus"), "Slurm has no partition gpus; did you mean gpu? known partitions: gpu, gpu-shared"),
@@ -52,7 +52,7 @@ def test_a_drained_node_is_a_remark_and_a_whole_partition_of_them_is_refused() -
     assert [*remarks(drained, [pool()])] == ["pool gpu-k80: gpu-k80-1 is away (drained: bad fan)"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "counts"),
     [
         ("gpu:k80:4", {"k80": 4}),
@@ -65,9 +65,7 @@ def test_gpus_are_counted_by_type(text: str, counts: dict[str, int]) -> None:
     assert gpus_of(text) == counts
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [("2-00:00:00", 2880), ("1:30:00", 90), ("30:00", 30), ("UNLIMITED", None), ("", None)]
-)
+@each_row(("text", "expected"), [("2-00:00:00", 2880), ("1:30:00", 90), ("30:00", 30), ("UNLIMITED", None), ("", None)])
 def test_a_limit_is_read_in_minutes(text: str, expected: int | None) -> None:
     assert minutes(text) == expected
 

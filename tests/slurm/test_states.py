@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from rows import each_row
 
 from slurm.states import UNKNOWN, Part, base_state, exit_status, of_key, outcome, wait_status
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("states", "whole"),
     [
         (["COMPLETED", "COMPLETED"], "COMPLETED"),
@@ -29,7 +30,7 @@ def test_a_job_that_slurm_has_forgotten_has_an_unknown_outcome() -> None:
     assert (became.state, became.has_ended, became.exit_code) == (UNKNOWN, True, None)
 
 
-@pytest.mark.parametrize(("text", "status"), [("0:0", 0), ("3:0", 3), ("0:9", 137), ("", 0)])
+@each_row(("text", "status"), [("0:0", 0), ("3:0", 3), ("0:9", 137), ("", 0)])
 def test_an_exit_code_is_what_a_shell_would_say(text: str, status: int) -> None:
     assert exit_status(text) == status
 

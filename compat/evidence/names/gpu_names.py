@@ -68,7 +68,6 @@ _VGPU = re.compile(
 )
 # lspci shows the chip before the name: GP102 [GeForce GTX 1080 Ti].
 _CHIP_AND_NAME = re.compile(r"\b(?:G[FKMPVAHB]|AD|TU)\d{2,3}[A-Z]{0,3}\s*\[", re.IGNORECASE)
-_OLD_VGPU = re.compile(r"(?:nvidia\s+)?grid\s+(k\d{3}q)", re.IGNORECASE)  # K280Q is one of a GRID K2
 
 
 class UnknownGpu(ValueError):  # noqa: N818 - reads as what it says: the GPU is unknown
@@ -207,8 +206,6 @@ def _spelled(words: tuple[str, ...]) -> tuple[tuple[_Spelling, ...], frozenset[s
 
 def _board_of_vgpu(plain: str) -> tuple[GpuModel, ...]:
     """The GPU behind `GRID A100D-4C`: NVIDIA names vGPUs after boards. Empty for a text that is no known vGPU."""
-    if match := _OLD_VGPU.fullmatch(plain):
-        return _models(_with_core(("grid", *_words(match[1]))))
     if not (match := _VGPU.fullmatch(plain)):
         return ()
     words = _words(match[1])

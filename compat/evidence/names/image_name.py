@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 
-from compat.evidence.names.hub import HUB_NAMES, OFFICIAL
 from compat.evidence.names.typed import Targets, read_cudas, read_ptx, read_targets
-from compat.facts import tables
+from compat.facts.lookup import tables
 from compat.facts.rows import ImageRepository, Row
 from compat.values.fact import Fact, Present
 from compat.values.versions import ComputeCapability, CudaVersion, VersionError
 
+HUB = "docker.io"  # Docker Hub has several names, and is meant where a reference names no registry
+HUB_NAMES = frozenset({HUB, "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"})
+OFFICIAL = "library/"  # where its official images lie; people leave it out
 _MOVING = re.compile(r"(?:^|[-_])(?:latest|nightly|stable|edge|main|master|dev)(?=$|[-_])")
 _NAMES_CUDA = re.compile(r"(?:^|[-_])cu(?:da)?[-_]?\d")
 _SAME = {"nvcr.io/nvidia/cuda": "nvidia/cuda", "nvidia/cuda-arm64": "nvidia/cuda", "nvidia/cuda-ppc64le": "nvidia/cuda"}

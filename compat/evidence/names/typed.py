@@ -12,15 +12,8 @@ from functools import lru_cache
 
 from packaging.version import Version
 
-from compat.facts import tables
-from compat.values.versions import (
-    ComputeCapability,
-    CudaVersion,
-    DriverVersion,
-    Target,
-    VersionError,
-    parse_release,
-)
+from compat.facts.lookup import tables
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, Target, VersionError, parse_release
 
 _KEPT = 4096
 _LONGEST = 200  # characters: no version is longer
@@ -76,19 +69,6 @@ def _refuse_range(text: str, plain: str, instead: str) -> None:
 
 # --- CUDA
 
-# PTX ISA and the first CUDA with it; a driver that loads one reports that CUDA, or a newer one.
-# Source: nvidia.github.io/cuda-python/coverage/z_94f9e761dee70a67__ptx_utils_py.html (after NVIDIA's release history)
-CUDA_OF_ISA = {
-    **{f"6.{minor}": cuda for minor, cuda in enumerate(("9.0", "9.1", "9.2", "10.0", "10.1", "10.2"))},
-    **{f"7.{minor}": f"11.{minor}" for minor in range(9)},
-    **{f"8.{minor}": f"12.{minor}" for minor in range(6)},
-    "8.6": "12.7",
-    "8.7": "12.8",
-    "8.8": "12.9",
-    "9.0": "13.0",
-    "9.1": "13.1",
-    "9.2": "13.2",
-}
 _CUDA = "is not a CUDA version such as 10.1 or 12.4.1"
 # Up to 10.x a release ends in its build number (10.1.243 is 10.1 Update 2), from 11.1 on in that of the update.
 _FIRST_BUILD_NUMBER = 20

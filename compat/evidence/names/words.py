@@ -44,12 +44,6 @@ def system(text: str) -> str:
     return next((name for name, words in _SYSTEMS if re.search(rf"(?<![a-z])(?:{words})(?![a-z])", plain)), text)
 
 
-def instance_type(text: str) -> str:
-    """`g4dn.2x` is g4dn.2xlarge."""
-    plain = text.lower().strip()
-    return f"{plain}large" if re.fullmatch(r"[a-z]\w*\.\d{1,2}x", plain) else plain
-
-
 def _meant(table: dict[str, str], word: str) -> str:
     plain = word.replace(" ", "-")
     return next((name for name, words in table.items() if plain in words.split()), "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from rows import each_row
 
 from aws.flatcar.driver import Driver, NoDriver, Way, choose
 from aws.flatcar.releases import Release, release_of, releases
@@ -42,7 +43,7 @@ def test_an_extension_is_taken_where_there_is_one() -> None:
     assert found.key.misfit("6.12.102-flatcar", "flatcar4593.2.5") == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("instance", "module", "extension"),
     [
         ("g4dn.xlarge", KernelModule.PROPRIETARY, "nvidia-drivers-570"),  # its GPU's own processor has to be off
@@ -95,8 +96,8 @@ def test_a_container_that_fits_is_taken_in_place_of_the_extension() -> None:
     assert answer.reason.endswith("is of branch 580; the pool wants R570")
 
 
-@pytest.mark.parametrize("release", releases(), ids=lambda each: each.version)
-@pytest.mark.parametrize("wanted", ["newest", "R470", "R535", "R570", "R580"])
+@each_row("release", releases(), ids=lambda each: each.version)
+@each_row("wanted", ["newest", "R470", "R535", "R570", "R580"])
 def test_g2_has_no_driver_on_any_release(release: Release, wanted: str) -> None:
     answer = refused("g2.2xlarge", wanted, release)
     assert "470" in answer.reason or answer.is_unknown
@@ -111,7 +112,7 @@ def test_g2_is_refused_with_its_gpu_and_with_what_to_take() -> None:
     assert "g4dn" in answer.fix
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("instance", "wanted", "reason"),
     [
         ("p3.2xlarge", "R595", r"the last driver branch for p3\.2xlarge .* is 580; R595 is newer"),

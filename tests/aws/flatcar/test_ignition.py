@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from rows import each_row
 
 from aws.flatcar.ignition import (
     MOST_BYTES,
@@ -102,13 +103,13 @@ def test_a_download_is_encrypted_and_names_no_password(url: str) -> None:
         Contents.download(url, "9c" * 32)
 
 
-@pytest.mark.parametrize("path", ["etc/hostname", "/etc/../x", "/etc/", "/", "", "/etc//x"])
+@each_row("path", ["etc/hostname", "/etc/../x", "/etc/", "/", "", "/etc//x"])
 def test_a_path_is_absolute_and_plain(path: str) -> None:
     with pytest.raises(ValidationError, match="is not an absolute path"):
         File.of(path, "")
 
 
-@pytest.mark.parametrize("name", ["kubelet", "kubelet.so", "../a.service", "a b.service", ".ko", "nvidia-uvm.so"])
+@each_row("name", ["kubelet", "kubelet.so", "../a.service", "a b.service", ".ko", "nvidia-uvm.so"])
 def test_a_unit_has_the_name_of_a_unit(name: str) -> None:
     with pytest.raises(ValidationError, match="is not the name of a systemd unit"):
         Unit(name=name)
@@ -156,13 +157,13 @@ def test_a_key_itself_is_refused_where_its_reference_belongs(key: str) -> None:
         KeyReference.parse(key)
 
 
-@pytest.mark.parametrize("text", ["", "ana", "file:/etc/key", "secret:", "ssm-parameter:/a b"])
+@each_row("text", ["", "ana", "file:/etc/key", "secret:", "ssm-parameter:/a b"])
 def test_what_refers_to_nothing_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not ssm-parameter|should match pattern"):
         KeyReference.parse(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "reason"),
     [
         ("", "has no value"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
+from rows import each_row
 
 sys.path.insert(0, str(Path(__file__).parent))  # for flatcar_nodes.py: folders of tests are no packages here
 import flatcar_nodes as nodes
@@ -183,7 +184,7 @@ def test_the_kubelet_asks_for_a_token_and_keeps_no_secret() -> None:
     assert text_of(nodes.config(), "/etc/kubernetes/pki/ca.crt") == nodes.PEM
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("vcpu", "max_pods", "cpu", "memory"),
     [(1, 8, "60m", "343Mi"), (2, 8, "70m", "343Mi"), (4, 29, "80m", "574Mi"), (16, 58, "110m", "893Mi")],
 )
@@ -234,7 +235,7 @@ def test_a_driver_for_another_release_makes_no_config() -> None:
         node_config(release_of("4593.2.4"), nodes.driver(), nodes.joining())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("part", "value", "reason"),
     [
         ("name", "a b", "is not the name of an EKS cluster"),

@@ -6,6 +6,7 @@ import datetime as dt
 
 import pytest
 from packaging.version import Version
+from rows import each_row
 
 from aws.flatcar.releases import Channel, Release, UnknownRelease, newest, release_of, releases
 
@@ -27,7 +28,7 @@ def test_a_release_that_is_not_in_the_table_is_unknown_and_never_its_neighbour()
     assert found.value.nearest[0].startswith("4593.2.")
 
 
-@pytest.mark.parametrize("text", ["", "stable", "899.15.0", "4593.2", "4593.7.0", "4593.2.5-beta", "latest"])
+@each_row("text", ["", "stable", "899.15.0", "4593.2", "4593.7.0", "4593.2.5-beta", "latest"])
 def test_what_is_no_release_is_refused_with_one_that_is(text: str) -> None:
     with pytest.raises(UnknownRelease, match=r"is not a Flatcar release such as 4593\.2\.5; nearest: \d{4}\.\d\.\d"):
         release_of(text)
@@ -67,7 +68,7 @@ def test_a_machine_image_is_found_by_channel_and_version() -> None:
     assert release_of("4593.2.5").image_name() == "Flatcar-stable-4593.2.5-*"
 
 
-@pytest.mark.parametrize("release", releases(), ids=lambda each: each.version)
+@each_row("release", releases(), ids=lambda each: each.version)
 def test_a_row_agrees_with_itself(release: Release) -> None:
     channel = {0: Channel.ALPHA, 1: Channel.BETA, 2: Channel.STABLE, 3: Channel.LTS}
     assert release.channel is channel[Version(release.version).release[1]]

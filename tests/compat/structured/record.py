@@ -112,7 +112,7 @@ def _rules(record: Record) -> str:
 
 def _coverage(records: Sequence[Record]) -> None:
     """Rules by the severities of their findings, verdicts, and questions by part."""
-    from compat.rules.index import ALL_RULES  # noqa: PLC0415 - as in _record
+    from compat.rules import ALL_RULES  # noqa: PLC0415 - as in _record
 
     found = Counter(each for record in records for each in record.get("findings", ()))
     severities = ("note", "warn", "unknown", "refuse")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 from fleet.driver_key import DRIVER_KEY_LABEL
 from images.inspection.facts import CONTENTS, Contents, ImageContents
@@ -118,7 +119,7 @@ def wheels(*names: str) -> dict[str, Content]:
     return {f"{SITE}/{name}.dist-info/METADATA": f"Name: {name.partition('-')[0]}\n\n" for name in names}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("names", "programs", "for_cpu"),
     [
         (["torch-2.6.0+cpu"], [], ["torch 2.6.0+cpu"]),
@@ -376,7 +377,7 @@ def test_packages_of_conda_and_dpkg_are_found(look: Look) -> None:
     assert found.glibc == "2.31"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "version", "cuda"),
     [
         ("torch", "2.5.1+cu121", "12.1"),
@@ -449,7 +450,7 @@ def test_an_incomplete_layout_is_reported(tmp_path: Path) -> None:
         inspect(OciLayout.parse(f"{folder}:1.0"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value", "shown"),
     [
         ("API_KEY", "abc", "(not shown)"),
@@ -469,7 +470,7 @@ def test_values_that_look_like_secrets_are_hidden(name: str, value: str, shown: 
     assert hide(name, value) == shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("ARG NGC_API_KEY=abc def", "ARG NGC_API_KEY=(not shown) def"),

@@ -9,13 +9,13 @@ import sys
 import tarfile
 import tracemalloc
 import zlib
-from itertools import count
 from pathlib import Path
 
 import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rows import each_row
 
 from images.inspection import limits
 from images.inspection.facts import VERSION
@@ -52,8 +52,8 @@ def header(name: str, size: int, kind: bytes = tarfile.REGTYPE, link: str = "") 
 FILES = {"a": None, "a/one": b"1" * 1000, "a/two": b"2" * 512, "a/link": "->../../../etc/passwd", "empty": b""}
 
 
-@pytest.mark.parametrize("form", ["gzip", "zstd", "none"])
-@pytest.mark.parametrize("pieces_of", [1, 7, 512, 100_000])
+@each_row("form", ["gzip", "zstd", "none"])
+@each_row("pieces_of", [1, 7, 512, 100_000])
 def test_members_come_as_they_are_whatever_the_pieces(form: str, pieces_of: int) -> None:
     assert read(packed(tar(FILES), form), pieces_of=pieces_of) == [
         ("a", "directory", 0, b""), ("a/one", "file", 1000, b"1" * 1000), ("a/two", "file", 512, b"2" * 512),
@@ -90,7 +90,7 @@ def test_long_names_and_extended_headers_are_read() -> None:
         out = io.BytesIO()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("blob", "reason"),
     [
         (header("../../etc/cron.d/x", 0), "climbs out of the image"),
@@ -112,7 +112,6 @@ def test_long_names_and_extended_headers_are_read() -> None:
         ),
         (b"\x28\xb5\x2f\xfd" + b"\xff" * 50, "cannot be unpacked"),
     ],
-    ids=(f"layer {number}" for number in count()),  # packed bytes have the time in them
 )
 def test_each_broken_layer_has_one_clear_error(blob: bytes, reason: str) -> None:
     with pytest.raises(InspectError, match=reason):

@@ -15,6 +15,7 @@ from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 from images.inspection.authorisation import read_challenges
 from images.inspection.credentials import Login, find_login
@@ -414,7 +415,7 @@ def test_an_index_without_the_platform_names_those_it_has(registry: Registry, re
         read(registry.push_index({"linux/amd64": tiny}), platform="linux/arm64")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "fix"),
     [
         ("Team/Tiny:1.0", "repositories are in lower case: team/tiny:1.0"),

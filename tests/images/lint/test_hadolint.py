@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from rows import each_row
 
 from cli.image import hadolint
 from images.lint.check import Report, lint
@@ -33,7 +34,7 @@ def reported(text: str) -> set[tuple[str, int]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("WORKDIR opt/app\n", {("DL3000", 2)}),
@@ -57,7 +58,7 @@ def test_hadolint_adds_what_has_nothing_to_do_with_gpus(text: str, found: set[tu
     assert reported(BASE + text + END) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("FROM ubuntu\nUSER 1\n", {("D-BASE", 1)}),  # DL3006
@@ -76,7 +77,7 @@ def test_a_mistake_is_reported_once(text: str, found: set[tuple[str, int]]) -> N
     assert reported(text) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "RUN apt-get update && apt-get install -y git && rm -rf /var/lib/apt/lists/*\n",  # DL3008
@@ -130,7 +131,7 @@ def test_its_levels_become_our_severities_and_taste_is_left_out() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("output", "errors", "says"),
     [
         (b"", b"hadolint: Index too large\nCallStack", "hadolint ended with 1 (hadolint: Index too large)"),

@@ -9,6 +9,7 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 from cli.image import hadolint
 from images.lint.check import Report, lint
@@ -75,7 +76,7 @@ TABLE: dict[str, tuple[Role, set[tuple[str, str, int]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TABLE)
+@each_row("name", TABLE)
 def test_a_reference_system_has_exactly_the_mistakes_of_the_table(name: str) -> None:
     role, expected = TABLE[name]
     found = linted(INPUTS / name, role).findings
@@ -90,7 +91,7 @@ GENERAL: dict[str, set[tuple[str, int]]] = {
 }
 
 
-@pytest.mark.parametrize("name", TABLE)
+@each_row("name", TABLE)
 def test_mistakes_of_any_image_are_listed_apart_from_the_table(name: str) -> None:
     found = linted(INPUTS / name, TABLE[name][0]).general
     assert {(finding.rule, finding.line) for finding in found} == GENERAL.get(name, set())
@@ -101,14 +102,14 @@ def test_every_input_stands_in_the_table_or_is_clean() -> None:
     assert {name for name in names if not name.startswith("clean/")} == set(TABLE)
 
 
-@pytest.mark.parametrize("name", ["Dockerfile", "clean.def", "job.sbatch"])
-@pytest.mark.parametrize("role", [Role.APPLICATION, Role.BATCH])
+@each_row("name", ["Dockerfile", "clean.def", "job.sbatch"])
+@each_row("role", [Role.APPLICATION, Role.BATCH])
 def test_a_clean_file_gives_nothing(name: str, role: Role) -> None:
     assert not linted(INPUTS / "clean" / name, role).all
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name)
+@each_row("path", GOLDEN, ids=lambda path: path.name)
 def test_what_our_own_renderer_writes_is_clean(path: Path) -> None:
     report = linted(path, Role.DRIVER if path.name.startswith("driver-") else Role.APPLICATION)
     assert not [each for each in report.all if each.rule != "D-CONTEXT"]  # golden files lie in no build context

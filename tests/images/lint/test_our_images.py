@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from rows import each_row
 
 from images.build.render import render_dockerfile, stage_of
 from images.lint.check import lint
@@ -16,7 +16,7 @@ DOCKER_HOSTS = ["perceptron", "docker-hub", "kernel-gateway", "engine-filter"]
 SLURM = ["cupy-cuda11", "cupy-cuda11-notebook", "slurm-hub"]
 
 
-@pytest.mark.parametrize("image", [*NOTEBOOKS, *DOCKER_HOSTS, *SLURM])
+@each_row("image", [*NOTEBOOKS, *DOCKER_HOSTS, *SLURM])
 def test_nothing_is_found_in_an_image_or_in_one_of_its_targets(image: str) -> None:
     family = load_family(image)
     text = render_dockerfile(family)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+from rows import each_row
 
 from images.lint.check import Report, lint
 from images.lint.model import Kind, LintError, Setting, expand
@@ -73,7 +74,7 @@ def test_findings_do_not_depend_on_the_line_ends(text: str) -> None:
     assert places("\n") == places("\r\n")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "says"),
     [
         (b"", "Dockerfile: is empty"),
@@ -108,7 +109,7 @@ def test_a_bad_definition_file_gets_one_clear_error(text: str, says: str) -> Non
         linted(text, path="x.def")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "text", "kind"),
     [
         ("Dockerfile", "x", Kind.DOCKERFILE),
@@ -154,7 +155,7 @@ def test_a_page_of_notes_is_read_in_its_code_blocks_only() -> None:
     assert [finding.line for finding in linted(page, path="notes.md").findings] == [6]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [("$A", "1"), ("${A}x", "1x"), ("${B:-2}", "2"), ("${A:+3}", "3"), ("${B:+3}", ""), ("$B", "$B"), (r"\$A", r"\$A")],
 )
@@ -179,7 +180,7 @@ class TestWaivers:
     def test_an_unused_waiver_is_reported(self) -> None:
         assert [waiver.line for waiver in linted(f"{self.WAIVER}{BASE}USER 1\n").unused] == [1]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("comment", "says"),
         [
             ("# gpu-commons lint ignore=D-ROOT", "Dockerfile:1: this waiver has no reason"),
@@ -198,7 +199,7 @@ class TestWaivers:
             waiver_from(option)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         *(

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 from images.lint import rules as rules_package
 from images.lint.check import lint
@@ -21,7 +22,7 @@ NO_RULE = frozenset({"__init__", "index", "rule"})
 TODAY = dt.date(2026, 11, 22)
 SEEN_BY_A_LINTER = {f"E{n}" for n in (*range(1, 14), *range(15, 26), 28, 29, 34, 35)}
 
-each_rule = pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.id) for rule in ALL_RULES])
+each_rule = each_row("rule", [pytest.param(rule, id=rule.id) for rule in ALL_RULES])
 
 
 def found(example: Example) -> list[tuple[str, int]]:
@@ -77,7 +78,7 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
     assert modules == {rule.id.removeprefix("D-").lower() for rule in ALL_RULES}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "text", "lines"),
     [
         # Bases
@@ -269,7 +270,7 @@ def test_a_rule_distinguishes_its_mistake_from_lookalikes(rule: str, text: str, 
     assert of_rule(rule, text, kind) == lines
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "line", "is_found"),
     [
         ("D-NV", "singularity exec -B /scratch:/data image.sif python x.py --nv", True),

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-PROJECT = Path(__file__).parents[2]
-TINY = Path(__file__).parent / "images" / "tiny"
+PROJECT = Path(__file__).parents[1]
+TINY = Path(__file__).parent / "faults" / "images" / "tiny"
 
 Files = Mapping[str, bytes]  # where it lies in the image → what it holds
 

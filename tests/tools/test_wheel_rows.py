@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from made import fatbin, library
 
-from compat.facts import csv_files
-from compat.facts.check import TABLES
+from compat.facts.lookup import csv_files
 from images.inspection import wheel_table
+from tools.tables import TABLES
 
 ZSTD = 0x8000
 FRAMEWORK = next(table for table in TABLES if table.name == "framework")

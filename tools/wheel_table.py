@@ -1,4 +1,4 @@
-"""`python -m images.inspection.wheel_table [--dry-run] [--new] [NAME…]` reads wheels for framework.csv.
+"""`python -m tools.wheel_table [--dry-run] [--new] [NAME…]` reads wheels for framework.csv.
 
 For each build that the package index serves, and that a compiler made which can compress device code by zstd, it reads
 whether that was done. With --new it reads releases that the table lacks instead: those after the newest that it has,
@@ -27,8 +27,8 @@ from images.inspection.faults import InspectError
 from images.inspection.index import File, Index, index_url
 from images.inspection.opening import open_session
 from images.inspection.ranges import opened
-from images.inspection.wheel_rows import FIRST_WITH_MODES, PRODUCTS, Product, Row, code_rows, pinned_row, with_rows
 from images.inspection.wheels import Wheel, find_wheel, observe, requirements
+from tools.wheel_rows import FIRST_WITH_MODES, PRODUCTS, Product, Row, code_rows, pinned_row, with_rows
 
 TABLE: Final = DATA / "framework.csv"
 _SAID: Final = " ; device code read from "
@@ -155,7 +155,7 @@ def later(rows: Sequence[Row], product: Product, files: Sequence[File]) -> list[
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: every wheel was read; 1: some could not be."""
-    parser = argparse.ArgumentParser(prog="python -m images.inspection.wheel_table", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.wheel_table", description=__doc__)
     parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK", help="only builds of these; all if none is named")
     parser.add_argument("--dry-run", action="store_true", help="print what would change, and change nothing")
     parser.add_argument("--new", action="store_true", help="read releases that the table lacks")
@@ -180,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.new
             else refresh(rows, read, options.frameworks, today)
         )
-    print("\n".join(lines) or "nothing changed")  # noqa: T201 - its output
+    print("\n".join(lines) or "nothing changed")
     if not options.dry_run:
         write_rows(TABLE, rows)
     return int(any(": not read: " in line for line in lines))

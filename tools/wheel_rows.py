@@ -16,17 +16,29 @@ from typing import Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from compat.evidence.names.typed import CUDA_OF_ISA
-from compat.facts import tables
-from compat.facts.check import TABLES
+from compat.facts.lookup import tables
 from compat.values.versions import CudaVersion, Target, parse_release
 from images.inspection.judge import ENOUGH
 from images.inspection.wheels import Library, Wheel
+from tools.tables import TABLES
 
 Row = dict[str, str]
 _Span = tuple[str, str, Wheel]  # variant and CUDA, where each library of a wheel is for another one
 FIRST_WITH_MODES: Final = CudaVersion(12, 8)
 """nvcc before it compresses nothing by zstd."""
+# PTX ISA and the first CUDA with it; a driver that loads one reports that CUDA, or a newer one.
+# Source: nvidia.github.io/cuda-python/coverage/z_94f9e761dee70a67__ptx_utils_py.html (after NVIDIA's release history)
+CUDA_OF_ISA = {
+    **{f"6.{minor}": cuda for minor, cuda in enumerate(("9.0", "9.1", "9.2", "10.0", "10.1", "10.2"))},
+    **{f"7.{minor}": f"11.{minor}" for minor in range(9)},
+    **{f"8.{minor}": f"12.{minor}" for minor in range(6)},
+    "8.6": "12.7",
+    "8.7": "12.8",
+    "8.8": "12.9",
+    "9.0": "13.0",
+    "9.1": "13.1",
+    "9.2": "13.2",
+}
 _TABLE: Final = next(table for table in TABLES if table.name == "framework")
 _OF_SEVERAL: Final = {"8.5": "12.6"}  # the compiler of CUDA 12.6 writes the language of 12.5
 

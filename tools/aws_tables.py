@@ -1,4 +1,4 @@
-"""Check the tables of this folder, which are laid out as those of compat are: `python -m aws.data.check`."""
+"""Check the tables of `aws/data`, which are laid out as those of compat are: `python -m tools.aws_tables`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Final
 from aws.flatcar import releases
 from aws.quotas import Market
 from aws.tables import DATA
-from compat.facts.check import Read, Table, cell, main, one_of
 from compat.facts.rows import Row
+from tools.tables import Read, Table, cell, main, one_of
 
 
 def _cells(read: Callable[[str], object], *columns: str) -> tuple[Read, ...]:

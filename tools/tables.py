@@ -1,4 +1,4 @@
-"""Check the tables, which are the source of every fact: `python -m compat.facts.check`.
+"""Check the tables, which are the source of every fact: `python -m tools.tables`.
 
 A table begins with the columns of its key and ends with `unverified_cells` (columns from memory), `notes`, `source` and
 `collected` (the day the source was read). Rows are in order, each key once, and every cell can be read.
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compat.facts import csv_files, rows
 from compat.facts.csv_files import DATA
+from compat.facts.lookup import csv_files, rows
 from compat.facts.rows import Row
 from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, parse_release
 
@@ -291,7 +291,7 @@ def main(folder: Path = DATA, expected: Sequence[Table] = TABLES) -> int:
         check(folder, expected)
     except TableError as error:
         for mistake in str(error).splitlines():
-            print(f"error: {mistake}", file=sys.stderr)  # noqa: T201 - a script's own output
+            print(f"error: {mistake}", file=sys.stderr)
         return 1
     return 0
 
