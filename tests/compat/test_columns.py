@@ -16,8 +16,8 @@ import pytest
 from compat import Case, CaseError, case_from, check, read_host
 from compat.evidence.names import image_name as images
 from compat.evidence.names.image_name import read_image
-from compat.facts.lookup import csv_files
-from compat.facts.lookup import rows as row_types
+from compat.facts import csv_files
+from compat.facts import rows as row_types
 from compat.values.versions import VersionError
 from compat.verdict.newest_supported import ceiling
 from tools.tables import ABOUT, TABLES

@@ -9,7 +9,7 @@ from compat.evidence.prose.capability_bounds import highest_in, lowest_in
 from compat.evidence.prose.gpu_words import built_on, reason_against
 
 from compat import Verdict, case_from, check
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.values.versions import TEGRA, ComputeCapability, DriverVersion, Target, runs
 
 NOT, OPEN = Verdict.INCOMPATIBLE, Verdict.UNKNOWN

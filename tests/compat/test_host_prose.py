@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from compat.evidence.names import words
 from compat.evidence.names.gpu_names import UnknownGpu, described_gpus, find_gpus
 from compat.evidence.names.typed import read_cudas, read_drivers, read_jetsons
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.values.versions import VersionError
 
 # Names that hold no number of a machine, and none of another maker.
