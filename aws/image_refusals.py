@@ -12,7 +12,7 @@ from aws.instances import GroupShape
 from aws.kubernetes_versions import is_version, known_versions, supported_versions
 from aws.wanted_driver import WantedDriver
 from compat.evidence.machine_images import LEFT_AFTER, age_in_days, release_order, rows_until, serves
-from compat.facts.lookup import tables as facts
+from compat.facts import tables as facts
 from compat.facts.rows import Row
 from compat.values.versions import DriverVersion
 from mistakes.problems import listing, nearest

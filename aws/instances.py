@@ -14,7 +14,7 @@ from aws import tables
 from compat.evidence.drivers import first_drivers
 from compat.evidence.names.gpu_names import find_gpus
 from compat.evidence.names.gpus import gpus_of
-from compat.facts.lookup import csv_files
+from compat.facts import csv_files
 from compat.facts.rows import GpuModel, Row, read_floor
 from compat.values.versions import DriverVersion
 from mistakes.problems import listing

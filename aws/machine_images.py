@@ -13,7 +13,7 @@ from aws.image_releases import number_of, release_version
 from aws.instances import GroupShape
 from aws.wanted_driver import NEWEST, WantedDriver
 from compat.evidence.machine_images import drivers_in, release_order, rows_until, serves
-from compat.facts.lookup import tables as facts
+from compat.facts import tables as facts
 from compat.facts.rows import Origin, Row
 from compat.values.versions import DriverVersion
 from mistakes.problems import listing

@@ -21,7 +21,7 @@ from typing import Final
 
 from aws import tables as own
 from aws.changelog import Contents, Notes, read_changelog
-from compat.facts.lookup import csv_files
+from compat.facts import csv_files
 from compat.facts.rows import Row
 
 PAGE: Final = "https://github.com/awslabs/amazon-eks-ami/blob/main/CHANGELOG.md"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from compat.facts.lookup import csv_files
+from compat.facts import csv_files
 from compat.facts.rows import Row
 
 DATA = Path(__file__).parent / "data"

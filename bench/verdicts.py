@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from compat import Case, Image, Pool, matrix, read_host
-from compat.facts.lookup import tables
+from compat.facts import tables
 
 PROJECT = Path(__file__).resolve().parent.parent
 SEED = 20261120

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compat.facts import csv_files, rows
 from compat.facts.csv_files import DATA
-from compat.facts.lookup import csv_files, rows
 from compat.facts.rows import Row
 from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, parse_release
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.values.versions import CudaVersion, Target, parse_release
 from images.inspection.judge import ENOUGH
 from images.inspection.wheels import Library, Wheel

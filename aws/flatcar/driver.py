@@ -13,7 +13,7 @@ from aws.flatcar.releases import Channel, Release, releases
 from aws.instances import GroupShape
 from aws.machine_images import KernelModule, kernel_module
 from aws.wanted_driver import NEWEST, WantedDriver
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.values.versions import DriverVersion
 from fleet.driver_key import DriverKey
 from mistakes.problems import listing

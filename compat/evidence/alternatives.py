@@ -18,7 +18,7 @@ from compat.evidence.case import Case
 from compat.evidence.drivers import major_floor, native_floor
 from compat.evidence.names.builds import for_system, is_tag
 from compat.evidence.names.image_name import ImageName, read_image, repository_of
-from compat.facts.lookup import csv_files, tables
+from compat.facts import csv_files, tables
 from compat.facts.rows import Build
 from compat.values.findings import Change
 from compat.values.hosts import Platform, PoolFacts

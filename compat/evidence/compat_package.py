@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from compat.evidence.drivers import reaches
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.tables import first_release
 from compat.values.fact import Fact, Present
 from compat.values.findings import Fix, Severity

@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 
 from packaging.version import Version
 
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.rows import DriverBranch, Row, Toolkit
 from compat.values.fact import Fact
 from compat.values.hosts import Gpu, Platform, PoolFacts

@@ -6,7 +6,7 @@ import re
 
 from packaging.version import Version
 
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.rows import FrameworkLibrary
 
 

@@ -18,7 +18,7 @@ from compat.evidence.drivers import driver_of, operator_row, releases_of
 from compat.evidence.machine_images import drivers_of, read_release
 from compat.evidence.names import gpu_names, typed, words
 from compat.evidence.names.gpus import gpus_of, gpus_with, processor_beside
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.rows import GpuModel
 from compat.values.fact import THE_CASE, Fact
 from compat.values.findings import Finding, Setting, note, unknown, warn

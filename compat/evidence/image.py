@@ -32,7 +32,7 @@ from compat.evidence.names.device_code import (
 )
 from compat.evidence.names.distributions import ALIASES
 from compat.evidence.names.image_name import BY_NAME, ImageName, read_image
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.rows import Build
 from compat.values.fact import AS_GIVEN, THE_CASE, Fact, Present
 from compat.values.findings import note, unknown, warn

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.rows import Row, read_floor
 from compat.values.hosts import PoolFacts
 from compat.values.versions import DriverVersion

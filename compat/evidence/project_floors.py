@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from compat.evidence.names.distributions import ALIASES
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.rows import FrameworkFloor
 from compat.values.fact import Fact
 from compat.values.findings import GpuSpan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.rules.rule import Need, Rule
 from compat.values.fact import THE_CASE, Fact
 from compat.values.findings import Finding, Severity, note, refuse, unknown, warn

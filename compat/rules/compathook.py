@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from compat.evidence import compat_package
 from compat.evidence.drivers import major_floor, native_floor, reaches
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.rules.rule import Rule
 from compat.values.fact import Fact, Present
 from compat.values.findings import Finding, Setting, Severity, Variable, note, refuse, unknown, warn

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from packaging.version import Version
 
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.rows import Cudnn
 from compat.rules.rule import Rule
 from compat.values.fact import Fact

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compat.evidence.drivers import first_drivers, last_branch, last_driver, newest_branch
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.rules.rule import Rule, as_stated
 from compat.values.fact import THE_CASE, Fact
 from compat.values.findings import Finding, Severity, refuse, unknown, warn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from compat.evidence.machine_images import image_row
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.rows import Origin, Row, read_floor
 from compat.rules.rule import Rule, this_one
 from compat.values.fact import Fact

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.rules.rule import Rule
 from compat.values.findings import Finding, Severity, note
 from compat.values.hosts import PoolFacts

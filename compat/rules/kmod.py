@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.rows import Architecture
 from compat.rules.rule import Rule, as_stated
 from compat.values.fact import Fact

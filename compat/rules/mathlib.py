@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
 from compat.values.findings import Finding, Severity, note, refuse, unknown, warn

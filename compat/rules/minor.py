@@ -7,7 +7,7 @@ from dataclasses import replace
 from packaging.version import Version
 
 from compat.evidence.drivers import branch_of, major_floor, native_floor
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.rules.rule import Need, Rule, this_one
 from compat.values.fact import Fact
 from compat.values.findings import Finding, Severity, note, refuse, warn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from packaging.version import Version
 
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
 from compat.values.findings import Finding, Severity, note, warn

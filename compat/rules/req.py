@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from compat.evidence.drivers import UnknownFact
 from compat.evidence.requirements import clauses, holds
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
 from compat.values.findings import Finding, Setting, Severity, Variable, note, refuse, unknown, warn

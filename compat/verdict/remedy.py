@@ -19,7 +19,7 @@ from compat.evidence.compat_package import package_of
 from compat.evidence.drivers import last_branch, last_driver, newest_branch, turning_drivers
 from compat.evidence.host import lowest_driver, with_setting
 from compat.evidence.image import read_images, read_variables
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.rules.solve import Findings, runs
 from compat.values.fact import Present
 from compat.values.findings import Change, Finding, GpuSpan, Remedy, Setting, Severity, Variable, Way

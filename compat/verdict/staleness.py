@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from compat.evidence.case import Case
-from compat.facts.lookup import csv_files
+from compat.facts import csv_files
 from compat.values.fact import Fact
 from compat.values.findings import Answer, Finding, Severity
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from compat import Case, Host, Severity, check_on
-from compat.facts.lookup import tables
+from compat.facts import tables
 from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site

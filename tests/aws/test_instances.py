@@ -8,7 +8,7 @@ import pytest
 from rows import each_row
 
 from aws.instances import GroupShape, InstanceError, find_instance, group_of
-from compat.facts.lookup import csv_files
+from compat.facts import csv_files
 from compat.values.versions import DriverVersion
 
 

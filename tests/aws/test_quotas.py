@@ -8,7 +8,7 @@ import pytest
 
 from aws.instances import GroupShape
 from aws.quotas import Market, needed, quota_of
-from compat.facts.lookup import csv_files
+from compat.facts import csv_files
 
 Group = Callable[..., GroupShape]
 

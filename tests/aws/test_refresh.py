@@ -18,7 +18,7 @@ import pytest
 from aws import tables as own
 from aws.changelog import Contents, read_changelog
 from aws.refresh import main
-from compat.facts.lookup import csv_files
+from compat.facts import csv_files
 from tools.aws_tables import TABLES
 from tools.tables import check
 

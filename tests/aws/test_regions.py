@@ -9,7 +9,7 @@ import pytest
 from aws import tables as own
 from aws.instances import GroupShape
 from aws.regions import region_problem, regions_with
-from compat.facts.lookup import csv_files
+from compat.facts import csv_files
 
 Group = Callable[..., GroupShape]
 

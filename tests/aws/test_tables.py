@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aws import tables as own
-from compat.facts.lookup import csv_files
+from compat.facts import csv_files
 from tools.aws_tables import TABLES
 from tools.tables import TableError, check
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from compat.facts.lookup import csv_files
+from compat.facts import csv_files
 from mistakes.clock import VARIABLE
 from tests.cli.conftest import Batch, Run
 

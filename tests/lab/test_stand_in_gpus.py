@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.values.versions import DriverVersion
 from fleet.labels import gfd_labels
 from fleet.pools import NodeGpus

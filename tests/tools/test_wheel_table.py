@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from made import fatbin, library
 
-from compat.facts.lookup import csv_files
+from compat.facts import csv_files
 from images.inspection import wheel_table
 
 ZSTD = 0x8000

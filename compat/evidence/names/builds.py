@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from compat.evidence.names.distributions import ALIASES, framework_of
 from compat.evidence.names.typed import Targets, plain_text, read_cudas, read_targets
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.rows import LINUX, Build
 from compat.values.versions import CudaVersion, VersionError, parse_release
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from compat.evidence.names.typed import read_compressed, read_ptx, read_targets
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.values.fact import THE_CASE, Fact
 from compat.values.images import Code, Compressed
 from compat.values.versions import CudaVersion, Target

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 
 from compat.evidence.names import mig
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.rows import GpuModel
 from compat.values.fact import AS_GIVEN, Fact, Present
 from compat.values.hosts import Gpu, GpuDrivers

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 
 from compat.evidence.names.typed import Targets, read_cudas, read_ptx, read_targets
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.facts.rows import ImageRepository, Row
 from compat.values.fact import Fact, Present
 from compat.values.versions import ComputeCapability, CudaVersion, VersionError

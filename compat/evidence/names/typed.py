@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from packaging.version import Version
 
-from compat.facts.lookup import tables
+from compat.facts import tables
 from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, Target, VersionError, parse_release
 
 _KEPT = 4096
