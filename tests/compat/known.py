@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 
 from compat import Case, case_from
@@ -28,3 +29,12 @@ def reported() -> list[Case]:
 
 def examples() -> list[dict[str, str]]:
     return [{**each} for rule in ALL_RULES for each in (rule.passing, rule.failing, rule.undecided)]
+
+
+def forget() -> None:
+    """Empty the engine's caches: what an earlier test made would not be made from its rows again."""
+    for name, module in [*sys.modules.items()]:
+        if name.partition(".")[0] == "compat":
+            for each in [*vars(module).values()]:
+                if hasattr(each, "cache_clear"):
+                    each.cache_clear()

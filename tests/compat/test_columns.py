@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
@@ -82,12 +81,6 @@ class Noted(dict[str, str]):
         return super().get(column, default)
 
 
-def _forget() -> None:
-    for each in gc.get_objects():
-        if isinstance(each, type(_rows_of)) and str(getattr(each, "__module__", "")).startswith("compat"):
-            each.cache_clear()
-
-
 @cache
 def _rows_of(table: str) -> list[dict[str, str]]:
     return tables.rows(table)
@@ -144,10 +137,10 @@ def seen() -> Iterator[tuple[set[tuple[str, str]], set[tuple[str, str]]]]:
         patch.setattr(tables, "rows_of", rows_of)
         for kind in TYPES:
             patch.setattr(kind, "__getattribute__", watched(kind), raising=False)
-        _forget()
+        known.forget()
         _ask_everything()
         yield columns, of_types
-    _forget()
+    known.forget()
 
 
 @pytest.mark.slow  # takes each value of each row away

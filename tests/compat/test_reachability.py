@@ -6,7 +6,6 @@ being quoted (names, C libraries, requirement clauses); for those the test looks
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -63,16 +62,9 @@ def quoted() -> Iterator[set[Key]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Origin, "of", origin)
         patch.setattr(Origin, "fact", fact)
-        _forget()
+        known.forget()
         yield found
-    _forget()
-
-
-def _forget() -> None:
-    """Empty the engine's caches: answers cached by an earlier test would not be made from their rows again."""
-    for each in gc.get_objects():
-        if isinstance(each, type(_references)) and str(getattr(each, "__module__", "")).startswith("compat"):
-            each.cache_clear()
+    known.forget()
 
 
 def _answer(fields: Fields) -> Answer | None:
