@@ -32,6 +32,21 @@ def test_one_line_in_is_one_line_out_in_order(batch: Batch) -> None:
     assert result.stderr == "3 cases: 2 compatible, 1 incompatible\n"
 
 
+def test_hosts_that_are_not_covered_and_prose_in_a_build_leave_a_batch_whole(batch: Batch) -> None:
+    wsl = b'{"id": "wsl", "gpu": "RTX 4090", "driver": "560.94", "cuda": "12.4", "host": "wsl"}\n'
+    jetson = b'{"id": "jetson", "gpu": "Jetson AGX Orin", "os": "l4t", "cuda": "12.4"}\n'
+    prose = b'{"id": "prose", "gpu": "T4", "cuda": "12.2", "build": "built from source without sm_61"}\n'
+    result, answers = batch(wsl + BAD + jetson + prose + GOOD)
+    assert [answer["id"] for answer in answers] == ["wsl", "b", "jetson", "prose", "a"]
+    verdicts = [answer["verdict"] for answer in answers]
+    assert verdicts == ["unknown", "incompatible", "unknown", "unknown", "compatible"]
+    for answer in (answers[0], answers[2]):
+        assert [each["rule"] for each in answer["findings"]] == ["CASE"]
+        assert "does not cover Windows, WSL or Jetson" in answer["findings"][0]["message"]
+    assert "is none of: a pin (torch==2.6.0+cu124" in answers[3]["findings"][0]["message"]
+    assert "line 4" in result.stderr
+
+
 def test_all_fine_ends_with_0(batch: Batch) -> None:
     assert batch(GOOD * 3)[0].exit_code == 0
 
