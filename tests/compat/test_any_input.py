@@ -29,25 +29,8 @@ GARBAGE = (
     "8x H100", "MIG 1g.5gb", "1g.5gb", "NVIDIA_REQUIRE_CUDA=cuda>=", "NVIDIA_REQUIRE_CUDA=brand=,,,", "CUDA_VISIBLE_DEVICES=", "=", "A=B;C",  # noqa: E501
 )  # fmt: skip
 ODD_VALUES = (
-    None,
-    True,
-    False,
-    0,
-    -1,
-    12,
-    12.4,
-    418.88,
-    float("nan"),
-    float("inf"),
-    10**30,
-    [],
-    {},
-    [[]],
-    [None],
-    [7.0, "8.0"],
-    {"A": "B"},
-    b"12",
-)
+    None, True, False, 0, -1, 12, 12.4, 418.88, float("nan"), float("inf"), 10**30, [], {}, [[]], [None], [7.0, "8.0"], {"A": "B"}, b"12",  # noqa: E501
+)  # fmt: skip
 
 Draw = Callable[[Random], str]
 
@@ -80,10 +63,10 @@ def _real() -> dict[str, tuple[str, ...]]:
             "torch",
             "tf",
             "torch==2.6.0+cu124",
-            "pip tensorflow[and-cuda]",
+            "tensorflow[and-cuda]",
         ),
         "framework_version": _column("framework", "version"),
-        "build": (*_column("framework", "variant", "distribution"), "sm_70;sm_80, no PTX", "pip cu118 wheel", "conda"),
+        "build": (*_column("framework", "variant"), "sm_70;sm_80, no PTX", "cu118", "torch==2.6.0+cu124", "pip wheel"),
         "compressed": ("none", "all", "sm_80;compute_80", "size", "7.5 8.0"),
         "sm_list": (*capabilities, "7.0;7.5;8.0", "sm_70 sm_80+PTX", "9.0a", "none"),
         "ptx": (*capabilities, "none", "compute_90"),

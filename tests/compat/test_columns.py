@@ -16,7 +16,7 @@ import pytest
 from compat import Case, CaseError, case_from, check, read_host
 from compat.evidence.names import image_name as images
 from compat.evidence.names.image_name import read_image
-from compat.facts import csv_files
+from compat.facts import csv_files, tables
 from compat.facts import rows as row_types
 from compat.values.versions import VersionError
 from compat.verdict.newest_supported import ceiling
@@ -28,27 +28,11 @@ import known
 CASES = [*known.reported(), *map(case_from, known.examples())]
 MADE = {"<string>", dataclasses.__file__}  # to compare and to copy a value looks at all of it
 MORE = (
-    {"gpu": "T4", "driver": "522.06", "os": "windows", "framework": "ffmpeg", "build": "nvenc 12.1"},
     {"gpu": "GTX 1650", "driver": "418.56", "cuda": "10.0"},
     {"gpu": "Tesla T4", "cuda": "11.8", "ami_release": "AL2023_x86_64_NVIDIA 20250620", "os": "linux"},
     {"gpu": "H100", "driver": "535.104.05", "image": "vllm/vllm-openai:v0.9.0", "host": "docker"},
     {"gpu": "RTX 3090 24GB", "driver": "535.104.05", "cuda": "12.2"},
     {"gpu": "A100-SXM4-40GB-MIG-1g.5gb", "driver": "535.104.05", "cuda": "12.2"},
-    {"gpu": "GTX 1080", "driver": "535.104.05", "framework": "xgboost", "build": "latest wheel of April 2023"},
-    # Spans of releases of programs: the GPU, both floors, the last branch, the CUDA, a word and a system.
-    {"gpu": "GTX 1080 Ti", "driver": "525.147.05", "framework": "isaacsim", "framework_version": "5.1.0"},
-    {"gpu": "RTX 4090", "driver": "595.58.03", "framework": "isaacsim", "framework_version": "5.1.0"},
-    {"gpu": "T4", "driver": "410.104", "framework": "catboost", "framework_version": "0.25"},
-    {
-        "gpu": "RTX 5080",
-        "driver": "576.40",
-        "os": "windows",
-        "framework": "blender",
-        "framework_version": "5.0",
-        "build": "optix",
-    },
-    {"gpu": "RTX 5080", "driver": "576.40", "framework": "dorado", "framework_version": "0.8.0"},
-    {"gpu": "T4", "driver": "535.183.01", "framework": "stellar-solver", "build": "release of March 2021"},
 )
 
 # Columns for people who look facts up (`gpu-commons facts`), which decide nothing, and why.
@@ -106,7 +90,7 @@ def _forget() -> None:
 
 @cache
 def _rows_of(table: str) -> list[dict[str, str]]:
-    return csv_files.rows(table)
+    return tables.rows(table)
 
 
 def _ask_everything() -> None:
@@ -131,15 +115,20 @@ def seen() -> Iterator[tuple[set[tuple[str, str]], set[tuple[str, str]]]]:
     """Columns of rows, and fields of the types that rows become, that answers look at; all made anew."""
     columns: set[tuple[str, str]] = set()
     of_types: set[tuple[str, str]] = set()
-    read = csv_files.rows
 
-    def rows(name: str, folder: Path = csv_files.DATA) -> list[dict[str, str]]:
-        found = []
-        for row in read(name, folder):
-            noted = Noted(row)
-            noted.table, noted.seen = name, columns
-            found.append(noted)
-        return found
+    def noted(name: str, read: list[dict[str, str]]) -> list[dict[str, str]]:
+        found = [Noted(row) for row in read]
+        for row in found:
+            row.table, row.seen = name, columns
+        return [*found]
+
+    all_of, some_of = csv_files.rows, csv_files.rows_of
+
+    def rows(name: str) -> list[dict[str, str]]:
+        return noted(name, all_of(name))
+
+    def rows_of(name: str, key: str) -> list[dict[str, str]]:
+        return noted(name, some_of(name, key))
 
     def watched(kind: type) -> Any:
         def get(self: object, name: str) -> Any:
@@ -150,7 +139,9 @@ def seen() -> Iterator[tuple[set[tuple[str, str]], set[tuple[str, str]]]]:
         return get
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_files, "rows", rows)
         patch.setattr(tables, "rows", rows)
+        patch.setattr(tables, "rows_of", rows_of)
         for kind in TYPES:
             patch.setattr(kind, "__getattribute__", watched(kind), raising=False)
         _forget()

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from compat import Case, Severity, Verdict, case_from, check, check_on, host_of, read_host
+from compat import Case, CaseError, Severity, Verdict, case_from, check, check_on, host_of, read_host
 from compat.evidence.drivers import turning_drivers
-from compat.evidence.image import read_images, system_of
-from compat.evidence.names.gpu_names import find_gpu
+from compat.evidence.image import read_images
+from compat.evidence.names.gpu_names import find_gpu, vgpu_profile
 from compat.facts.rows import GpuModel
 from compat.facts.tables import gpu_models
 from compat.rules import ALL_RULES
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests
 import known
 
 KNOWN = [*known.reported(), *map(case_from, known.examples())]
-SERVERS = [model for model in gpu_models() if model.product_class != "jetson"]
+SERVERS = [each for each in gpu_models() if each.product_class != "jetson" and not vgpu_profile(each.name)]
 IMAGES = (
     Case(cuda="10.2"),
     Case(framework="torch", framework_version="2.6.0+cu124"),
@@ -61,7 +61,7 @@ def test_a_gpu_that_is_built_into_arm_machines_gets_wheels_for_arm() -> None:
 
 def test_of_a_case_with_a_host_only_the_image_counts_beside_a_host_from_values() -> None:
     host = host_of(find_gpu("Tesla T4"), DriverVersion.parse("580.95.05"))
-    assert check_on(Case(cuda="12.4", gpu="GTX 970", driver="304.64", os="windows"), host).verdict.runs
+    assert check_on(Case(cuda="12.4", gpu="GTX 970", driver="304.64", host="docker"), host).verdict.runs
 
 
 class Watched:
@@ -79,9 +79,9 @@ class Watched:
 def _possible(case: Case) -> Iterator[tuple[ImageFacts, PoolFacts]]:
     """Images and pools that a case may mean, a few of each."""
     pools = read_host(case).may_be
-    for image in read_images(case, system_of(pools[0])).values[:2]:
+    for image in read_images(case, pools[0].wheels_for).values[:2] if pools else ():
         for pool in pools[:2]:
-            for driver in (pool.driver,) if pool.is_exact else turning_drivers(image, pool)[::3]:
+            for driver in (pool.driver,) if pool.driver is not None else turning_drivers(image, pool)[::3]:
                 yield image, replace(pool, driver=driver)
 
 
@@ -94,6 +94,54 @@ def test_a_rule_looks_at_nothing_of_a_pool_but_what_it_names(rule: Rule) -> None
             watched: Any = Watched(pool, seen)
             rule.check(image, watched)
     assert seen <= set(rule.of_pool)
+
+
+# --- hosts that are not covered
+
+NOT_COVERED = (
+    "gpu-commons answers for Linux hosts with NVIDIA's data-centre, workstation and GeForce GPUs; it does not cover "
+    "Windows, WSL or Jetson"
+)
+RUNS = {"gpu": "RTX 4090", "driver": "550.54.14", "cuda": "12.4"}
+ELSEWHERE: tuple[dict[str, str], ...] = (
+    {"host": "wsl"},
+    {"host": "WSL2"},
+    {"gpu_class": "jetson"},
+    {"os": "windows"},
+    {"os": "l4t"},
+    {"os": "Windows 11 (WSL2)"},
+    {"os": "JetPack 6"},
+    {"os": "l4t", "driver": "36.4.3", "gpu": "Jetson AGX Orin"},
+    {"gpu": "Jetson Orin Nano"},
+    {"gpu": "NVIDIA Jetson Xavier NX Developer Kit"},
+    {"gpu": "Jetson AGX Thor", "driver": "JetPack 7.0"},
+)
+
+
+@pytest.mark.parametrize("more", ELSEWHERE)
+def test_windows_wsl_and_jetson_are_answered_unknown_in_one_sentence(more: dict[str, str]) -> None:
+    answer = check(case_from({**RUNS, **more, "id": "lab-7"}))
+    (finding,) = answer.findings
+    assert (answer.id, answer.verdict, answer.remedy) == ("lab-7", Verdict.UNKNOWN, None)
+    assert (finding.rule, finding.severity, finding.message) == ("CASE", Severity.UNKNOWN, NOT_COVERED)
+
+
+def test_every_jetson_of_the_tables_is_one_and_so_is_a_host_made_of_it() -> None:
+    for model in (each for each in gpu_models() if each.product_class == "jetson"):
+        assert [each.message for each in check(case_from({**RUNS, "gpu": model.name})).findings] == [NOT_COVERED]
+        assert [each.message for each in check_on(IMAGES[0], host_of(model, None)).findings] == [NOT_COVERED]
+
+
+def test_an_image_for_jetson_is_unknown_on_a_server() -> None:
+    answer = check(case_from({"gpu": "A100", "driver": "550.54.15", "image": "nvcr.io/nvidia/l4t-ml:r35.2.1-py3"}))
+    assert answer.verdict is Verdict.UNKNOWN
+    assert "is made for Jetson, which gpu-commons does not cover" in answer.findings[0].message
+
+
+@pytest.mark.parametrize("gpu", ["Tesla C2050", "GTX 580", "Quadro FX 3800", "GeForce 8800 GTX"])
+def test_gpus_below_compute_capability_3_0_are_no_models_of_the_tables(gpu: str) -> None:
+    with pytest.raises(CaseError, match="is not a GPU"):
+        check(case_from({**RUNS, "gpu": gpu}))
 
 
 def test_equal_versions_print_as_they_are_written() -> None:

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 from compat import Answer, Case, CaseError, Severity, Verdict, check
 from compat.evidence.case import FIELDS
 from compat.evidence.drivers import cuda_ceiling
+from compat.evidence.names.builds import read_build
 from compat.evidence.names.gpu_names import find_gpus
-from compat.facts.rows import GpuModel
-from compat.facts.tables import architectures, builds, driver_branches, framework_rows, gpu_models, toolkits
-from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, JetsonVersion, Target
+from compat.facts.rows import Build, GpuModel
+from compat.facts.tables import architectures, builds, driver_branches, frameworks, gpu_models, toolkits
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, VersionError
 
 RANK = {Verdict.COMPATIBLE: 0, Verdict.WITH_WARNING: 1, Verdict.UNKNOWN: 2, Verdict.INCOMPATIBLE: 3}
 EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "25"))  # `make test` tries 150, `make soak` 400
@@ -31,8 +32,7 @@ law = settings(
 )
 few = settings(law, max_examples=EXAMPLES // 3)
 
-# Of GPUs from before Fermi no law has anything to say: no toolkit of the tables makes code for them.
-CARDS = tuple(model for model in gpu_models() if model.product_class != "jetson" and model.family != "tesla")
+CARDS = tuple(model for model in gpu_models() if model.product_class != "jetson")
 CAPABILITIES = tuple(sorted(architectures()))
 LINES = tuple(sorted({toolkit.version.line for toolkit in toolkits()}))
 FLOORS = {each.floor for each in toolkits() if each.floor} | {
@@ -45,7 +45,7 @@ DRIVERS = tuple(
         | {DriverVersion(branch, minor, 0) for branch in driver_branches() for minor in (10, 120)}
     )
 )
-BUILDS = tuple(build for framework in framework_rows() for build in builds(framework))
+BUILDS = tuple(build for framework in frameworks() for build in builds(framework))
 SUFFIXED = ("9.0a", "10.0a", "10.0f", "12.0a", "12.0f")
 IMAGES = (
     *(
@@ -63,6 +63,16 @@ IMAGES = (
     "ghcr.io/somebody/lab:cuda11.8",
 )
 
+
+def _written(build: Build) -> str:
+    """The variant as `build` accepts it; empty for one that only the tables call so."""
+    try:
+        read_build(build.variant)
+    except VersionError:
+        return ""
+    return build.variant
+
+
 targets = st.sampled_from([*map(str, CAPABILITIES), *SUFFIXED])
 drivers = st.sampled_from(DRIVERS)
 contents = st.one_of(
@@ -76,7 +86,7 @@ contents = st.one_of(
     ),
     st.sampled_from(IMAGES).map(lambda image: {"image": image}),
     st.sampled_from(BUILDS).map(
-        lambda build: {"framework": build.framework, "framework_version": build.version, "build": build.variant}
+        lambda build: {"framework": build.framework, "framework_version": build.version, "build": _written(build)}
     ),
     st.sampled_from(BUILDS).map(lambda build: {"framework": build.framework, "framework_version": build.version}),
     st.builds(
@@ -88,13 +98,13 @@ contents = st.one_of(
 surroundings = st.fixed_dictionaries(
     {},
     optional={
-        "host": st.sampled_from(["bare", "docker", "kubernetes", "apptainer", "wsl"]),
+        "host": st.sampled_from(["bare", "docker", "kubernetes", "apptainer"]),
         "container_toolkit": st.sampled_from(["1.14.3", "1.17.3", "1.17.4", "1.17.5", "1.18.1"]),
         "cuda_compat": st.sampled_from(["yes", "no", "unknown"]),
         "kernel_module": st.sampled_from(["open", "proprietary"]),
         "cudnn": st.sampled_from(["7.6.5", "8.9.7", "9.1.0", "9.17.0"]),
         "cpu_arch": st.sampled_from(["amd64", "arm64"]),
-        "os": st.sampled_from(["linux", "windows"]),
+        "os": st.sampled_from(["linux", "Ubuntu 22.04"]),
     },
 )
 
@@ -224,44 +234,6 @@ def test_one_more_target_never_makes_it_worse() -> None:
     assert tried[True] >= SHARE * tried.total(), f"the target could make it worse, or made it better: {tried}"
 
 
-# --- versions ---
-
-TARGETS = st.from_regex(r"[1-9][0-9]?\.[0-9][af]?", fullmatch=True)
-CAPABILITY_TEXTS = st.from_regex(r"[1-9][0-9]?\.[0-9]", fullmatch=True)
-JETSONS = st.from_regex(r"[1-9][0-9]\.[0-9]{1,2}(\.[0-9]{1,2})?", fullmatch=True)
-DRIVER_TEXTS = st.from_regex(r"[1-9][0-9]{2}\.([0-9]{2}|[1-9][0-9]{2})(\.[0-9]{2})?", fullmatch=True)
-CUDA_TEXTS = st.from_regex(r"[1-9][0-9]?\.(0|[1-9][0-9]?)(\.(0|[1-9][0-9]{0,3}))?", fullmatch=True)
-KINDS = (
-    (Target, TARGETS),
-    (ComputeCapability, CAPABILITY_TEXTS),
-    (JetsonVersion, JETSONS),
-    (DriverVersion, DRIVER_TEXTS),
-    (CudaVersion, CUDA_TEXTS),
-)
-KIND_IDS = [kind.__name__ for kind, _ in KINDS]
-
-
-@pytest.mark.parametrize(("kind", "texts"), KINDS, ids=KIND_IDS)
-@few
-@given(data=st.data())
-def test_parse_print_parse_is_stable(kind: type[Target], texts: st.SearchStrategy[str], data: st.DataObject) -> None:
-    value = kind.parse(data.draw(texts))
-    assert kind.parse(str(value)) == value
-    assert str(kind.parse(str(value))) == str(value)
-    assert hash(kind.parse(str(value))) == hash(value)
-
-
-@pytest.mark.parametrize(("kind", "texts"), KINDS, ids=KIND_IDS)
-@few
-@given(data=st.data())
-def test_the_order_of_versions_is_total(kind: type[Target], texts: st.SearchStrategy[str], data: st.DataObject) -> None:
-    one, two, three = sorted(kind.parse(text) for text in data.draw(st.lists(texts, min_size=3, max_size=3)))
-    assert one <= two <= three
-    assert one <= three  # transitive
-    for left, right in ((one, two), (two, three), (three, one)):
-        assert (left < right) + (left == right) + (left > right) == 1  # exactly one of the three
-
-
 # --- the same question, the same answer ---
 
 REPEATED = """
@@ -293,7 +265,7 @@ def _in_a_process(questions: list[dict[str, str]], seed: str) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_an_answer_depends_on_the_case_alone_and_not_on_earlier_cases() -> None:
-    cards = CARDS[:: max(7, 700 // EXAMPLES)]
+    cards = CARDS[:: max(7, 500 // EXAMPLES)]
     questions = [
         {"gpu": model.name, "driver": str(driver), **content}
         for model, driver in zip(cards, DRIVERS[:: len(DRIVERS) // len(cards) or 1], strict=False)
@@ -420,6 +392,7 @@ def test_an_unknown_names_what_is_missing(case: Case) -> None:
     messages = [finding.message for finding in answer.findings if finding.severity is Severity.UNKNOWN]
     assert messages, _text(case, answer)
     assert all(re.search(r"not known|depends on \w|nothing says", text) for text in messages), _text(case, answer)
+    assert any(re.search(r"gpu-commons (inspect --deep|probe)", text) for text in messages), _text(case, answer)
 
 
 @law

@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from compat.evidence.prose.dates import released_by
-from compat.evidence.prose.parts import PARTS
 from packaging.version import Version
 
 from compat import Answer, Case, CaseError, Severity, check
@@ -89,7 +87,6 @@ def _answer(fields: Fields) -> Answer | None:
 
 def gpu_model(row: Row) -> Iterator[Fields]:
     yield {"gpu": row["model"], "driver": "535.104.05", "cuda": "12.2", "compute_capability": row["compute_capability"]}
-    yield {"gpu": row["model"], "driver": "R35.4.1", "cuda": "11.4"}
 
 
 def gpu_arch(row: Row) -> Iterator[Fields]:
@@ -97,13 +94,11 @@ def gpu_arch(row: Row) -> Iterator[Fields]:
     for driver in (ANCIENT, "535.104.05", FUTURE):
         for cuda in (row["first_cuda"] or "12.2", "5.0", "13.0"):
             yield {**own, "driver": driver, "cuda": cuda}
-    for cuda in (row["first_cuda"], "8.0", "13.0"):
-        yield {**own, "gpu_class": "jetson", "os": "l4t", "driver": "JetPack 6.2", "cuda": cuda}
 
 
 def cuda_driver(row: Row) -> Iterator[Fields]:
-    """Drivers around every floor, on each system."""
-    for system in ({}, {"os": "windows"}, {"cpu_arch": "arm64"}):
+    """Drivers around every floor, on each processor."""
+    for system in ({}, {"cpu_arch": "arm64"}):
         for driver in (ANCIENT, FUTURE):
             yield {"gpu": "H100", **system, "driver": driver, "cuda": row["cuda_version"]}
 
@@ -111,12 +106,11 @@ def cuda_driver(row: Row) -> Iterator[Fields]:
 def framework(row: Row) -> Iterator[Fields]:
     """The build by name, on its system, on several GPUs, and inside an image with a CUDA of its own."""
     system = {"cpu_arch": "arm64"} if "aarch64" in row["distribution"] else {}
-    system |= {"os": "windows"} if "windows" in row["distribution"] else {}
     version = row["version"] if row["version"][:1].isdigit() else ""
     fields = {"framework": row["framework"], "framework_version": version, "driver": TODAY, **system}
     conda = " conda" if "conda" in row["distribution"] else ""
-    written = [f"{row['variant']}{conda}", f"cu{row['cuda'].replace('.', '')}{conda}", conda.strip()]
-    for build in dict.fromkeys((*written, row["distribution"])):
+    written = [f"{row['variant']}{conda}", f"cu{row['cuda'].replace('.', '')}{conda}", conda.strip(), ""]
+    for build in dict.fromkeys(written):
         for cuda in ("", row["cuda"]):
             for gpu in CARDS:
                 yield {**fields, "gpu": gpu, "build": build, "cuda": cuda}
@@ -139,13 +133,6 @@ def nccl(row: Row) -> Iterator[Fields]:  # noqa: ARG001 - no field of a case nam
             yield {"gpu": "H100", "driver": TODAY, "image": f"{each['repository']}:{each['tag'].rstrip('*')}"}
 
 
-def nvenc(row: Row) -> Iterator[Fields]:
-    """A program for video that is built with it, on a driver that is too old, of each system."""
-    fields = {"gpu": "T4", "driver": ANCIENT, "framework": "ffmpeg", "build": f"NVENC API {row['api']}"}
-    yield fields
-    yield {**fields, "os": "windows"}
-
-
 def forward_compat(row: Row) -> Iterator[Fields]:
     line = row["compat_line"].replace("-", ".")
     for gpu in ("Tesla P100-PCIE-16GB", "A100", "H100"):
@@ -157,18 +144,10 @@ def forward_compat(row: Row) -> Iterator[Fields]:
             yield {"gpu": gpu, "driver": driver, "cuda": line, "cuda_compat": "yes", "env": path, "host": "docker"}
 
 
-def jetson(row: Row) -> Iterator[Fields]:
-    for module in row["modules"].split(";"):
-        fields = {"compute_capability": module, "gpu_class": "jetson", "os": "l4t", "cuda": row["cuda"]}
-        yield {**fields, "driver": f"JetPack {row['jetpack']}"}
-        yield {**fields, "driver": f"L4T {row['l4t']}"}
-
-
 def image_tag(row: Row) -> Iterator[Fields]:
     for tag in (row["tag"].removesuffix("*"), *(row["tag"].replace("*", tail) for tail in ("-x", "1", ".1"))):
         image = f"{row['repository']}:{tag}".rstrip(":")
         yield {"gpu": "T4", "driver": "535.104.05", "image": image}
-        yield {"gpu": "Jetson AGX Orin", "driver": "R35.4.1", "image": image}
 
 
 def image_repository(row: Row) -> Iterator[Fields]:
@@ -199,26 +178,15 @@ REFERENCES = (
     "ghcr.io/pytorch/pytorch:2.11.0-cuda12.8-cudnn9-devel",
     "pytorch/pytorch:2.11.0-cuda12.8-cudnn9-devel",
     "huggingface/transformers-pytorch-gpu:4.35.0",
-    "nvcr.io/nvidia/deepstream-l4t:8.0",
     "jupyterhub/k8s-hub:3.3.7",
     "nvcr.io/nvidia/cuda:12.4.1-cudnn-runtime-ubuntu22.04",
     "nvcr.io/nvidia/cuda-dl-base:25.01-cuda12.8-devel-ubuntu24.04",
     "nvcr.io/nvidia/jax:24.04-py3",
-    "nvcr.io/nvidia/l4t-base:r32.7.1",
-    "nvcr.io/nvidia/l4t-cuda:11.4.19-runtime",
-    "nvcr.io/nvidia/l4t-jetpack:r35.4.1",
-    "nvcr.io/nvidia/l4t-ml:r35.2.1-py3",
-    "nvcr.io/nvidia/l4t-pytorch:r35.2.1-pth2.0-py3",
-    "nvcr.io/nvidia/l4t-tensorflow:r35.3.1-tf2.11-py3",
     "nvcr.io/nvidia/rapidsai/base:24.10-cuda12.5-py3.12",
     "nvcr.io/nvidia/rapidsai/notebooks:24.10-cuda12.5-py3.12",
     "nvcr.io/nim/meta/llama3-8b-instruct:1.0.3",
     *(f"nvcr.io/nvidia/{name}" for name in ("caffe:18.07-py2", "caffe2:18.05-py3", "cntk:18.04-py3")),
     *(f"nvcr.io/nvidia/{name}" for name in ("sglang:25.10-py3", "vllm:25.10-py3")),
-    *(
-        f"nvcr.io/nvidia/deepstream-l4t:{release}-samples"
-        for release in ("5.1", "6.0", "6.0.1", "6.1", "6.1.1", "6.2", "6.3", "6.4", "7.0", "7.1")
-    ),
     "ollama/ollama:0.3.12",
     "quay.io/jupyterhub/k8s-singleuser-sample:3.3.7",
     "rapidsai/rapidsai:22.10-cuda11.5-base-ubuntu20.04-py3.9",
@@ -241,53 +209,19 @@ def container_toolkit(row: Row) -> Iterator[Fields]:
     yield {**fields, "gpu": "RTX 4090", "cuda": "12.4", "cuda_compat": "yes"}
 
 
-# How people ask for a part of a framework.
-WORDS = {
-    "ctranslate2-float16": "compute_type float16",
-    "flash-attn-2": "flash_attention_2",
-    "sglang-fp8": "FP8",
-    "tensorrt-fp4": "FP4",
-    "tensorrt-fp8": "FP8",
-    "tensorrt-llm-fp4": "NVFP4",
-    "tensorrt-llm-fp8": "FP8",
-    "vllm-fp8": "FP8",
-    "bitsandbytes-int8": "8-bit",
-    "ctranslate2-int8": "int8",
-    "faster-whisper-xxl": "XXL",
-    "libtensorflow": "libtensorflow",
-    "torch.compile": "torch.compile",
-    "vllm-awq": "--quantization awq",
-    "vllm-bf16": "bfloat16",
-    "vllm-v1": "VLLM_USE_V1=1",
-}
-
-
-def program(row: Row) -> Iterator[Fields]:
-    """A release at the beginning of its span, on GPUs and drivers inside and outside."""
-    version = row["from_version"] if row["from_version"] != "0" else "0.0.1"
-    fields = {"framework": row["program"], "framework_version": version, "build": row["word"]}
-    for gpu in ("3.0", "6.1", "8.6", "12.0"):
-        for driver in ("390.48", "535.104.05", TODAY):
-            yield {**fields, "compute_capability": gpu, "driver": driver}
-
-
 def framework_floor(row: Row) -> Iterator[Fields]:
     """Versions at both ends of its span on GPUs from the oldest to the newest."""
-    key, _, variant = row["framework"].partition("[")
-    name = next((part.framework for part in PARTS if part.key == key), key)
-    word = WORDS.get(key, "")
-    system = {"os": "windows"} if variant == "windows]" else {}
+    key = row["framework"].partition("[")[0]
+    part = {"framework": "vllm", "env": "VLLM_USE_V1=1"} if key == "vllm-v1" else {"framework": key}
     first = row["from_version"] if row["from_version"] not in {"", "0"} else ""
-    for version in dict.fromkeys((first, first or "0.0.1", "" if word else "3.0.0", "3.0.0")):
-        for gpu in ("2.0", "3.0", "3.5", "5.0", "6.1", "7.0", "7.5", "8.0", "9.0", "12.0"):
+    for version in dict.fromkeys((first, first or "0.0.1", "3.0.0")):
+        for gpu in ("2.1", "3.0", "3.5", "5.0", "6.1", "7.0", "7.5", "8.0", "9.0", "12.0"):
             if key.startswith("ngc"):
                 image = f"nvcr.io/nvidia/{key[4:] or 'pytorch'}:{row['from_version']}-py3"
                 yield {"compute_capability": gpu, "driver": TODAY, "image": image}
             for cuda in ("10.2", "11.8", "12.4", "13.0"):
-                yield {
-                    "compute_capability": gpu, "driver": TODAY, "cuda": cuda, "framework": name,
-                    "framework_version": version, "build": f"{variant.rstrip(']')} {word}".strip(), **system,
-                }  # fmt: skip
+                fields = {"compute_capability": gpu, "driver": TODAY, "cuda": cuda, "framework_version": version}
+                yield {**fields, **part}
 
 
 def framework_library(row: Row) -> Iterator[Fields]:
@@ -299,15 +233,13 @@ def framework_library(row: Row) -> Iterator[Fields]:
         "framework_version": row["version"].replace(".*", ".0"),
         "driver": TODAY,
     }
-    if row["library"] == "nvenc":
-        yield {**fields, "gpu": "T4", "build": row["variant"]}
-        return
     if row["library"] == "glibc":
         arm = {"cpu_arch": "arm64"} if row["variant"] == "aarch64" else {}
         for cuda in ("", "11.8", "12.4", "13.0"):
-            yield {**fields, **arm, "build": extra.rstrip("]"), "image_glibc": "1.0", "cuda": cuda}
+            yield {**fields, **arm, "build": f"{name}[{extra}" if extra else "", "image_glibc": "1.0", "cuda": cuda}
         return
-    for build in dict.fromkeys((row["variant"], f"{row['variant']}_local", extra.rstrip("]"), "")):
+    written = (row["variant"], f"{row['variant']}_local" if row["variant"] else "", f"{name}[{extra}" if extra else "")
+    for build in dict.fromkeys((*written, "")):
         for more in ({"cudnn": "1.0"}, {"cudnn": "99.0"}):
             for cuda in ("", "10.0", "10.1", "10.2", "11.0", "11.2", "11.8", "12.4", "13.0"):
                 yield {**fields, "build": build, **more, "cuda": cuda}
@@ -399,11 +331,6 @@ def image_example(row: Row) -> bool:
     )
 
 
-def release_date(row: Row) -> bool:
-    """The month of a release may mean that release."""
-    return Version(row["version"]) in released_by(row["framework"], row["released"][:7])
-
-
 def glibc(row: Row) -> bool:
     """A tag that names the system determines the image's C library."""
     names = [_read(f"{image}-{row['os']}") for image in ("nvidia/cuda:12.4.1-base", "somebody/tool:cuda12.4")]
@@ -420,12 +347,12 @@ def _read(reference: str) -> ImageName | None:
 QUOTED: dict[str, Callable[[Row], Iterator[Fields]]] = {
     ask.__name__: ask
     for ask in (
-        gpu_model, gpu_arch, cuda_driver, framework, cudnn, nccl, nvenc, forward_compat, jetson, image_tag,
-        image_repository, gpu_operator, container_toolkit, framework_floor, framework_library, eks_ami, program,
+        gpu_model, gpu_arch, cuda_driver, framework, cudnn, nccl, forward_compat, image_tag,
+        image_repository, gpu_operator, container_toolkit, framework_floor, framework_library, eks_ami,
     )
 }  # fmt: skip
 READ: dict[str, Callable[[Row], bool]] = {
-    reads.__name__: reads for reads in (driver_branch, ec2_gpu_instances, glibc, image_example, release_date, require)
+    reads.__name__: reads for reads in (driver_branch, ec2_gpu_instances, glibc, image_example, require)
 }
 
 
@@ -462,13 +389,14 @@ def _has_the_code_of_what_it_pins(row: Row) -> bool:
     return bool(row["pins"]) and not row["sm_list"]
 
 
+JETSON_CHIPS = {row["compute_capability"] for row in facts("gpu_model") if row["product_class"] == "jetson"}
+
 # Rows that no answer needs, by table: which, and why they stay. Each reason fits only rows that no question reaches,
 # and at least one of those; so the test reports both a row that is reached after all and a reason that is out of date.
 SILENT: dict[str, tuple[tuple[str, Callable[[Row], bool]], ...]] = {
     "cuda_driver": (("only the release is known, no driver", lambda row: row["driver_precision"] == "unknown"),),
     "forward_compat": (("the driver of the host needs no package", _needs_no_package),),
     "framework": (
-        ("a release without CUDA is refused for its system", lambda row: row["variant"] == "cpu"),
         ("its code is that of the PyTorch which it pins", _has_the_code_of_what_it_pins),
         ("18.12 has the same version for the same CUDA", lambda row: row["distribution"].endswith(":19.02-py3")),
     ),
@@ -478,7 +406,15 @@ SILENT: dict[str, tuple[tuple[str, Callable[[Row], bool]], ...]] = {
         ("the CUDA of a build is in framework", lambda row: row["library"] == "cuda"),
         ("jaxlib asks for as much", _says_what_jaxlib_says),
     ),
-    "image_repository": (("another name of nvidia/cuda", lambda row: row["repository"] == "nvcr.io/nvidia/cuda"),),
+    "gpu_arch": (("lists of targets name chips of Jetson", lambda row: row["compute_capability"] in JETSON_CHIPS),),
+    "gpu_model": (("a Jetson is not covered", lambda row: row["product_class"] == "jetson"),),
+    "image_repository": (
+        ("another name of nvidia/cuda", lambda row: row["repository"] == "nvcr.io/nvidia/cuda"),
+        (
+            "an image for Jetson is not covered",
+            lambda row: row["kind"] == "jetson" and row["repository"][:5] == "nvcr.",
+        ),
+    ),
     "require": (("a tag of a line's first release may be of its last", lambda row: row["cuda_version"] == "12.9.0"),),
 }
 
@@ -504,7 +440,8 @@ def test_every_row_of_a_table_is_reached_by_a_question(table: str, quoted: set[K
 TURNS = (
     {"compute_capability": "7.5", "gpu_class": "geforce", "driver": "535.54.03", "cuda": "13.0", "cuda_compat": "yes"},
     {"gpu": "H100", "cpu_arch": "arm64", "driver": "580.95.05", "framework": "torch", "framework_version": "2.1.0"},
-    {"gpu": "RTX 4070", "os": "windows", "driver": "552.22", "framework": "tensorflow", "framework_version": "2.15.0"},
+    {"gpu": "RTX 4070", "os": "windows", "driver": "552.22", "cuda": "12.4"},
+    {"gpu": "A100", "driver": "470.57.02", "framework": "torch", "framework_version": "2.6.0", "build": "cu118"},
 )
 
 

@@ -28,11 +28,12 @@ DECIDES = {
 NAMED = frozenset(
     {
         "R-BACK", "R-MINOR", "R-FWD", "R-ARCH", "R-PTX", "R-DROP", "R-KMOD", "R-REQ", "R-COMPATHOOK", "R-VIS", "R-PERSIST",  # noqa: E501
-        "R-APPT", "R-GFD", "R-EKS", "R-OPERATOR", "R-CUDNN", "R-NCCL", "R-FRAMEWORK", "R-CPU", "R-WSL", "R-JETSON",
+        "R-APPT", "R-GFD", "R-EKS", "R-OPERATOR", "R-CUDNN", "R-NCCL", "R-FRAMEWORK", "R-CPU", "R-MATHLIB",
+        "R-COMPRESS",
     }
 )  # fmt: skip
 # The rules of this machinery, not of compatibility.
-NO_RULE = frozenset({"__init__", "floors", "index", "program_floors", "rule"})
+NO_RULE = frozenset({"__init__", "rule", "solve"})
 
 OPENS = re.compile(r"https://\S|NVIDIA_Changelog \S")
 
@@ -132,26 +133,11 @@ def test_a_gpu_model_has_a_first_driver_of_its_own(gpu: str, driver: str, verdic
     assert found is verdict, text
 
 
-@pytest.mark.parametrize(
-    ("driver", "cuda", "verdict"),
-    [
-        ("452.39", "11.0", Verdict.INCOMPATIBLE),  # older than Ampere
-        ("531.79", "12.4", Verdict.COMPATIBLE),
-        ("531.79", "13.0", Verdict.INCOMPATIBLE),
-        ("580.88", "13.0", Verdict.COMPATIBLE),
-        ("650.12", "13.0", Verdict.WITH_WARNING),
-    ],
-)
-def test_windows_has_first_branches_and_floors_too(driver: str, cuda: str, verdict: Verdict) -> None:
-    found, text = _verdict_and_text(gpu="RTX 3060", driver=driver, cuda=cuda, sm_list="8.6", os="windows")
-    assert found is verdict, text
-
-
-@pytest.mark.parametrize(("driver", "cuda"), [("367", "8.0")])
-def test_a_bare_branch_is_open_where_a_floor_lies_inside_it(driver: str, cuda: str) -> None:
-    found, text = _verdict_and_text(gpu="GTX 1080", driver=driver, cuda=cuda, sm_list="6.1")
+def test_a_bare_branch_is_open_where_a_floor_lies_inside_it() -> None:
+    found, text = _verdict_and_text(gpu="GTX 1080", driver="367", cuda="8.0", sm_list="6.1")
     assert found is Verdict.UNKNOWN, text
-    assert f"which release of branch {driver} it is (runs on {driver}." in text
+    assert "which release of branch 367 it is" in text
+    assert "(runs on 367." in text
     assert ".999" not in text
 
 
@@ -211,37 +197,6 @@ def test_an_instance_has_a_last_driver_branch_of_its_own(instance: str, driver: 
         assert "g7-ami.md" in findings[0].fact.source
 
 
-@pytest.mark.parametrize(
-    ("framework", "version", "build", "gpu", "severity"),
-    [
-        ("bitsandbytes", "0.45.0", "load_in_8bit", "P100", Severity.WARN),
-        ("bitsandbytes", "0.36.0", "LLM.int8()", "P100", Severity.REFUSE),
-        ("bitsandbytes", "0.45.0", "", "P100", None),
-        ("vllm", "0.6.0", "--dtype bfloat16", "T4", Severity.REFUSE),
-        ("vllm", "0.6.0", "--dtype float16", "T4", None),
-        ("torch", "2.3.0", "cu121 with torch.compile", "P100", Severity.REFUSE),
-        ("vllm", "0.5.4", "served with --quantization awq", "V100", Severity.REFUSE),
-        ("vllm", "0.5.4", "--quantization awq", "T4", None),
-        ("flash-attn", "3.0.0", "", "A100", Severity.REFUSE),
-        ("flash-attn", "3.0.0", "", "H100", None),
-    ],
-)
-def test_a_part_of_a_framework_has_a_floor_of_its_own(
-    framework: str, version: str, build: str, gpu: str, severity: Severity | None
-) -> None:
-    case = {"gpu": gpu, "driver": "580.95.05", "cuda": "12.3", "framework": framework, "framework_version": version}
-    answer = check(case_from({**case, "build": build}))
-    severities = [each.severity for each in answer.findings if "requires compute capability" in each.message]
-    assert max(severities, key=RANK.__getitem__, default=None) is severity, answer.findings
-
-
-def test_another_build_is_offered_for_the_same_use() -> None:
-    case = {"gpu": "RTX 3090", "driver": "470.57.02", "framework": "torch", "framework_version": "2.6.0"}
-    answer = check(case_from({**case, "build": "cu124 with torch.compile"}))
-    assert answer.remedy is not None
-    assert {change.field: change.to for change in answer.remedy.changes}["build"] == "cu118 torch.compile"
-
-
 def test_what_is_known_of_one_framework_is_no_source_for_another() -> None:
     arm = {"gpu": "GH200", "driver": "580.95.05", "cuda": "12.4", "cpu_arch": "arm64"}
     other = check(case_from({**arm, "framework": "bitsandbytes"}))
@@ -272,9 +227,8 @@ def test_the_end_of_life_of_a_branch_is_reported_and_decides_nothing(driver: str
     assert answer.verdict is Verdict.COMPATIBLE, answer.findings
 
 
-@pytest.mark.parametrize("more", [{"os": "windows", "driver": "535.98"}, {"driver": ""}])
-def test_the_end_of_life_is_reported_for_stated_branches_and_on_linux(more: dict[str, str]) -> None:
-    answer = check(case_from({"gpu": "T4", "cuda": "10.0", **more}))
+def test_the_end_of_life_is_reported_for_stated_branches() -> None:
+    answer = check(case_from({"gpu": "T4", "cuda": "10.0"}))
     assert "R-EOL" not in {each.rule for each in answer.findings}
 
 

@@ -157,13 +157,13 @@ def test_every_mistake_of_every_table_is_reported_at_once(copy: Path, capsys: py
     _change(copy / "gpu_arch.csv", ("last_cuda", "newest_cuda"))
     _change(copy / "gpu_model.csv", ("\nTesla T4,Turing,7.5,16,", "\nTesla T4,Turing,7.x,many,"))
     (copy / "glibc.csv").unlink()
-    (copy / "jetson.csv").write_bytes(b"jetpack\n\xff\n")
+    (copy / "nccl.csv").write_bytes(b"nccl_version\n\xff\n")
     assert main(copy) == 1
     output = capsys.readouterr()
     assert output.out == ""
     lines = output.err.splitlines()
     assert [line.partition(".csv")[0] for line in lines] == [
-        *(f"error: {name}" for name in ("jetson", "glibc", "cuda_driver", "cuda_driver", "gpu_arch")),
+        *(f"error: {name}" for name in ("glibc", "nccl", "cuda_driver", "cuda_driver", "gpu_arch")),
         *["error: gpu_model"] * 3,
     ]
     assert lines[2:4] == [

@@ -6,32 +6,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, VersionError
+from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, Target, VersionError
 
 DRIVERS = st.from_regex(r"[1-9][0-9]{2}\.([0-9]{2}|[1-9][0-9]{2})(\.[0-9]{2})?", fullmatch=True)
-CUDAS = st.from_regex(r"[1-9][0-9]?\.(0|[1-9][0-9]?)(\.(0|[1-9][0-9]{0,3}))?", fullmatch=True)
+KINDS = (
+    (DriverVersion, DRIVERS),
+    (CudaVersion, st.from_regex(r"[1-9][0-9]?\.(0|[1-9][0-9]?)(\.(0|[1-9][0-9]{0,3}))?", fullmatch=True)),
+    (ComputeCapability, st.from_regex(r"[1-9][0-9]?\.[0-9]", fullmatch=True)),
+    (Target, st.from_regex(r"[1-9][0-9]?\.[0-9][af]?", fullmatch=True)),
+)
+each_kind = pytest.mark.parametrize(("kind", "texts"), KINDS, ids=[kind.__name__ for kind, _ in KINDS])
 
 
-@given(text=DRIVERS)
-def test_a_driver_prints_as_it_was_written_and_reads_back_equal(text: str) -> None:
-    driver = DriverVersion.parse(text)
-    assert str(driver) == text
-    assert DriverVersion.parse(str(driver)) == driver
+@each_kind
+@given(data=st.data())
+def test_a_version_prints_as_it_was_written_and_reads_back_equal(
+    kind: type[Target], texts: st.SearchStrategy[str], data: st.DataObject
+) -> None:
+    text = data.draw(texts)
+    value = kind.parse(text)
+    assert str(value) == text
+    assert kind.parse(str(value)) == value
+    assert hash(kind.parse(str(value))) == hash(value)
 
 
-@given(text=CUDAS)
-def test_a_cuda_version_prints_as_it_was_written_and_reads_back_equal(text: str) -> None:
-    cuda = CudaVersion.parse(text)
-    assert str(cuda) == text
-    assert CudaVersion.parse(str(cuda)) == cuda
+@each_kind
+@given(data=st.data())
+def test_the_order_of_versions_is_total(kind: type[Target], texts: st.SearchStrategy[str], data: st.DataObject) -> None:
+    one, two, three = sorted(kind.parse(text) for text in data.draw(st.lists(texts, min_size=3, max_size=3)))
+    assert one <= two <= three
+    assert one <= three  # transitive
+    for left, right in ((one, two), (two, three), (three, one)):
+        assert (left < right) + (left == right) + (left > right) == 1  # exactly one of the three
 
 
-@pytest.mark.slow
-@given(drivers=st.lists(DRIVERS.map(DriverVersion.parse), min_size=2))
+@given(drivers=st.lists(DRIVERS.map(DriverVersion.parse), min_size=2, max_size=5))
 def test_drivers_are_ordered_by_number_and_not_by_text(drivers: list[DriverVersion]) -> None:
-    assert [(d.branch, d.minor, d.patch) for d in sorted(drivers)] == sorted(
-        (d.branch, d.minor, d.patch) for d in drivers
-    )
+    numbers = [(driver.branch, driver.minor, driver.patch) for driver in sorted(drivers)]
+    assert numbers == sorted(numbers)
 
 
 def test_a_longer_minor_is_newer_than_a_bigger_digit() -> None:

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from compat import Answer, Case, CaseError, Change, Remedy, Severity, Verdict, case_from, check
-from compat.facts.tables import builds, driver_branches, framework_rows, gpu_models, toolkits
+from compat.facts.tables import builds, driver_branches, frameworks, gpu_models, toolkits
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
 import known
@@ -22,7 +22,7 @@ def _drawn(number: int) -> list[Case]:
     chance = Random(SEED)
     floors = sorted({str(each.floor) for each in toolkits() if each.floor})
     drivers = [*floors, *map(str, driver_branches()), ""]
-    wheels = [build for framework in framework_rows() for build in builds(framework)]
+    wheels = [build for framework in frameworks() for build in builds(framework)]
     found = []
     for _ in range(number):
         fields = {"gpu": chance.choice(gpu_models()).name, "driver": chance.choice(drivers)}

@@ -75,24 +75,8 @@ def test_an_older_release_of_the_branch_that_a_major_came_with_reports_it_too(
     assert check(Case(gpu="A100", driver=driver, cuda=cuda, sm_list="8.0")).verdict is expected
 
 
-@pytest.mark.parametrize(
-    "build",
-    [
-        "wheel whose embedded PTX is ISA 8.5",
-        "the GPU code fell back to PTX of CUDA 12.5",
-        "kernels for this card are only PTX",
-        "it runs from PTX",
-        "PTX ISA 8.5",
-    ],
-)
-def test_a_build_that_runs_from_ptx_by_its_text_needs_a_driver_of_its_level(build: str) -> None:
-    case = Case(gpu="RTX 4070", cuda="12.5", framework="my-renderer", build=build)
+def test_a_build_of_ptx_alone_needs_a_driver_of_its_level() -> None:
+    case = Case(gpu="RTX 4070", cuda="12.5", framework="my-renderer", build="ptx only", ptx="8.0")
     assert check(replace(case, driver="550.90.07")).verdict is Verdict.INCOMPATIBLE
     assert check(replace(case, driver="555.42.06")).verdict.runs
-    assert check(replace(case, driver="550.90.07", build="wheel with PTX for sm_90 beside sm_89")).verdict.runs
-
-
-def test_the_isa_of_its_ptx_tells_the_cuda_of_a_build() -> None:
-    case = Case(gpu="RTX 4070", framework="my-renderer", build="wheel whose embedded PTX is of ISA version 8.7")
-    assert check(replace(case, driver="560.35.03")).verdict is Verdict.INCOMPATIBLE
-    assert check(replace(case, driver="570.124.06")).verdict.runs
+    assert check(replace(case, driver="550.90.07", build="sm_89;9.0+PTX", ptx="")).verdict.runs

@@ -1,4 +1,4 @@
-"""The last driver for a GPU: by board, by platform, and in remedies."""
+"""R-DROP: the first and the last driver for a GPU, by board and by chip, and in remedies."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 
 from compat import Answer, Severity, Verdict, case_from, check
 from compat.facts.lookup import facts
+from compat.facts.tables import gpu_models
 
-RUNS, NOT = Verdict.COMPATIBLE, Verdict.INCOMPATIBLE
+RUNS, WARNS, NOT = Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.INCOMPATIBLE
 
 
 def _check(**case: str) -> Answer:
@@ -58,39 +59,6 @@ def test_where_every_driver_of_a_board_runs_it_none_has_to_be_stated_and_the_ans
     assert "to branch" not in _text(_check(gpu="RTX 2080 Ti", cuda="9.2", sm_list="7.0"))
 
 
-@pytest.mark.parametrize(
-    ("system", "driver", "verdict"),
-    [
-        ("windows", "470.05", RUNS),
-        ("windows", "472.12", RUNS),
-        ("windows", "474.30", RUNS),
-        ("windows", "470", RUNS),
-        ("windows", "496.13", NOT),
-        ("linux", "470.82.01", RUNS),
-        ("linux", "471.11", NOT),
-    ],
-)
-def test_windows_counts_on_inside_the_last_branch(system: str, driver: str, verdict: Verdict) -> None:
-    answer = _check(gpu="GTX 780", driver=driver, os=system, cuda="10.2", sm_list="3.5")
-    assert answer.verdict is verdict, _text(answer)
-
-
-def test_a_remedy_on_windows_names_the_branch_and_no_number_that_no_driver_has() -> None:
-    case = {"gpu": "GTX 780", "os": "windows", "cuda": "10.2", "sm_list": "3.5"}
-    answer = _check(**case, driver="496.13")
-    assert answer.remedy is not None
-    assert answer.remedy.text == "Use driver 470.x, the last branch for GeForce GTX 780."
-    assert _check(**case, driver=answer.remedy.changes[0].to).verdict is RUNS
-    newer = _check(**case | {"cuda": "11.4"}, driver="496.13")  # which starts inside R470, with 471.11
-    assert newer.remedy is not None
-    assert _check(**case | {"cuda": "11.4"}, driver=newer.remedy.changes[0].to).verdict.runs
-
-
-def test_a_driver_that_nobody_says_on_windows_is_of_a_named_branch() -> None:
-    answer = _check(gpu="GTX 780", os="windows", cuda="10.2", sm_list="3.5")
-    assert "to branch 470)" in _text(answer)
-
-
 def test_what_must_be_built_anew_is_built_for_the_last_branch_of_the_board() -> None:
     case = {"gpu": "GRID K2", "sm_list": "5.0", "ptx": "none"}
     dropped = _check(**case, driver="470.82.01", cuda="10.2")
@@ -124,26 +92,72 @@ def test_the_default_driver_of_the_operator_may_drop_a_board(
 
 
 @pytest.mark.parametrize(
-    ("system", "driver", "clause", "starts"),
+    ("driver", "clause", "starts"),
     [
-        ({"host": "wsl"}, "566.14", "cuda>=12.7", True),  # R565, for whose CUDA there is no toolkit
-        ({"host": "wsl"}, "566.14", "cuda>=12.8", False),
-        ({"host": "wsl"}, "531.79", "cuda>=12.1", True),  # R530
-        ({"host": "docker"}, "565.77", "cuda>=12.7", True),
-        ({"host": "docker"}, "531.79", "cuda>=12.2", False),
+        ("565.77", "cuda>=12.7", True),  # R565, for whose CUDA there is no toolkit
+        ("530.41.03", "cuda>=12.2", False),
     ],
 )
-def test_a_requirement_is_read_with_the_cuda_of_the_drivers_own_platform(
-    system: dict[str, str], driver: str, clause: str, *, starts: bool
-) -> None:
-    case = {"gpu": "RTX 3060", "driver": driver, "cuda": "12.0", "container_toolkit": "1.17.3", **system}
+def test_a_requirement_is_read_with_the_cuda_of_the_driver(driver: str, clause: str, *, starts: bool) -> None:
+    case = {"gpu": "RTX 3060", "driver": driver, "cuda": "12.0", "container_toolkit": "1.17.3", "host": "docker"}
     answer = _check(**case, env=f"NVIDIA_REQUIRE_CUDA={clause}")
     refuses = any(each.rule == "R-REQ" and each.severity is Severity.REFUSE for each in answer.findings)
     assert refuses is not starts, _text(answer)
 
 
-@pytest.mark.parametrize(("driver", "verdict"), [("450", RUNS), ("451", Verdict.UNKNOWN), ("448", NOT)])
-def test_a_bare_branch_on_windows_is_all_that_counts_to_it(driver: str, verdict: Verdict) -> None:
-    """R450 is 451 and 452 there, and CUDA 11.0 came with 451.22."""
-    answer = _check(gpu="RTX 2080", driver=driver, os="windows", cuda="11.0", sm_list="7.5")
-    assert answer.verdict is verdict, _text(answer)
+@pytest.mark.parametrize(
+    ("gpu", "driver", "cuda", "verdict"),
+    [
+        ("GTX 1080 Ti", "375.39", "8.0", WARNS),  # GP102: the Quadro P6000 has it since 367.57
+        ("GTX 1080 Ti", "367.44", "8.0", NOT),
+        ("GeForce MX350", "440.44", "10.2", WARNS),  # GP107
+        ("GeForce MX550", "470.94", "11.4", WARNS),  # TU117
+        ("GTX 1650", "410.104", "10.0", NOT),  # it was the first board with TU117; others have older chips
+        ("RTX 3060", "455.45.01", "11.1", NOT),  # GA106 is new, and GA104, which came later to that name, is not
+        ("B200", "570.86.15", "12.8", NOT),
+    ],
+)
+def test_a_board_that_a_driver_does_not_list_runs_by_its_chip(
+    gpu: str, driver: str, cuda: str, verdict: Verdict
+) -> None:
+    answer = check(case_from({"gpu": gpu, "driver": driver, "cuda": cuda}))
+    assert answer.verdict is verdict
+    assert answer.findings[0].rule == "R-DROP"
+    assert answer.findings[0].severity is (Severity.WARN if verdict is WARNS else Severity.REFUSE)
+
+
+def test_a_branch_is_open_where_the_chip_came_in_the_middle_of_it() -> None:
+    answer = check(case_from({"gpu": "GTX 1080 Ti", "driver": "367", "cuda": "8.0"}))
+    assert answer.verdict is Verdict.UNKNOWN
+    assert "runs on 367." in answer.findings[0].message
+
+
+def test_a_chip_is_one_of_the_architecture_of_its_model() -> None:
+    letters = {"GK": "kepler", "GM": "maxwell", "GP": "pascal", "GV": "volta", "TU": "turing"}
+    letters |= {"GA": "ampere", "AD": "ada", "GH": "hopper", "GB": "blackwell"}
+    models = [model for model in gpu_models() if model.chips]
+    assert len(models) > 250
+    for model in models:
+        assert all(model.family.startswith(letters[chip[:2]]) for chip in model.chips), model.name
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "cuda", "verdict"),
+    [
+        ("A100-SXM4-40GB-MIG-1g.5gb", "450.51.06", "11.0", NOT),
+        ("A100-SXM4-40GB-MIG-1g.5gb", "450.80.02", "11.0", Verdict.COMPATIBLE),
+        ("A30 MIG 1g.6gb", "460.67", "11.2", NOT),
+        ("H100 PCIe MIG 1g.10gb", "525.60.13", "12.0", NOT),
+        ("H100 PCIe MIG 1g.10gb", "525.85.12", "12.0", Verdict.COMPATIBLE),
+        ("H20-3e MIG 1g.18gb", "535.129.03", "12.2", WARNS),  # that the list means it too is not verified
+        ("GH200 480GB MIG 1g.12gb", "535.104.05", "12.2", Verdict.COMPATIBLE),  # from which driver on, nobody lists
+    ],
+)
+def test_a_gpu_is_cut_into_slices_from_a_driver_of_its_own_on(
+    gpu: str, driver: str, cuda: str, verdict: Verdict
+) -> None:
+    answer = check(case_from({"gpu": gpu, "driver": driver, "cuda": cuda}))
+    assert answer.verdict is verdict, answer.findings
+    (finding,) = (each for each in answer.findings if each.rule == "R-VIS")
+    assert ("does not support MIG on" in finding.message) is (verdict is NOT or verdict is WARNS)
+    assert "mig-user-guide" in finding.fact.source

@@ -54,13 +54,6 @@ def test_a_switch_that_is_off_forces_nothing() -> None:
     assert check(replace(GEFORCE, env=f"{SWITCH}=0", host="bare")).verdict.runs
 
 
-@pytest.mark.parametrize("env", [PATH, f"{SWITCH}=1"])
-def test_a_package_that_is_put_first_hides_the_driver_of_wsl(env: str) -> None:
-    case = Case(gpu="RTX 4090", driver="560.94", cuda="12.4", cuda_compat="yes", sm_list="8.9", host="wsl")
-    assert check(case).verdict.runs
-    assert "Windows driver" in _refused(replace(case, env=env), "R-COMPATHOOK")
-
-
 def test_a_data_centre_gpu_on_a_listed_branch_runs_with_the_package_first() -> None:
     case = Case(gpu="A100", driver="535.183.01", cuda="12.4", cuda_compat="yes", sm_list="8.0", env=PATH)
     assert check(case).verdict.runs
