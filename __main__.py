@@ -10,6 +10,7 @@ import wiring
 from aws.registries import EcrRegistry
 from components.gpu_image import GpuImage
 from components.own_outputs import own_output, own_output_now
+from components.settling import settled
 from components.stack_record import StackRecord
 from images.spec.mistakes import SpecError
 from settings.cluster import Cluster
@@ -218,6 +219,7 @@ if __name__ == "__main__":
         if reason := wiring.require_policies():
             pulumi.log.warn(f"no policy pack proves this stack: {reason}")
         deploy(from_pulumi(lambda: own_output_now("nodes")))
+        pulumi.run(settled)
     except (SettingsError, SpecError) as error:
         # The whole message is the problem and its fix: a traceback would only hide it.
         pulumi.log.error(str(error))
