@@ -65,7 +65,8 @@ def _marks(file: Path) -> set[str]:
     return set(re.findall(r"pytest\.mark\.(\w+)", found[0])) if found else set()
 
 
-settings.register_profile("gpu-commons", deadline=None)  # a busy machine is slow and not wrong
+EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "25"))  # `make test` tries 150, `make soak` 400
+settings.register_profile("gpu-commons", deadline=None, max_examples=EXAMPLES)  # a busy machine is slow and not wrong
 settings.load_profile("gpu-commons")
 
 os.environ["GPU_COMMONS_TODAY"] = "2026-11-23"  # output that tests compare does not change with the calendar
