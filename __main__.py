@@ -10,6 +10,7 @@ import wiring
 from aws.registries import EcrRegistry
 from components.gpu_image import GpuImage
 from components.own_outputs import own_output, own_output_now
+from components.settling import settled
 from components.stack_record import StackRecord
 from images.spec.mistakes import SpecError
 from settings.cluster import Cluster
@@ -112,6 +113,7 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]], made: M
 
     from components.gpu_job import GpuJob  # noqa: PLC0415
     from components.gpu_node_pool import GpuNodePool  # noqa: PLC0415
+    from components.kubernetes_object import KubernetesObject  # noqa: PLC0415
     from components.notebook_hub import NotebookHub  # noqa: PLC0415
     from components.nvidia_runtime import NvidiaRuntime  # noqa: PLC0415
     from components.pre_puller import PrePuller  # noqa: PLC0415
@@ -137,11 +139,13 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]], made: M
         for name, args in pullers.items():
             PrePuller(name, args, on_cluster)
     namespaces = {
-        name: kubernetes.core.v1.Namespace(name, metadata={"name": name}, opts=pulumi.ResourceOptions(provider=cluster))
+        name: KubernetesObject(
+            "Namespace", name, {"metadata": {"name": name}}, pulumi.ResourceOptions(provider=cluster)
+        )
         for name in sorted({job.namespace for job in stack.jobs})
     }
     for job in stack.jobs:
-        GpuJob(job.name, wiring.job_args(stack, job, refs, namespaces[job.namespace].metadata.name), on_runtime)
+        GpuJob(job.name, wiring.job_args(stack, job, refs, namespaces[job.namespace].metadata["name"]), on_runtime)
     if pools:
         pulumi.export("gpus", pulumi.Output.all(*[pool.gpus for pool in pools.values()]).apply(sum))
         pulumi.export("nodes", {name: pool.node_names for name, pool in pools.items()})
@@ -215,6 +219,7 @@ if __name__ == "__main__":
         if reason := wiring.require_policies():
             pulumi.log.warn(f"no policy pack proves this stack: {reason}")
         deploy(from_pulumi(lambda: own_output_now("nodes")))
+        pulumi.run(settled)
     except (SettingsError, SpecError) as error:
         # The whole message is the problem and its fix: a traceback would only hide it.
         pulumi.log.error(str(error))

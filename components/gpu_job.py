@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
-from pulumi_kubernetes.batch.v1 import Job
-from pulumi_kubernetes.resource.v1 import ResourceClaimTemplate
 
+from components.kubernetes_object import KubernetesObject
 from kube import claims
 from kube import job as manifest
 from mistakes.problems import SettingsError
@@ -71,19 +70,19 @@ class GpuJob(pulumi.ComponentResource):
         if shape.is_claiming:
             claim: Any = claims.template_spec(shape.gpus, shape.claimed_products or ())
             template = [
-                ResourceClaimTemplate(
+                KubernetesObject(
+                    "ResourceClaimTemplate",
                     f"{name}-claim",
-                    metadata={"name": claims.template_name(name), "namespace": args["namespace"]},
-                    spec=claim,
+                    {"metadata": {"name": claims.template_name(name), "namespace": args["namespace"]}, "spec": claim},
                     opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
                 )
             ]
-        job = Job(
+        job = KubernetesObject(
+            "Job",
             f"{name}-job",
-            metadata=metadata,
-            spec=spec,
+            {"metadata": metadata, "spec": spec},
             # A Job cannot be changed in place: a new image or command is a new job of the same name.
             opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True, depends_on=template),
         )
-        self.job_name = job.metadata.name
+        self.job_name = job.metadata["name"]
         self.register_outputs({"job_name": self.job_name})

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
-from pulumi_kubernetes.core.v1 import Node, NodePatch
 
+from components.kubernetes_object import KubernetesObject
 from components.node_taint import Taint
 from fleet import labels
 from kube import node_pool as manifest
@@ -78,15 +78,16 @@ class GpuNodePool(pulumi.ComponentResource):
             # Only in a preview: what an update reads stays in the state, and then every refresh would find it changed,
             # by our own patch, by a heartbeat.
             found = _read(f"{name}-{node_name}-found", node_name, self) if pulumi.runtime.is_dry_run() else None
-            patch = NodePatch(
+            metadata = {
+                "name": node_name,
+                "labels": node_labels[node_name],
+                # The node controller adds and removes taints of its own, and the list has one owner at a time.
+                "annotations": {"pulumi.com/patchForce": "true"},
+            }
+            patch = KubernetesObject(
+                "NodePatch",
                 f"{name}-{node_name}",
-                metadata={
-                    "name": node_name,
-                    "labels": node_labels[node_name],
-                    # The node controller adds and removes taints of its own, and the list has one owner at a time.
-                    "annotations": {"pulumi.com/patchForce": "true"},
-                },
-                spec=spec,
+                {"metadata": metadata, "spec": spec},
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[found] if found else []),
             )
             seen[node_name] = _labels_read(found) if found else _labels_patched(patch)
@@ -109,21 +110,21 @@ class GpuNodePool(pulumi.ComponentResource):
         return drifted
 
 
-def _read(name: str, node_name: str, parent: pulumi.Resource) -> Node:
-    return Node.get(name, node_name, opts=pulumi.ResourceOptions(parent=parent))
+def _read(name: str, node_name: str, parent: pulumi.Resource) -> KubernetesObject:
+    return KubernetesObject("Node", name, {}, pulumi.ResourceOptions(parent=parent, id=node_name))
 
 
-def _labels_read(node: Node) -> pulumi.Output[Mapping[str, str]]:
-    return node.metadata.labels.apply(lambda found: found or {})
+def _labels_read(node: KubernetesObject) -> pulumi.Output[Mapping[str, str]]:
+    return node.metadata.apply(lambda metadata: metadata.get("labels") or {})
 
 
-def _labels_patched(patch: NodePatch) -> pulumi.Output[Mapping[str, str] | None]:
+def _labels_patched(patch: KubernetesObject) -> pulumi.Output[Mapping[str, str] | None]:
     """Labels of the whole node, as its patch has left it; None where the patch itself has made that node.
 
     A kubelet says how much its machine has in its first word. What no kubelet ever spoke for has no capacity.
     """
-    has_kubelet = patch.status.apply(lambda status: bool(status and status.capacity))
-    labels_now = patch.metadata.apply(lambda metadata: (metadata and metadata.labels) or {})
+    has_kubelet = patch.status.apply(lambda status: bool(status and status.get("capacity")))
+    labels_now = patch.metadata.apply(lambda metadata: (metadata and metadata.get("labels")) or {})
     return pulumi.Output.all(has_kubelet, labels_now).apply(lambda each: each[1] if each[0] else None)
 
 

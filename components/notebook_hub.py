@@ -1,16 +1,12 @@
 """NotebookHub: JupyterHub on Kubernetes, with profiles that choose image, pool and GPUs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
 import pulumi
-from pulumi_kubernetes.apps.v1 import Deployment, StatefulSet
-from pulumi_kubernetes.batch.v1 import Job
-from pulumi_kubernetes.core.v1 import ConfigMap, NamespacePatch, Service, ServiceAccount
-from pulumi_kubernetes.networking.v1 import NetworkPolicy
-from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
+from components.kubernetes_object import KubernetesObject
 from components.notebook_hub_args import NotebookHubArgs
 from kube import hub as objects
 from kube import hub_access, hub_availability, hub_pods, user_servers
@@ -38,37 +34,42 @@ class NotebookHub(pulumi.ComponentResource):
         hub = _parsed(name, args)
         super().__init__("gpu-commons:index:NotebookHub", name, {**args}, opts)
 
-        namespace = NamespacePatch(f"{name}-namespace", **objects.namespace(hub), opts=self._child())
+        namespace = KubernetesObject("NamespacePatch", f"{name}-namespace", objects.namespace(hub), opts=self._child())
         inside = self._child(namespace)
         policies = [
-            NetworkPolicy(f"{name}-{policy}", **manifest, opts=inside)
+            KubernetesObject("NetworkPolicy", f"{name}-{policy}", manifest, opts=inside)
             for policy, manifest in hub_access.network_policies(hub).items()
         ]
-        account = ServiceAccount(
+        account = KubernetesObject(
+            "ServiceAccount",
             f"{name}-hub",
-            **_python(hub_access.service_account(hub, objects.HUB, objects.HUB)),
+            hub_access.service_account(hub, objects.HUB, objects.HUB),
             opts=inside,
         )
-        role = Role(f"{name}-hub", **hub_access.hub_role(hub), opts=inside)
-        binding = RoleBinding(
+        role = KubernetesObject("Role", f"{name}-hub", hub_access.hub_role(hub), opts=inside)
+        binding = KubernetesObject(
+            "RoleBinding",
             f"{name}-hub",
-            **_python(hub_access.role_binding(hub, objects.HUB, objects.HUB)),
+            hub_access.role_binding(hub, objects.HUB, objects.HUB),
             opts=self._child(account, role),
         )
         credentials = self._credentials(name, hub, inside, policies)
 
         images = pulumi.Output.from_input(dict(hub.images)).apply(objects.image_table)
         data = objects.config_data(hub, files=hub_files(), images=images)
-        config = ConfigMap(f"{name}-config", **objects.config_map(hub, data), opts=inside)
+        config = KubernetesObject("ConfigMap", f"{name}-config", objects.config_map(hub, data), opts=inside)
 
         # Services are not among the dependencies of pods: an update waits for a service until pods answer behind it.
-        Service(f"{name}-hub", **objects.hub_service(hub), opts=inside)
-        Service(f"{name}-proxy-api", **objects.proxy_api_service(hub), opts=inside)
-        public = Service(f"{name}-proxy-public", **objects.proxy_public_service(hub), opts=inside)
-        proxy = Deployment(f"{name}-proxy", **hub_pods.proxy_deployment(hub), opts=self._child(credentials, *policies))
-        StatefulSet(
+        KubernetesObject("Service", f"{name}-hub", objects.hub_service(hub), opts=inside)
+        KubernetesObject("Service", f"{name}-proxy-api", objects.proxy_api_service(hub), opts=inside)
+        public = KubernetesObject("Service", f"{name}-proxy-public", objects.proxy_public_service(hub), opts=inside)
+        proxy = KubernetesObject(
+            "Deployment", f"{name}-proxy", hub_pods.proxy_deployment(hub), opts=self._child(credentials, *policies)
+        )
+        KubernetesObject(
+            "StatefulSet",
             f"{name}-hub",
-            **hub_pods.hub_stateful_set(hub, config_checksum=pulumi.Output.from_input(data).apply(objects.checksum)),
+            hub_pods.hub_stateful_set(hub, config_checksum=pulumi.Output.from_input(data).apply(objects.checksum)),
             # The hub ends itself when it starts and finds no proxy.
             opts=self._child(credentials, binding, config, proxy, *policies),
         )
@@ -85,20 +86,22 @@ class NotebookHub(pulumi.ComponentResource):
 
     def _credentials(
         self, name: str, hub: Hub, inside: pulumi.ResourceOptions, policies: Sequence[pulumi.Resource]
-    ) -> Job:
+    ) -> KubernetesObject:
         word = objects.CREDENTIALS
-        account = ServiceAccount(
-            f"{name}-credentials", **_python(hub_access.service_account(hub, word, word)), opts=inside
+        account = KubernetesObject(
+            "ServiceAccount", f"{name}-credentials", hub_access.service_account(hub, word, word), opts=inside
         )
-        role = Role(f"{name}-credentials", **hub_access.credentials_role(hub), opts=inside)
-        binding = RoleBinding(
+        role = KubernetesObject("Role", f"{name}-credentials", hub_access.credentials_role(hub), opts=inside)
+        binding = KubernetesObject(
+            "RoleBinding",
             f"{name}-credentials",
-            **_python(hub_access.role_binding(hub, word, word)),
+            hub_access.role_binding(hub, word, word),
             opts=self._child(account, role),
         )
-        return Job(
+        return KubernetesObject(
+            "Job",
             f"{name}-credentials",
-            **hub_pods.credentials_job(hub, script=_text("hub_credentials.py")),
+            hub_pods.credentials_job(hub, script=_text("hub_credentials.py")),
             # A Job cannot be changed in place. A new hub image makes a new Job of the same name, which finds the
             # Secret and ends.
             opts=pulumi.ResourceOptions.merge(
@@ -106,20 +109,21 @@ class NotebookHub(pulumi.ComponentResource):
             ),
         )
 
-    def _availability(self, name: str, hub: Hub, inside: pulumi.ResourceOptions, config: ConfigMap) -> None:
+    def _availability(self, name: str, hub: Hub, inside: pulumi.ResourceOptions, config: pulumi.Resource) -> None:
         """Nothing of the hub waits for it: without its answer the pages say nothing of what is free."""
         word = user_servers.AVAILABILITY
         name = f"{name}-{word}"
-        account = ServiceAccount(name, **_python(hub_access.service_account(hub, word, word)), opts=inside)
-        role = ClusterRole(name, **hub_availability.cluster_role(hub), opts=self._child())
-        binding = ClusterRoleBinding(
-            name, **_python(hub_availability.cluster_role_binding(hub)), opts=self._child(account, role)
+        account = KubernetesObject("ServiceAccount", name, hub_access.service_account(hub, word, word), opts=inside)
+        role = KubernetesObject("ClusterRole", name, hub_availability.cluster_role(hub), opts=self._child())
+        binding = KubernetesObject(
+            "ClusterRoleBinding", name, hub_availability.cluster_role_binding(hub), opts=self._child(account, role)
         )
-        policy = NetworkPolicy(name, **hub_availability.network_policy(hub), opts=inside)
-        Service(name, **hub_availability.service(hub), opts=inside)
-        Deployment(
+        policy = KubernetesObject("NetworkPolicy", name, hub_availability.network_policy(hub), opts=inside)
+        KubernetesObject("Service", name, hub_availability.service(hub), opts=inside)
+        KubernetesObject(
+            "Deployment",
             name,
-            **hub_availability.deployment(hub, program=_text(f"hub_files/{hub_availability.PROGRAM}")),
+            hub_availability.deployment(hub, program=_text(f"hub_files/{hub_availability.PROGRAM}")),
             opts=self._child(binding, policy, config),
         )
 
@@ -146,18 +150,12 @@ def hub_files() -> dict[str, str]:
     return {objects.CONFIG_FILE: _text(objects.CONFIG_FILE), **{name: _text(f"hub_files/{name}") for name in names}}
 
 
-def _python(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Top-level keys as the Python SDK spells its parameters; everything below stays as Kubernetes writes it."""
-    spelling = {"automountServiceAccountToken": "automount_service_account_token", "roleRef": "role_ref"}
-    return {spelling.get(key, key): value for key, value in manifest.items()}
-
-
-def _url(hub: Hub, public: Service) -> pulumi.Output[str]:
+def _url(hub: Hub, public: KubernetesObject) -> pulumi.Output[str]:
     if hub.expose.kind != "load_balancer" or hub.public_url:
         return public.metadata.apply(lambda _: objects.url(hub))
 
     def reached(status: Any) -> str:
-        ingress = (status and status.load_balancer and status.load_balancer.ingress) or []
-        return objects.url(hub, (ingress[0].hostname or ingress[0].ip) if ingress else None)
+        ingress = ((status or {}).get("loadBalancer") or {}).get("ingress") or [{}]
+        return objects.url(hub, ingress[0].get("hostname") or ingress[0].get("ip"))
 
     return public.status.apply(reached)

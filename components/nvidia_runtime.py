@@ -1,13 +1,11 @@
 """NvidiaRuntime: what a Kubernetes cluster needs besides the driver so that pods can ask for GPUs."""
 
 from collections.abc import Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
-from pulumi_kubernetes.apps.v1 import DaemonSet
-from pulumi_kubernetes.core.v1 import Namespace
-from pulumi_kubernetes.node.v1 import RuntimeClass
 
+from components.kubernetes_object import KubernetesObject
 from kube import runtime as manifest
 
 
@@ -56,27 +54,24 @@ class NvidiaRuntime(pulumi.ComponentResource):
             raise ValueError(f"{name}.pools is missing: beside driver_containers, name every pool with GPUs")
         super().__init__("gpu-commons:index:NvidiaRuntime", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        runtime_class = RuntimeClass(
+        runtime_class = KubernetesObject(
+            "RuntimeClass",
             f"{name}-class",
-            metadata={"name": manifest.RUNTIME_CLASS},
-            handler=manifest.RUNTIME_CLASS,
+            {"metadata": {"name": manifest.RUNTIME_CLASS}, "handler": manifest.RUNTIME_CLASS},
             opts=child,
         )
         # Privileged pods run here and nowhere else.
-        namespace = Namespace(
-            f"{name}-namespace",
-            metadata={
-                "name": args.get("namespace") or manifest.NAMESPACE,
-                "labels": {"pod-security.kubernetes.io/enforce": "privileged"},
-            },
-            opts=child,
+        its_name = args.get("namespace") or manifest.NAMESPACE
+        labels = {"pod-security.kubernetes.io/enforce": "privileged"}
+        namespace = KubernetesObject(
+            "Namespace", f"{name}-namespace", {"metadata": {"name": its_name, "labels": labels}}, child
         )
         for component, spec in manifest.daemon_sets(args).items():
-            made: Any = spec
-            DaemonSet(
+            metadata = {"name": component, "namespace": namespace.metadata["name"]}
+            KubernetesObject(
+                "DaemonSet",
                 f"{name}-{component}",
-                metadata={"name": component, "namespace": namespace.metadata.name},
-                spec=made,
+                {"metadata": metadata, "spec": spec},
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[runtime_class]),
             )
         self.runtime_class = pulumi.Output.from_input(manifest.RUNTIME_CLASS)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
-from pulumi_kubernetes.apps.v1 import DaemonSet
 
+from components.kubernetes_object import KubernetesObject
 from kube import pre_puller as manifest
 
 
@@ -42,6 +42,8 @@ class PrePuller(pulumi.ComponentResource):
         if not args.get("wait"):
             metadata["annotations"] = {"pulumi.com/skipAwait": "true"}
         spec: Any = manifest.daemon_set_spec(name, args["pool"], args["images"])
-        made = DaemonSet(f"{name}-images", metadata=metadata, spec=spec, opts=pulumi.ResourceOptions(parent=self))
-        self.daemon_set = made.metadata.name
+        made = KubernetesObject(
+            "DaemonSet", f"{name}-images", {"metadata": metadata, "spec": spec}, pulumi.ResourceOptions(parent=self)
+        )
+        self.daemon_set = made.metadata["name"]
         self.register_outputs({"daemon_set": self.daemon_set})

@@ -62,7 +62,7 @@ TEST = (
         numbers={"EXAMPLES": 25, "TREES": 400, "RANDOM_INPUTS": 1000},
     ),
     Suite("pages in a browser", "browser and not lab and not soak", needs=Needs.NOTHING),
-    Suite("a contract for each stack", "lab and not soak", ("tests/stacks",)),
+    Suite("a contract for each stack", "lab and not soak", ("tests/stacks",), workers=3),
     Suite("conformance", "lab and not soak", ("tests/conformance",), Needs.STACK),
     Suite("dsmlp-fall, end to end", "lab and not soak", ("tests/e2e",), Needs.STACK),
 )

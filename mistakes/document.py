@@ -2,11 +2,16 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from yaml._yaml import CParser
+from yaml.composer import Composer
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
 
 from mistakes.problems import Fault, Loc, Problem, SettingsError, path_text, without_passwords
 
@@ -36,12 +41,8 @@ class Document:
         return None
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads plain scalars as the engine's YAML reader does.
-
-    PyYAML alone would make `yes` true, `1:30` the number 90 and 2026-01-02 a date, and the same file would mean one
-    thing to the CLI and another to `pulumi up`.
-    """
+class _Composer(Composer):
+    """Ends where a file is nested far too deeply."""
 
     _open = 0
 
@@ -49,13 +50,37 @@ class _Loader(yaml.SafeLoader):
         """Ends before Python's own limit: PyYAML looks at every open bracket for each new one, and takes seconds."""
         self._open += 1
         if self._open > _FAR_TOO_DEEP:
-            raise _TooMuchError("(syntax)", _TOO_DEEP, self.peek_event().start_mark.line + 1)  # type: ignore[no-untyped-call]
+            raise _TooMuchError("(syntax)", _TOO_DEEP, self.peek_event().start_mark.line + 1)  # type: ignore[attr-defined]  # of the parser
         node: yaml.Node | None = super().compose_node(parent, index)
         self._open -= 1
         return node
 
 
-_Loader.yaml_implicit_resolvers = {}
+class _Resolver(Resolver):
+    """Reads plain scalars as the engine's YAML reader does.
+
+    PyYAML alone would make `yes` true, `1:30` the number 90 and 2026-01-02 a date, and the same file would mean one
+    thing to the CLI and another to `pulumi up`.
+    """
+
+
+_Resolver.yaml_implicit_resolvers = {}
+
+
+class _Loader(_Composer, _Resolver, yaml.SafeLoader):
+    """PyYAML's own parser: it says of a mistake what is wrong in words that people understand."""
+
+
+class _FastLoader(_Composer, CParser, SafeConstructor, _Resolver):
+    """The parser of libyaml, which is several times as fast; the engine's is a translation of it."""
+
+    def __init__(self, text: str) -> None:
+        CParser.__init__(self, text)
+        _Composer.__init__(self)
+        SafeConstructor.__init__(self)
+        _Resolver.__init__(self)
+
+
 _FORMS: Final[dict[str, re.Pattern[str]]] = {}  # what a scalar of a tag looks like
 
 for _tag, _text, _first in (
@@ -67,7 +92,7 @@ for _tag, _text, _first in (
 ):
     _firsts = ["" if first == "\0" else first for first in _first]
     _FORMS[_tag] = re.compile(f"(?:{_text})$")
-    _Loader.add_implicit_resolver(f"{_CORE}{_tag}", _FORMS[_tag], _firsts)
+    _Resolver.add_implicit_resolver(f"{_CORE}{_tag}", _FORMS[_tag], _firsts)
 
 
 def read_yaml(path: Path, *, called: str) -> Document:
@@ -85,8 +110,7 @@ def read_yaml(path: Path, *, called: str) -> Document:
     if len(text) > _MOST_CHARACTERS:
         raise SettingsError([Problem("(top)", "", "is too large", "give a file with settings", file, 1)])
     try:
-        loader = _Loader(text)
-        root = loader.get_single_node()
+        loader, root = _composed(text)
         lines: dict[Loc, int] = {}
         faults = list(_walk(root, (), lines, ())) if root else []
         data = loader.construct_document(root) if root and not faults else None
@@ -100,6 +124,14 @@ def read_yaml(path: Path, *, called: str) -> Document:
             for loc, reason, fix, line in faults
         )
     return Document(file, data, lines)
+
+
+def _composed(text: str) -> tuple[_Loader | _FastLoader, yaml.Node | None]:
+    with suppress(yaml.YAMLError):
+        fast = _FastLoader(text)
+        return fast, fast.get_single_node()
+    loader = _Loader(text)
+    return loader, loader.get_single_node()
 
 
 def odd_texts(value: object, loc: Loc = ()) -> Iterator[Fault]:

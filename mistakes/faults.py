@@ -12,8 +12,9 @@ from mistakes.converted import converted, is_bare
 from mistakes.problems import NOT_GIVEN, Fault, Loc, is_secretive, nearest, unshown
 
 Schema = Mapping[str, Any]
-# How a model reads what somebody wrote: every key is known, and 1 is no text and no true.
-FORM: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+# How a model reads what somebody wrote: every key is known, and 1 is no text and no true. It is built when first used:
+# most stacks have no model of most platforms.
+FORM: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
 KINDS: Final = "x-kinds"  # in a schema: the models that a value may be, by pydantic's tag, where no key names the kind
 

@@ -41,6 +41,9 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+# Folders that only have tests with servers, and those whose tests with servers are a part of `make soak`.
+WITH_SERVERS = ("stacks", "conformance", "e2e", "faults")
+SOAK_FOLDERS = ("lab", "faults")
 MARKS_OF_A_FILE = re.compile(r"^pytestmark = (?:\[[^\]]*\]|[^\n]*)", re.MULTILINE)
 
 
@@ -49,6 +52,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     left_out = set(re.findall(r"\bnot (\w+)", config.option.markexpr))
     if not left_out or " or " in config.option.markexpr:
         return None
+    if "lab" in left_out and collection_path.parent == Path(__file__).parent and collection_path.name in WITH_SERVERS:
+        return True
     files = collection_path.rglob("test_*.py") if collection_path.is_dir() else [collection_path]
     return all(_marks(file) & left_out for file in files) or None
 
@@ -60,23 +65,14 @@ def _marks(file: Path) -> set[str]:
     return set(re.findall(r"pytest\.mark\.(\w+)", found[0])) if found else set()
 
 
-settings.register_profile("gpu-commons", deadline=None)  # a busy machine is slow and not wrong
+EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "25"))  # `make test` tries 150, `make soak` 400
+settings.register_profile("gpu-commons", deadline=None, max_examples=EXAMPLES)  # a busy machine is slow and not wrong
 settings.load_profile("gpu-commons")
 
 os.environ["GPU_COMMONS_TODAY"] = "2026-11-23"  # output that tests compare does not change with the calendar
 
 GOLDEN = Path(__file__).parent / "golden"
 WRITES = os.environ.get("GPU_COMMONS_GOLDEN") == "write"
-
-# Folders that only have tests with servers, and those whose tests with servers are a part of `make soak`.
-WITH_SERVERS = ("stacks", "conformance", "e2e", "faults")
-SOAK_FOLDERS = ("lab", "faults")
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Who leaves out tests with servers does not wait until their libraries are imported either."""
-    left_out = "not lab" in config.getoption("markexpr") and collection_path.parent == Path(__file__).parent
-    return True if left_out and collection_path.name in WITH_SERVERS else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

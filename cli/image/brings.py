@@ -18,7 +18,7 @@ def brings(reference: str) -> str:
 
 
 def _cuda(cuda: CudaVersion) -> str:
-    native, lowest = (floor(cuda, Platform.LINUX) for floor in (native_floor, major_floor))
+    native, lowest = native_floor(cuda, Platform.LINUX), major_floor(cuda)
     if native is None:
         return f"CUDA {cuda}"
     below = f"; by minor versions from {lowest[0]} on" if lowest and lowest[0] < native[0] else ""

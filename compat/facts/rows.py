@@ -124,7 +124,7 @@ def _origin() -> Any:
     return _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another Origin in its place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GpuModel:
     """One GPU model. `memory_mib` is the nominal size; a driver reports somewhat less."""
 
@@ -148,7 +148,7 @@ class GpuModel:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Architecture:
     """One compute capability: the toolkits that make code for it and the driver branches that drive it."""
 
@@ -162,7 +162,7 @@ class Architecture:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Toolkit:
     """One CUDA toolkit release. `floor` is None where only the release itself is known."""
 
@@ -175,7 +175,7 @@ class Toolkit:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DriverBranch:
     """One driver branch, and the CUDA line that `nvidia-smi` prints for it."""
 
@@ -213,7 +213,7 @@ class Build:
     alone: Build | None = None  # the row itself, where its pinned wheel was added
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Cudnn:
     """One cuDNN release built for a span of CUDA lines; of a span of releases the first stands for all."""
 
@@ -225,7 +225,7 @@ class Cudnn:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ContainerToolkit:
     """The behaviour of releases of the container toolkit, from this one up to the next."""
 
@@ -237,7 +237,7 @@ class ContainerToolkit:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Nccl:
     """One NCCL release as it was built."""
 
@@ -247,7 +247,7 @@ class Nccl:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ForwardCompat:
     """Does the compat package of a CUDA line work on a host branch?"""
 
@@ -257,7 +257,7 @@ class ForwardCompat:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ImageTag:
     """Facts from the notes of an image; the tag may end in `*`."""
 
@@ -267,7 +267,7 @@ class ImageTag:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ImageRepository:
     """How the tags of an image family are to be read."""
 
@@ -285,7 +285,7 @@ class ImageRepository:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FrameworkFloor:
     """A lowest compute capability that a project states for a span of its versions."""
 
@@ -300,7 +300,7 @@ class FrameworkFloor:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FrameworkLibrary:
     """A library that a framework build needs, and from which version on."""
 

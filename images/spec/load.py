@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -55,6 +57,14 @@ def read_spec(folder: Path) -> ImageSpec:
     path = folder / SPEC_FILE
     if not path.is_file():
         raise SpecError([_no_such_image(folder)])
+    content = path.read_bytes() if os.access(path, os.R_OK) else b""
+    return _parsed(folder, content)
+
+
+@cache
+def _parsed(folder: Path, _content: bytes) -> ImageSpec:
+    """A program asks for each spec some ten times. What the file says now is part of the question."""
+    path = folder / SPEC_FILE
     try:
         document = read_yaml(path, called=place(folder))
     except SettingsError as error:

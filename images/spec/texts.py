@@ -105,4 +105,4 @@ OsPackage = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+(=[0-9A-Za-z.+~:
 class Strict(BaseModel):
     """Unknown keys and lax conversions are refused: 10.1 without quotes is a number, and no version."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)

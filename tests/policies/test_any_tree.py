@@ -121,9 +121,10 @@ def holds(law: Callable[[st.DataObject], None], share: int, examples: int) -> No
 
 
 # In shares, which several workers can have. Each share is the same in every run.
+FEW = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "25"))
 MANY = int(os.environ.get("GPU_COMMONS_TEST_TREES", "2000")) // 4  # `make soak` tries 10,000
 SHARES = pytest.mark.parametrize(
-    ("share", "examples"), [(0, 150), *(pytest.param(share, MANY, marks=pytest.mark.slow) for share in range(1, 5))]
+    ("share", "examples"), [(0, FEW), *(pytest.param(share, MANY, marks=pytest.mark.slow) for share in range(1, 5))]
 )
 KEPT = (
     "k3ep",

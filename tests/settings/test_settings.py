@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import re
 import subprocess
 import sys
@@ -24,7 +23,6 @@ from kube.hub_authenticator import Lti13Authenticator, OAuthAuthenticator
 from kube.hub_model import NodePort
 from settings.reading import Problem, SettingsError, Stack, from_pulumi, json_schema, load_stack
 
-EXAMPLES = int(os.environ.get("GPU_COMMONS_TEST_EXAMPLES", "25"))  # `make soak` tries more
 ROOT = Path(__file__).parents[2]
 DSMLP = ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml"
 NEXT = ROOT / "stacks" / "Pulumi.dsmlp-next.yaml"
@@ -776,7 +774,7 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 RAW = {key.removeprefix("gpu-commons:"): value for key, value in yaml.safe_load(TEXT)["config"].items()}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=EXAMPLES)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.sampled_from(list(places(RAW))), value=scalars() | st.lists(scalars(), max_size=3))
 def test_any_value_anywhere_is_accepted_or_explained(
     monkeypatch: pytest.MonkeyPatch, place: tuple[str | int, ...], value: Any

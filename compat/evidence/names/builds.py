@@ -156,9 +156,6 @@ class Choice:
     is_likely: bool = False
 
 
-_MOVING = frozenset({"latest", "nightly", "stable", "main", "master", "dev", "head"})  # name no release
-
-
 @lru_cache(4096)
 def read_wish(framework: str, version: str, build: str, *, system: str = LINUX) -> Wish | None:
     """The wish that three texts express; None without a framework. Raises VersionError for a bad version or build."""
@@ -201,7 +198,7 @@ def _is_of_a_checkout(framework: str, version: Version | None) -> bool:
 def _split(written: str) -> tuple[Version | None, str]:
     """`v2.6.0+cu124` as the release and its local part; a tag of an image (`2.5.1-cuda12.4-cudnn9`) likewise."""
     plain = written.strip().lower().removesuffix(".x").removesuffix(".*")
-    if not plain or plain in _MOVING:
+    if not plain:
         return None, ""
     plain = re.sub(r"^v(?=\d)", "", plain)
     tagged = re.fullmatch(r"([\d.]+)-(cuda[\d.]+)(?:-.*)?", plain)

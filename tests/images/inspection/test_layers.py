@@ -248,7 +248,7 @@ def test_facts_that_were_kept_before_compressed_code_was_reported_are_read_again
     assert [each.compressed for each in again.contents.deep.code] == [("sm_80",)]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=3000), st.integers(0, 2000), st.sampled_from(["gzip", "zstd", "none"]))
 def test_any_bytes_are_an_archive_or_one_error(noise: bytes, at: int, form: str) -> None:
     content = bytearray(tar({"a/one": b"1" * 700, "b": "->a"}))

@@ -15,7 +15,7 @@ import pytest
 from made import fatbin, library
 
 from compat.facts import csv_files
-from images.inspection import wheel_table
+from tools import wheel_table
 from tools.tables import TABLES
 
 ZSTD = 0x8000

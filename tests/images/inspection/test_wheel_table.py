@@ -14,7 +14,7 @@ import pytest
 from made import fatbin, library
 
 from compat.facts import csv_files
-from images.inspection import wheel_table
+from tools import wheel_table
 
 ZSTD = 0x8000
 
