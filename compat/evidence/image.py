@@ -152,7 +152,8 @@ def _as_named(case: Case, named: ImageName | None) -> Case:
     if named is None or not named.own_build or not named.framework:
         return case
     key = re.sub(r"[^a-z0-9]", "", case.framework.lower())
-    is_same = ALIASES.get(key, key) == ALIASES.get(named.framework, named.framework)
+    own = ALIASES.get(named.framework, named.framework)
+    is_same = ALIASES.get(key, key) == own or (key == "triton" and own == "tritonserver")
     number = re.match(r"[\w.-]*", case.framework_version.strip().lower())
     is_of_image = not case.framework_version or bool(number and number[0] and number[0] in case.image)
     # A plain number beside an image of NGC is that of NVIDIA's own build in it, whose CUDA is the month's.
@@ -196,7 +197,8 @@ def _wish(reader: Reader, given: Given, system: str) -> Wish | None:
         return read_wish(framework, version, given.build, system=system)
     except VersionError as error:
         reader.problem(field, text, error.reason)
-        return read_wish(framework, "", given.build, system=system) if reader.passed_over else None
+        name = framework.partition("==")[0]
+        return read_wish(name, "", given.build, system=system) if reader.passed_over else None
 
 
 def read_variables(text: str) -> Iterator[tuple[str, str]]:

@@ -53,6 +53,11 @@ class Pin(NamedTuple):
     extras: str = ""
     version: str = ""
 
+    @property
+    def of_cuda(self) -> tuple[str, str]:
+        """Its parts that may name a CUDA: the name with its extras, and the local part of the version."""
+        return self.name + self.extras, self.version.partition("+")[2]
+
 
 @dataclass(frozen=True, slots=True)
 class Stated:
@@ -90,7 +95,7 @@ def read_build(text: str) -> Stated:
     brings = True if is_conda or any("cuda" in pin.extras for pin in pins) else None
     return Stated(
         pins=pins,
-        cuda=next(filter(None, (*(_lines(pin.name + pin.extras) for pin in pins), *map(_lines, tags))), ()),
+        cuda=next(filter(None, map(_lines, (*(part for pin in pins for part in pin.of_cuda), *tags))), ()),
         nvcc=next((read_cudas(each["nvcc"]) for each in found if each["nvcc"]), ()),
         targets=read_targets(targets) if targets else None,
         is_ptx_only="only" in words,
@@ -169,11 +174,12 @@ def read_wish(framework: str, version: str, build: str, *, system: str = LINUX) 
     number = version or (written[3] if written and written[3] else "") or next((pin.version for pin in pins), "")
     found, local = _split(number)
     in_name = _lines(f"{written[1]}{written[2] or ''}") if written else ()
+    is_named_so = written is not None and written[1].lower().endswith("-cpu")  # tensorflow-cpu
     return Wish(
         framework=name,
         version=found,
         cuda=_lines(local) or in_name or stated.cuda or _lines(_of_paddle(name, number)),
-        cpu_only=local == "cpu" or (stated.is_for_cpu and not stated.cuda),
+        cpu_only=local == "cpu" or is_named_so or (stated.is_for_cpu and not stated.cuda),
         conda=stated.is_conda,
         brings_cuda=stated.brings_cuda,
         from_source=_is_of_a_checkout(name, found),

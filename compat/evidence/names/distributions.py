@@ -87,6 +87,11 @@ _NICKNAMES: Final = {
     "tensorrtllm": "tensorrt-llm",
     "trtllm": "tensorrt-llm",
     "textgenerationinference": "tgi",
+    "tritonserver": "tritonserver",
+    "tritoninferenceserver": "tritonserver",
+    "tensorrtinferenceserver": "tritonserver",  # its name until 20.03
+    "tensorrtserver": "tritonserver",
+    "trtserver": "tritonserver",
     "cudanativejl": "cudanative.jl",
     "cudajl": "cuda.jl",
     "cuarraysjl": "cudanative.jl",  # it compiles by it
