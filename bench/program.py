@@ -89,7 +89,8 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             answer |= {"instanceTypes": [pair[0] for pair in pairs], "locations": [pair[1] for pair in pairs]}
         found = struct_pb2.Struct()
         found.update(answer)
-        return provider_pb2.InvokeResponse(**{"return": found})
+        named: Any = {"return": found}  # a word of Python as well
+        return provider_pb2.InvokeResponse(**named)
 
 
 class Engine(engine_pb2_grpc.EngineServicer):

@@ -20,17 +20,19 @@ class Mocks(pulumi.runtime.Mocks):
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str, dict[str, Any]]:
         return args.name, args.inputs
 
-    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
+    def call(self, args: pulumi.runtime.MockCallArgs) -> Any:
         return args.args
 
 
-def run(declare: Callable[[], None], end: Callable[[], Awaitable[None]] | None = settled, within_s: float = 30) -> None:
+def run(
+    declare: Callable[[], object], end: Callable[[], Awaitable[None]] | None = settled, within_s: float = 30
+) -> None:
     """Run a program as the engine's language host does."""
 
     def program() -> None:
         declare()
         if end:
-            pulumi.run(end)  # type: ignore[arg-type] - the SDK accepts None as well
+            pulumi.run(end)
 
     async def whole() -> None:
         reset_options()
@@ -54,10 +56,14 @@ async def fails_after(delay_s: float) -> int:
     raise RuntimeError("no such zone")
 
 
+def output(computed: Any) -> pulumi.Output[int]:
+    return pulumi.Output.from_input(computed)
+
+
 def many_outputs() -> None:
     """One is known after the other, as while resources are registered."""
     for number in range(OUTPUTS):
-        pulumi.Output.from_input(after(number / 1000, number))
+        output(after(number / 1000, number))
 
 
 def looks(monkeypatch: pytest.MonkeyPatch, end: Callable[[], Awaitable[None]] | None) -> int:
@@ -86,26 +92,26 @@ def test_outputs_that_are_made_while_others_are_waited_for_are_waited_for() -> N
     known: list[int] = []
 
     def make_another(value: int) -> int:
-        pulumi.Output.from_input(after(0.05, value + 1)).apply(known.append)
+        output(after(0.05, value + 1)).apply(known.append)
         return value
 
-    run(lambda: pulumi.Output.from_input(after(0.05, 1)).apply(make_another) and None)
+    run(lambda: output(after(0.05, 1)).apply(make_another))
     assert known == [2]
 
 
 @pytest.mark.parametrize("is_made_later", [False, True], ids=["from the start", "made while others are waited for"])
 def test_a_failure_ends_the_program_while_others_are_not_known(is_made_later: bool) -> None:
     def make_one_that_fails(value: int) -> int:
-        pulumi.Output.from_input(fails_after(0.05))
+        output(fails_after(0.05))
         return value
 
     def declare() -> None:
-        pulumi.Output.from_input(after(3600, 0))
+        output(after(3600, 0))
         if is_made_later:
-            pulumi.Output.from_input(after(0.05, 1)).apply(make_one_that_fails)
+            output(after(0.05, 1)).apply(make_one_that_fails)
         else:
-            pulumi.Output.from_input(fails_after(0.05))
-            pulumi.Output.from_input(after(0.1, 1))
+            output(fails_after(0.05))
+            output(after(0.1, 1))
 
     with pytest.raises(RuntimeError, match="no such zone"):
         run(declare, within_s=5)
