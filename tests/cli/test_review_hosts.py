@@ -15,7 +15,6 @@ from cli.review.stream import read_stream
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 
 import previews
-import pytest
 from previews import step
 from rows import each_row
 
@@ -38,56 +37,12 @@ def comment(*events: previews.Event) -> str:
     return review_markdown(review_of(read_stream(previews.stream(*events)), None, SOURCES), TODAY)
 
 
-def test_a_driver_that_changes_on_a_host_is_one_line_and_what_runs_there_is_named() -> None:
-    text = comment(
-        step(HOST, "box", BOX, {**BOX, "driver_version": "580.95.05"}), step(CONTAINER, "train", TRAIN, TRAIN)
-    )
-    assert "2 GPUs in 1 node restart; install driver 580.95.05" in text
-    assert "train" in text
-
-
-def test_a_container_that_changes_is_shown_with_what_changes() -> None:
-    text = comment(step(HOST, "box", BOX, BOX), step(CONTAINER, "train", TRAIN, {**TRAIN, "gpus": 2}))
-    assert "container train" in text
-
-
-def test_a_new_host_says_what_it_has() -> None:
-    assert "1 node with 2 Tesla V100-SXM2-16GB each, driver 418.88" in comment(step(HOST, "box", None, BOX))
-
-
 def container(name: str, op: str, *, ends: bool = False, parents: str = CONTAINER) -> previews.Event:
     """A container of pulumi-docker below a component of ours."""
     inputs = {"name": name, "image": "registry.example.edu/perceptron@sha256:1", "mustRun": not ends}
     kind = f"{parents}$docker:index/container:Container"
     kind_of_event, body = step(kind, f"{name}-container", inputs, {**inputs, "shmSize": 1024}, op)
     return kind_of_event, {"metadata": {**body["metadata"], "type": "docker:index/container:Container"}}
-
-
-def test_a_container_that_is_replaced_ends_what_runs_in_it() -> None:
-    text = comment(container("tensorboard", "replace"), container("train", "replace", ends=True))
-    assert "Container tensorboard is replaced: what runs in it ends, and files outside its volumes and folders" in text
-    assert "Container train is replaced: a run in progress ends, and it starts from the beginning" in text
-
-
-def test_a_container_that_is_changed_in_place_goes_on() -> None:
-    assert "is replaced" not in comment(container("tensorboard", "update"))
-
-
-@pytest.mark.parametrize(
-    ("part", "says"),
-    [
-        ("hub", "The hub container of dcsg restarts: notebook sessions keep running, because they are containers of"),
-        ("proxy", "The proxy of hub dcsg restarts: open notebooks lose their connection until it is back"),
-        (
-            "engine",
-            "The filter of hub dcsg restarts: notebook sessions keep running; no server and no kernel can start",
-        ),
-    ],
-)
-def test_a_part_of_a_hub_that_is_replaced_is_reported_as_on_a_cluster(part: str, says: str) -> None:
-    text = comment(container(f"dcsg-{part}", "replace", parents="gpu-commons:index:DockerHub"))
-    assert says in text
-    assert "is replaced" not in text
 
 
 HUB = "gpu-commons:index:DockerHub"

@@ -38,23 +38,6 @@ def first(text: str) -> str:
     return text.splitlines()[1].removeprefix("### ")
 
 
-def test_a_driver_on_one_node_is_reported_like_that_of_a_pool_with_its_node_and_its_gpus() -> None:
-    new = {**OLD, "node_drivers": {"n02": "580.95.05"}}
-    text = markdown(step(POOL, "rtx", OLD, new), STAYS)
-    assert first(text) == "⚠️ made: 8 GPUs in 1 node restart; 30 seats; install driver 580.95.05"
-    assert "| driver of n02: `418.88` → `580.95.05` | hub datahub: profile a<br>course ML (30 seats) |" in text
-    assert "install driver 580.95.05 on 1 node (8 GPUs)" in text
-    assert "sessions and jobs on n02 end as each one drains; up to 8 sessions" in text
-
-
-def test_the_last_step_of_an_upgrade_touches_the_nodes_that_are_left() -> None:
-    old = {**OLD, "node_drivers": {"n02": "580.95.05"}}
-    text = markdown(step(POOL, "rtx", old, previews.pool("rtx", "580.95.05", nodes=NODES)), STAYS)
-    assert first(text) == "⚠️ made: 16 GPUs in 2 nodes restart; 30 seats; install driver 580.95.05"
-    assert "driver of n02" not in text
-    assert "sessions and jobs on n01, n03 end" in text
-
-
 def test_a_node_whose_declared_driver_does_not_change_need_not_restart() -> None:
     old = {**OLD, "node_drivers": {"n02": "580.95.05"}}
     text = markdown(step(POOL, "rtx", old, {**old, "labels": {"example.edu/row": "b"}}), STAYS)

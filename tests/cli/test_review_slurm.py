@@ -50,30 +50,6 @@ def changed(*pools: dict[str, Any]) -> str:
     return comment(step(RECORD, "stack", record(K80, P100), record(*pools)), *events, cases=CU118)
 
 
-def test_a_driver_that_changes_in_a_partition_is_shown_with_what_no_longer_runs_there() -> None:
-    text = changed({**K80, "driver": "418.88"}, P100)
-    assert "**torch will not run on gpu-k80, where this stack starts it.**" in text
-    assert "| pool `gpu-k80` | driver: `470.256.02` → `418.88` | job train |" in text
-    assert "| `torch` | `gpu-k80` | ✓ runs → ✕ does not run | CUDA 11.8 needs driver 450.80.02 or newer" in text
-    assert "This update changes what images are proved for: it installs nothing on a node" in text
-
-
-def test_cards_that_change_in_a_partition_are_shown_with_what_no_longer_runs_there() -> None:
-    text = changed(K80, {**P100, "gpu": "H100 80GB HBM3", "driver": "535.309.01"})
-    assert "| pool `gpu-p100` |" in text
-    assert "GPU: `Tesla P100-PCIE-16GB` → `H100 80GB HBM3`" in text
-
-
-def test_a_partition_that_comes_says_how_many_nodes_it_has() -> None:
-    text = changed(K80, P100, {**K80, "name": "shared-k80", "partition": "gpu-shared", "nodes": 3})
-    assert "3 nodes with 4 Tesla K80 each, driver 470.256.02" in text
-
-
-def test_a_job_of_slurm_that_changes_is_shown_as_a_job() -> None:
-    text = comment(step(RECORD, "stack", record(K80), record(K80)), step(JOB, "train", TRAIN, {**TRAIN, "gpus": 2}))
-    assert "| job `train` |" in text
-
-
 HUB = "gpu-commons:index:SlurmHub"
 SERVER: dict[str, Any] = {
     "name": "one-gpu", "title": "One GPU", "image_name": "torch", "gpus": 1, "cpu": 4, "memory_gib": 16,
@@ -87,10 +63,3 @@ def test_a_driver_that_ends_the_servers_of_a_hub_is_reported_with_their_profile(
     text = comment(step(RECORD, "stack", before, after), step(IMAGE, "torch", IMAGE_STEP, IMAGE_STEP), hub, cases=CU118)
     assert "**torch will not run on gpu-k80, where this stack starts it.**" in text
     assert "One GPU" in text or "one-gpu" in text
-
-
-def test_a_hub_of_slurm_whose_time_changes_is_shown_as_a_hub() -> None:
-    hub = step(HUB, "quest", {"profiles": [SERVER]}, {"profiles": [{**SERVER, "time_min": 60}]})
-    text = comment(step(RECORD, "stack", record(K80), record(K80)), hub)
-    assert "| hub `quest` |" in text
-    assert "`240` → `60`" in text

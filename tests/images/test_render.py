@@ -73,15 +73,18 @@ every_image = each_row(
 
 
 class TestEveryImage:
+    @every_image
     def test_ends_as_a_user_who_is_not_root(self, image: str, substitutes: list[Substitute]) -> None:
         text = of(image, substitutes)
         of_image = text.partition(" AS image\n")[2].partition("FROM image AS verify")[0]
         assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", re.findall(r"^USER (\S+)$", of_image, re.MULTILINE)[-1])
 
+    @every_image
     def test_the_default_target_is_the_image_and_not_its_check(self, image: str, substitutes: list[Substitute]) -> None:
         text = of(image, substitutes)
         assert text.rstrip().splitlines()[-1] in {"FROM image", "FROM image AS server"}
 
+    @every_image
     def test_downloads_only_into_cache_mounts(self, image: str, substitutes: list[Substitute]) -> None:
         text = of(image, substitutes)
         for run in re.findall(r"^RUN .*?^EOF$", text, re.MULTILINE | re.DOTALL):
@@ -96,10 +99,12 @@ class TestEveryImage:
             }.items():
                 assert tool not in run or cache in run, run
 
+    @every_image
     def test_needs_no_front_end_from_a_registry(self, image: str, substitutes: list[Substitute]) -> None:
         text = of(image, substitutes)
         assert not re.search(r"^#\s*syntax", text, re.MULTILINE)
 
+    @every_image
     def test_a_ca_bundle_is_named_only_where_it_is_mounted(self, image: str, substitutes: list[Substitute]) -> None:
         text = render_dockerfile(load_family(image), substitutes=substitutes, ca="site.pem")
         outside = re.sub(r"^RUN .*?^EOF$", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -110,6 +115,7 @@ class TestEveryImage:
         for run in re.findall(r"^RUN .*?^EOF$", text, re.MULTILINE | re.DOTALL):
             assert ("site.pem" in run) <= ("--mount=type=bind,from=ca,target=/run/site-ca" in run)
 
+    @every_image
     def test_without_a_ca_bundle_nothing_asks_for_one(self, image: str, substitutes: list[Substitute]) -> None:
         text = of(image, substitutes)
         assert "from=ca" not in text

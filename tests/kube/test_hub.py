@@ -413,6 +413,7 @@ def test_only_the_dummy_authenticator_has_the_password(started: Callable[..., di
     assert "SharedPasswordAuthenticator" not in started(authenticator=LTI)["c"]
 
 
+@pytest.mark.slow  # loads JupyterHub
 def test_an_administrator_has_a_password_that_users_do_not_know(
     started: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,7 +46,11 @@ def module_of(token: str) -> Any:
     snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", path).lower()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the SDK warns of its own old names when it is loaded
-        return importlib.import_module(f"pulumi_aws.{snake.replace('/', '.').removeprefix('index.')}")
+        name = f"pulumi_aws.{snake.replace('/', '.').removeprefix('index.')}"
+        # A package of the SDK loads itself at the first look at it; in the middle of one of its modules it would stay
+        # without the names of that one.
+        hasattr(importlib.import_module(name.rpartition(".")[0]), "outputs")
+        return importlib.import_module(name)
 
 
 def words(arguments: type) -> set[str]:
