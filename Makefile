@@ -49,7 +49,7 @@ static: .venv/checked
 fast: .venv/checked
 	$(call TIMED,fast tests) env GPU_COMMONS_TEST_EXAMPLES=10 $(PY) -m pytest -q -n 2 --dist worksteal -m "not lab and not browser and not slow and not soak"
 
-test: .venv/checked ## all that CI runs: those, pages in a browser, a contract for each stack, the lab
+test: .venv/checked ## what CI runs: make check, slower tests, pages in a browser, each stack on the lab
 	@$(LAB) test
 
 soak: .venv/checked ## what takes hours: PART=lab|faults|compat|policies|pages|kills|languages, or all

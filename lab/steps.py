@@ -211,6 +211,14 @@ def start_images(instance: Instance, tools: Toolchain) -> None:
     processes.start(instance, buildkit.server(instance, tools))
 
 
+def stop_images(instance: Instance, *, keep: Collection[str] = ()) -> None:
+    """End both, but for those to `keep`."""
+    if buildkit.NAME not in keep:
+        builder.end(instance)
+    if "registry" not in keep:
+        processes.stop(instance, "registry")
+
+
 def running(instance: Instance) -> frozenset[str]:
     """Servers of the lab that were started and not stopped, those that died since included."""
     return frozenset(record.name for record in processes.records(instance))
@@ -261,10 +269,7 @@ def stop(instance: Instance, tools: Toolchain, report: Report, *, keep: Collecti
     node.stop(instance, tools)
     report("servers …")
     control_plane.stop(instance)
-    if buildkit.NAME not in keep:
-        builder.end(instance)
-    if "registry" not in keep:
-        processes.stop(instance, "registry")
+    stop_images(instance, keep=keep)
     for record in processes.records(instance):  # whatever an older version of the lab started
         if record.name not in keep:
             processes.stop(instance, record.name)

@@ -41,6 +41,8 @@ class SuiteRun:
             self._run_all(suites, beside)
         except LabError as error:
             click.secho(f"error: {error}", err=True, fg="red")
+            if not any(each.failed for each in self.results):
+                self.results.append(results.of_step("what the error names", 0, succeeded=False))
         click.echo("\n" + results.table(self.results, time.monotonic() - self._began))
         return 1 if any(each.failed for each in self.results) else 0
 
@@ -87,13 +89,12 @@ class SuiteRun:
     @contextlib.contextmanager
     def _images(self) -> Iterator[None]:
         """Registry and BuildKit of the lab, which it lends to the labs of tests (tests/own_lab.py)."""
-        was_up, before = steps.is_up(self.instance), steps.running(self.instance)
+        before = steps.running(self.instance)
         try:
             steps.start_images(self.instance, self.tools)
             yield
         finally:
-            if not was_up:
-                steps.stop(self.instance, self.tools, self.report, keep=before & steps.OF_EVERY_LAB)
+            steps.stop_images(self.instance, keep=before)
 
     @contextlib.contextmanager
     def _stack(self) -> Iterator[None]:

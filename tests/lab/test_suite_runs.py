@@ -82,3 +82,16 @@ def test_a_suite_that_fails_does_not_keep_the_next_from_running(
 def test_a_run_without_a_failure_succeeds(run: SuiteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.run([suite(tmp_path, "good", GOOD)], {}) == 0
     assert capsys.readouterr().out.endswith("\n2 passed, 0 failed\n")
+
+
+def test_what_keeps_suites_from_running_is_a_failure(
+    run: SuiteRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise LabError("port 5000 of the lab's registry is taken")
+
+    monkeypatch.setattr(Toolchain, "ensure", fails)
+    assert run.run([Suite("needs tools", "lab")], {}) == 1
+    shown = capsys.readouterr()
+    assert "port 5000" in shown.err
+    assert shown.out.endswith("\n0 passed, 1 failed\n")
