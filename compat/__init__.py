@@ -15,21 +15,21 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from compat.evidence.case import Case, CaseError, case_from
+    from compat.evidence.case import Case, CaseError
     from compat.evidence.host import Host, Pool, host_of, read_host
     from compat.values.findings import Answer, Change, Finding, Remedy, Severity, Verdict
     from compat.verdict.answer import Image, Matrix, check, check_on, matrix
 
 __all__ = [
     "Answer", "Case", "CaseError", "Change", "Finding", "Host", "Image", "Matrix", "Pool", "Remedy", "Severity",
-    "Verdict", "case_from", "check", "check_on", "host_of", "matrix", "read_host",
+    "Verdict", "check", "check_on", "host_of", "matrix", "read_host",
 ]  # fmt: skip
 
 # No module here may have one of these names: once imported, it would replace the name.
 _HOMES: Final = MappingProxyType(
     {
         "verdict.answer": ("Image", "Matrix", "check", "check_on", "matrix"),
-        "evidence.case": ("Case", "CaseError", "case_from"),
+        "evidence.case": ("Case", "CaseError"),
         "evidence.host": ("Host", "Pool", "host_of", "read_host"),
         "values.findings": ("Answer", "Change", "Finding", "Remedy", "Severity", "Verdict"),
     }

@@ -54,6 +54,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     if "lab" in left_out and collection_path.parent == Path(__file__).parent and collection_path.name in WITH_SERVERS:
         return True
+    if collection_path.suffix != ".py" and not collection_path.is_dir():
+        return None
     files = collection_path.rglob("test_*.py") if collection_path.is_dir() else [collection_path]
     return all(_marks(file) & left_out for file in files) or None
 

@@ -37,6 +37,7 @@ FLOORS = (
     "policies",
     "cli",
     "lab",
+    "tools",
 )
 # The program stands on the components, and the pack knows nothing of it.
 PROGRAM = ("wiring.py", "__main__.py")
@@ -86,9 +87,35 @@ def loaded_by(names: list[str]) -> set[str]:
 
 
 def test_compat_needs_neither_the_engine_nor_pydantic_nor_a_network_library() -> None:
-    names = [name for name in modules("compat", "compat/facts/data") if not name.endswith(".make")]
+    names = modules(*(path.parent.relative_to(ROOT).as_posix() for path in (ROOT / "compat").rglob("__init__.py")))
     assert "compat.values.versions" in names
     assert not loaded_by(names) & {*ENGINE, "pydantic", "yaml", "httpx", "click", "rich"}
+
+
+def test_a_folder_of_compat_has_two_floors_at_most() -> None:
+    """A module that imports a neighbour imports only neighbours that import none; a folder counts as one."""
+    imports: dict[str, dict[str, set[str]]] = {}
+    for path in (ROOT / "compat").rglob("*.py"):
+        for folder in [each for each in path.relative_to(ROOT).parents if len(each.parts) > 1]:
+            own = path.relative_to(ROOT / folder).parts[0].removesuffix(".py")
+            prefix = ".".join(folder.parts) + "."
+            found = {
+                f"{node.module}.{each.name}".removeprefix(prefix).partition(".")[0]
+                for node in ast.walk(ast.parse(path.read_text()))
+                if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(prefix)
+                for each in node.names
+            }
+            if own != "__init__":
+                imports.setdefault(prefix, {}).setdefault(own, set()).update(found - {own})
+    assert len(imports) >= 6
+    wrong = [
+        f"{folder}{name} imports {below}, which imports {', '.join(sorted(of[below]))}"
+        for folder, of in imports.items()
+        for name, found in of.items()
+        for below in sorted(found & of.keys())
+        if of[below] & of.keys()
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.slow

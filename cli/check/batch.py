@@ -14,10 +14,11 @@ import click
 import orjson
 
 from cli.answers import body_data, problem_lines, unreadable_data
+from cli.check.mapping import case_from
 from cli.clock import today
 from cli.lines import LONGEST, numbered_lines
 from cli.words import counted
-from compat import CaseError, Verdict, case_from, check
+from compat import CaseError, Verdict, check
 from compat.verdict.staleness import aged
 
 _KEPT: Final = 64 << 20  # bytes of encoded answers, for cases that are equal but for their id

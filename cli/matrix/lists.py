@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
 from cli.answers import problem_lines
+from cli.check.mapping import case_from
 from cli.lines import LONGEST, numbered_lines
-from compat import Case, CaseError, Image, Pool, case_from, check, read_host
+from compat import Case, CaseError, Image, Pool, check, read_host
 from compat.evidence.case import POOL_FIELDS
 
 _PROBE_POOL: Final = {"gpu": "Tesla T4"}  # completes an image, so that its own fields can be read alone

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from compat.evidence.drivers import reaches
 from compat.facts import tables
 from compat.facts.tables import first_release
-from compat.values.fact import Fact, Present
+from compat.values.fact import AS_GIVEN, Fact, Present
 from compat.values.findings import Fix, Severity
-from compat.values.hosts import PoolFacts
+from compat.values.hosts import Gpu, PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import CudaVersion, DriverVersion
 
@@ -64,10 +64,12 @@ def _not_served(image: ImageFacts, pool: PoolFacts, package: str) -> Service | N
         return Service(Severity.REFUSE, f"{package} does not work on a {pool.gpu.name} (error 804)", fact)
     if image.compat_package is Present.UNKNOWN:
         fact = Fact("whether the image has a compat package was not stated", SOURCE, _DATE)
-        return Service(Severity.UNKNOWN, f"it is not known whether the image has {package}", fact)
+        message = f"it is not known whether the image has {package}: gpu-commons inspect --deep reads it"
+        return Service(Severity.UNKNOWN, message, fact)
     if pool.gpu.forward_compat is Present.UNKNOWN:
         fact = Fact("of the RTX cards only selected, NGC-ready ones may use compat packages", SOURCE, _DATE)
-        return Service(Severity.UNKNOWN, f"it is not known whether {package} works on a {pool.gpu.name}", fact)
+        message = f"it is not known whether {package} works on {pool.gpu.name}: {whose_list(pool.gpu)}"
+        return Service(Severity.UNKNOWN, message, fact)
     return None
 
 
@@ -91,3 +93,9 @@ def _on_branch(image: ImageFacts, cuda: CudaVersion, driver: DriverVersion) -> S
         return Service(Severity.WARN, message, replace(fact, source=f"{SOURCE} ; {UNLISTED}"))
     newer = [first_release(branch) for branch in listed if branch > driver.branch]
     return Service(Severity.REFUSE, f"{package} is not for driver {driver}: {text}", fact, tuple(newer[:1]))
+
+
+def whose_list(gpu: Gpu) -> str:
+    """What tells whether a card is one that may use compat packages."""
+    is_named = gpu.fact is not AS_GIVEN
+    return "NVIDIA lists the NGC-ready cards" if is_named else "gpu-commons probe shows which model it is"

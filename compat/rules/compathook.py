@@ -106,7 +106,10 @@ def _by_toolkit(
             return (warn(ID, message, fact),)
         return (refuse(ID, message, fact, Setting("cuda_compat", "no")),)
     if pool.gpu.forward_compat is Present.UNKNOWN and not needed and pool.host and pool.container_toolkit is not None:
-        message = f"it is not known whether {pool.gpu.name} supports {package}, which the container toolkit loads"
+        how = compat_package.whose_list(pool.gpu)
+        message = (
+            f"it is not known whether {pool.gpu.name} supports {package}, which the container toolkit loads: {how}"
+        )
         return (unknown(ID, message, fact),)
     return ()
 

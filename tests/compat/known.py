@@ -6,7 +6,8 @@ import csv
 import sys
 from pathlib import Path
 
-from compat import Case, case_from
+from cli.check.mapping import case_from
+from compat import Case
 from compat.evidence.case import FIELDS
 from compat.rules import ALL_RULES
 

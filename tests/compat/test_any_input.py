@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compat import Answer, Case, CaseError, Verdict, case_from, check
+from cli.check.mapping import case_from
+from compat import Answer, Case, CaseError, Verdict, check
 from compat.evidence.case import FIELDS
 from compat.facts.lookup import facts
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat import Case, CaseError, Verdict, case_from, check
+from cli.check.mapping import case_from
+from compat import Case, CaseError, Verdict, check
 from compat.evidence.names.builds import read_build, read_wish
 from compat.values.versions import VersionError
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from compat import Case, CaseError, case_from, check, read_host
+from cli.check.mapping import case_from
+from compat import Case, CaseError, check, read_host
 from compat.evidence.names import image_name as images
 from compat.evidence.names.image_name import read_image
 from compat.facts import csv_files, tables

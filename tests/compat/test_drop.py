@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from compat import Answer, Severity, Verdict, case_from, check
+from cli.check.mapping import case_from
+from compat import Answer, Severity, Verdict, check
 from compat.facts.lookup import facts
 from compat.facts.tables import gpu_models
 

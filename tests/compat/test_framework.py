@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from compat import Verdict, case_from, check
+from cli.check.mapping import case_from
+from compat import Verdict, check
 from compat.evidence.names.distributions import ALIASES
 from compat.facts.tables import frameworks
 

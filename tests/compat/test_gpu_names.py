@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat import CaseError, Severity, Verdict, case_from, check
+from cli.check.mapping import case_from
+from compat import CaseError, Severity, Verdict, check
 from compat.evidence.names import gpu_names
 from compat.evidence.names.gpu_names import UnknownGpu, find_gpu, find_gpus
 from compat.facts.rows import GpuModel

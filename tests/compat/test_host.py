@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from compat import Case, CaseError, Severity, Verdict, case_from, check, check_on, host_of, read_host
+from cli.check.mapping import case_from
+from compat import Case, CaseError, Severity, Verdict, check, check_on, host_of, read_host
 from compat.evidence.drivers import turning_drivers
 from compat.evidence.image import read_images
 from compat.evidence.names.gpu_names import find_gpu, vgpu_profile

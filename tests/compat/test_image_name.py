@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compat import Answer, Severity, Verdict, case_from, check
+from cli.check.mapping import case_from
+from compat import Answer, Severity, Verdict, check
 from compat.evidence.names.image_name import read_image
 from compat.facts.tables import builds, pinned_by
 from compat.values.fact import Present

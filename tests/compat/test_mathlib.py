@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compat import Severity, Verdict, case_from, check
+from cli.check.mapping import case_from
+from compat import Severity, Verdict, check
 from compat.facts.tables import architectures, toolkits
 from compat.values.versions import ComputeCapability, CudaVersion
 

@@ -9,7 +9,8 @@ from random import Random
 
 import pytest
 
-from compat import Answer, Case, CaseError, Change, Remedy, Severity, Verdict, case_from, check
+from cli.check.mapping import case_from
+from compat import Answer, Case, CaseError, Change, Remedy, Severity, Verdict, check
 from compat.facts.tables import builds, driver_branches, frameworks, gpu_models, toolkits
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from compat import Answer, Severity, Verdict, case_from, check
+from cli.check.mapping import case_from
+from compat import Answer, Severity, Verdict, check
 from compat.evidence.case import FIELDS
 
 FILE = Path(__file__).parent / "reports.csv"

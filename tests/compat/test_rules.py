@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from compat import Finding, Severity, Verdict, case_from, check
+from cli.check.mapping import case_from
+from compat import Finding, Severity, Verdict, check
 from compat import rules as rules_package
 from compat.rules import ALL_RULES, BY_ID
 from compat.rules.rule import Rule
