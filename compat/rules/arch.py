@@ -130,7 +130,13 @@ def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding
     own = tables.architectures().get(capability)
     if own is None or own.first_cuda is None:
         fact = Fact(f"no table has compute capability {capability}", _GUIDE, "", verified=False)
-        return (unknown(ID, f"it is not known which CUDA generates code for {shown})", fact),)
+        return (
+            unknown(
+                ID,
+                f"it is not known which CUDA generates code for {shown}): gpu-commons facts gpu_arch lists what is",
+                fact,
+            ),
+        )
     fact = own.origin.fact(f"the first CUDA with code for sm_{capability.digits} is {own.first_cuda}", "first_cuda")
     none = f"CUDA {cuda} generates no machine code for {shown}; CUDA {own.first_cuda} and newer do)"
     # CuPy makes machine code for the newest target that NVRTC knows, and from CUDA 11.1 on no PTX.

@@ -28,7 +28,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     found = native_floor(cuda, platform)
     if found is None:
         fact = Fact(f"no table lists a driver for CUDA {cuda} on {platform}", _SOURCE, "", verified=False)
-        return (unknown(ID, f"it is not known which driver CUDA {cuda} needs", fact),)
+        return (
+            unknown(
+                ID, f"it is not known which driver CUDA {cuda} needs: gpu-commons facts cuda_driver lists what is", fact
+            ),
+        )
     floor, fact = found
     if driver >= floor:
         return (note(ID, f"drivers from {floor} on support CUDA {cuda} natively", fact),)

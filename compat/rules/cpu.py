@@ -44,7 +44,8 @@ def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
         return (refuse(ID, message, fact),)
     if image.framework in _NOT_ALWAYS_MADE and version is None:
         fact = Fact(f"no table says which releases of {image.framework} have one", "framework.csv", "", verified=False)
-        return (unknown(ID, f"it is not known whether there is a CUDA build of {image.framework} for arm64", fact),)
+        message = f"it is not known whether there is a CUDA build of {image.framework} for arm64"
+        return (unknown(ID, f"{message}: gpu-commons inspect --deep reads what an image has", fact),)
     return ()
 
 

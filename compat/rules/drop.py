@@ -59,7 +59,13 @@ def _driver(driver: DriverVersion, stated: str, gpu: Gpu) -> tuple[Finding, ...]
     arch = tables.architectures().get(gpu.capability)
     if arch is None:
         fact = Fact(f"no table lists compute capability {gpu.capability}", _MATRIX, "", verified=False)
-        return (unknown(ID, f"it is not known which drivers support {gpu.name} ({gpu.capability})", fact),)
+        return (
+            unknown(
+                ID,
+                f"which drivers support {gpu.name} is not known: gpu-commons facts gpu_arch lists what is",
+                fact,
+            ),
+        )
     this = f"driver {stated}" if stated else "a driver"
     last = last_driver(gpu)
     if last is not None and driver > last:

@@ -28,7 +28,9 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     rows = tables.by_key("ec2_gpu_instances", "instance_type").get(pool.instance_type, ())
     if pool.instance_type and not rows and re.fullmatch(_TYPE, pool.instance_type):
         fact = Fact(f"no table has the instance type {pool.instance_type}", _LINUX, "", verified=False)
-        found.append(unknown(ID, f"it is not known which GPUs {pool.instance_type} has", fact))
+        found.append(
+            unknown(ID, f"it is not known which GPUs {pool.instance_type} has: gpu-commons probe reads them", fact)
+        )
     if rows:
         found += _instance(rows[0], pool)
     if (row := image_row(pool)) is not None:

@@ -28,7 +28,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     arch = tables.architectures().get(gpu.capability)
     if arch is None:
         fact = Fact(f"no table has compute capability {gpu.capability}", _SOURCE, "", verified=False)
-        return (unknown(ID, f"it is not known which kernel modules {gpu.name} ({gpu.capability}) needs", fact),)
+        return (
+            unknown(
+                ID,
+                f"which modules {gpu.name} needs is not known: gpu-commons facts gpu_arch lists what is",
+                fact,
+            ),
+        )
     if pool.kernel_module == "open":
         return _open(gpu, arch, pool.driver)
     word = arch.open_kernel_module

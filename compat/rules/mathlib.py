@@ -93,7 +93,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         if image.framework not in _CALL_ALWAYS or gpu.capability != _TURING:
             return ()
         fact = Fact("Turing needs the math libraries of CUDA 10 or newer", _PYTORCH, _DATE)
-        return (unknown(ID, f"it is not known which CUDA the math libraries of {image.name} are of", fact),)
+        message = f"it is not known which CUDA the math libraries of {image.name} are of"
+        return (unknown(ID, f"{message}: state cuda, or gpu-commons inspect --deep reads it", fact),)
     cuda, first = max(filter(None, (image.cuda, image.built_with))).line, _first_with_kernels(gpu.capability)
     if first is None or cuda >= first or not image.framework:
         return ()

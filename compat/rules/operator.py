@@ -20,7 +20,8 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     row = operator_row(pool.operator)
     if row is None:
         fact = Fact(f"no table has GPU operator {pool.operator[:40]}", _SOURCE, "", verified=False)
-        return (unknown(ID, f"it is not known which driver GPU operator {pool.operator[:40]} installs", fact),)
+        message = f"it is not known which driver GPU operator {pool.operator[:40]} installs"
+        return (unknown(ID, f"{message}: gpu-commons probe reads the driver of a node", fact),)
     default = driver_of(row)
     fact = Origin.of(row).fact(
         f"GPU operator {row['operator_version']} installs driver {default} by default", "default_driver"

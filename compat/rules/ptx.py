@@ -43,7 +43,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     found = native_floor(maker.line, pool.platform)
     if known is None or found is None:
         fact = Fact(f"no table has the driver that knows PTX of CUDA {maker}", _GUIDE, "", verified=False)
-        return (unknown(ID, f"it is not known which driver compiles PTX of CUDA {maker}", fact),)
+        return (
+            unknown(
+                ID,
+                f"which driver compiles PTX of CUDA {maker} is not known: gpu-commons facts cuda_driver lists what is",
+                fact,
+            ),
+        )
     floor, fact = found
     message = (
         f"has only PTX ({name}) of CUDA {maker.line} for {gpu.name}, and driver {pool.driver} does not support that "

@@ -58,7 +58,11 @@ def _check(wanted: tuple[str, ...], pool: PoolFacts) -> tuple[Finding, ...]:
     fact = row.origin.fact(text, "checks_require") if row is not None else Fact(text, _SOURCE, _DATE)
     if False not in answers:
         if None in answers and host and asks:
-            return (unknown(ID, f"it is not known whether {gpu.name} meets {short} …", fact),)
+            return (
+                unknown(
+                    ID, f"it is not known whether {gpu.name} meets {short} …: gpu-commons probe shows its model", fact
+                ),
+            )
         return ()
     message = f"the image requires {short} or a driver branch of its list, which {driver} on {gpu.name} does not meet"
     if toolkit is None or not host:

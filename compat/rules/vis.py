@@ -41,7 +41,7 @@ def _process(value: str, pool: PoolFacts) -> list[Finding]:
     fact = Fact(text, _PROCESS, _DATE)
     entries = [entry.strip() for entry in value.split(",")]
     if value.startswith("$"):
-        return [unknown(ID, f"it is not known what CUDA_VISIBLE_DEVICES={value} becomes", fact)]
+        return [unknown(ID, f"it is not known what CUDA_VISIBLE_DEVICES={value} becomes: write its value", fact)]
     if value.lower() == "all" or not re.fullmatch(_NAMES, entries[0]):
         message = f"CUDA_VISIBLE_DEVICES={value or '(empty)'} hides every GPU"
         return [refuse(ID, message, fact, Variable("CUDA_VISIBLE_DEVICES"))]
