@@ -149,6 +149,8 @@ class GpuImage(pulumi.ComponentResource):
                         "oci_media_types": True,
                         "compression": _COMPRESSIONS[compression],
                         "compression_level": ZSTD_LEVEL if compression == "zstd" else None,
+                        # Else a builder hands out layers that another stack had it compress by zstd.
+                        "force_compression": True if compression == "gzip" else None,
                     }
                 }
             ],

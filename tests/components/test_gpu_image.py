@@ -368,9 +368,9 @@ def test_a_ca_bundle_is_a_build_context_and_its_content_is_in_no_input(recorded:
     assert "the certificate of the site" not in str([resource.inputs for resource in run.resources])
 
 
-def test_gzip_is_for_sites_with_old_engines(recorded: Recorded) -> None:
+def test_gzip_is_for_sites_with_old_engines_whatever_the_builder_has_already(recorded: Recorded) -> None:
     build = build_of(recorded, {**HUB, "compression": "gzip"})
-    assert build["exports"] == [{"registry": {"ociMediaTypes": True, "compression": "gzip"}}]
+    assert build["exports"] == [{"registry": {"ociMediaTypes": True, "compression": "gzip", "forceCompression": True}}]
 
 
 @each_row(

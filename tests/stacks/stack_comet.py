@@ -48,6 +48,6 @@ CONTRACT = Contract(
     printed=("sinfo",),
     use=use,
     other_driver="390.157",
-    refusal=r"P-RUN: .{0,80}cupy-cuda11\S* does not run on pools? \S*shared-p100.{0,20} \(driver 390\.157\)",
+    refusal=r"P-RUN: .{0,80}cupy-cuda11\S* does not run on pools? .{0,80}shared-p100.{0,20} \(driver 390\.157\)",
     left=left,
 )
