@@ -11,7 +11,7 @@ import pulumi_docker_build as docker_build
 
 from components.image_forecast import Unbuilt, tell_forecast
 from fleet.machines import Rates
-from images.build.building import ZSTD_LEVEL, content_tag, dockerfiles
+from images.build.building import LEVELS, content_tag, dockerfiles
 from images.build.instructions import CA_CONTEXT
 from images.build.labels import installed_pins
 from images.build.render import build_arguments, stage_of
@@ -148,7 +148,7 @@ class GpuImage(pulumi.ComponentResource):
                     "registry": {
                         "oci_media_types": True,
                         "compression": _COMPRESSIONS[compression],
-                        "compression_level": ZSTD_LEVEL if compression == "zstd" else None,
+                        "compression_level": LEVELS[compression],
                         # Else a builder hands out layers that another stack had it compress by zstd.
                         "force_compression": True if compression == "gzip" else None,
                     }

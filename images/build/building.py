@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Final
 
 from images.build.buildkit import OCI_LAYOUT, Build, Client, run_build
@@ -26,7 +27,8 @@ from images.spec.plan import Substitute
 from images.spec.targets import kind_of
 
 PLATFORM: Final = "linux/amd64"
-ZSTD_LEVEL: Final = 3  # level 0, the default, silently is gzip
+# Level 0, the default, makes the plug-in leave out all three options: silently that is gzip, or what a builder has.
+LEVELS: Final = MappingProxyType({"zstd": 3, "gzip": 6})
 _TAG_DIGITS: Final = 16
 _BY_DIGEST: Final = {"push-by-digest": "true", "name-canonical": "true"}
 
@@ -122,7 +124,7 @@ def output(destination: Destination, packing: Packing, name: str) -> dict[str, s
     """Attributes of BuildKit's exporter; a file or folder is written at `destination.place`."""
     packed = {"compression": packing.compression, "force-compression": "true" if packing.is_forced else "false"}
     if packing.compression == "zstd":
-        packed["compression-level"] = str(ZSTD_LEVEL)
+        packed["compression-level"] = str(LEVELS["zstd"])
     if destination.kind is Kind.REGISTRY:
         pushed = {"type": "image", "name": destination.place, "push": "true", "oci-mediatypes": "true"}
         return {**pushed, **({} if ImageReference.parse(destination.place).tag else _BY_DIGEST), **packed}

@@ -370,7 +370,8 @@ def test_a_ca_bundle_is_a_build_context_and_its_content_is_in_no_input(recorded:
 
 def test_gzip_is_for_sites_with_old_engines_whatever_the_builder_has_already(recorded: Recorded) -> None:
     build = build_of(recorded, {**HUB, "compression": "gzip"})
-    assert build["exports"] == [{"registry": {"ociMediaTypes": True, "compression": "gzip", "forceCompression": True}}]
+    packed = {"ociMediaTypes": True, "compression": "gzip", "compressionLevel": 6, "forceCompression": True}
+    assert build["exports"] == [{"registry": packed}]
 
 
 @each_row(
