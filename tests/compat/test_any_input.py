@@ -169,6 +169,7 @@ def _share(found: Counter[str]) -> float:
 PARTS = [pytest.param(MANY // 4, SEED + part, marks=pytest.mark.slow) for part in range(1, 5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "seed"), [(FEW, SEED), *PARTS])
 def test_any_input_gives_a_verdict_or_a_usage_error(number: int, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     found = _tally(number, seed)

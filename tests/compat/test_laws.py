@@ -147,6 +147,7 @@ MAY_TURN = {"R-DROP", "R-FWD", "R-COMPATHOOK", "R-REQ"}
 SHARE = 0.1  # of the examples of a law, at least, meet its premise; about 0.4 do
 
 
+@pytest.mark.slow
 def test_a_newer_driver_never_breaks_what_ran_unless_a_documented_rule_says_so() -> None:
     tried: Counter[bool] = Counter()
 
@@ -439,6 +440,7 @@ def _works(case: Case, answer: Answer) -> bool | None:
         return False
 
 
+@pytest.mark.slow
 def test_remedies_for_builds_and_images_work() -> None:
     random = Random(20261121)
     failed: list[str] = []

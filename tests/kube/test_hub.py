@@ -438,6 +438,7 @@ def test_the_administrators_password_is_a_secret_of_its_own_where_there_are_admi
         assert ("ADMIN_PASSWORD" in named) is ("hub-admin" in secrets)
 
 
+@pytest.mark.slow
 def test_a_hub_trusts_the_authority_that_signed_its_identity_provider_and_no_other_hub_does(
     started: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:

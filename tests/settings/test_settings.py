@@ -631,6 +631,7 @@ def replacement(line: str) -> tuple[str, str]:
 CASES = [case.splitlines() for case in MISTAKES.strip().removeprefix("# ").split("\n# ")]
 
 
+@pytest.mark.slow
 @each_row(
     ("replacements", "message"),
     [([replacement(line) for line in lines], message.strip()) for _, *lines, message in CASES],
