@@ -97,5 +97,4 @@ def _on_branch(image: ImageFacts, cuda: CudaVersion, driver: DriverVersion) -> S
 
 def whose_list(gpu: Gpu) -> str:
     """What tells whether a card is one that may use compat packages."""
-    is_named = gpu.fact is not AS_GIVEN
-    return "NVIDIA lists the NGC-ready cards" if is_named else "gpu-commons probe shows which model it is"
+    return "gpu-commons probe shows its model" if gpu.fact is AS_GIVEN else "NVIDIA lists the NGC-ready cards"

@@ -1,4 +1,4 @@
-"""A host: the pools that it may be, from values (`host_of`) or from the host fields of a case (`read_host`).
+"""A host, from values (`host_of`) or from the host fields of a case (`read_host`).
 
 `may_be` are the pools that it may be: one where all is known, more where a name is sold with several chips or a driver
 is a bare branch. `shown` holds the host fields of a case for those who print them.

@@ -124,7 +124,7 @@ def _origin() -> Any:
     return _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another Origin in its place
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GpuModel:
     """One GPU model. `memory_mib` is the nominal size; a driver reports somewhat less."""
 
@@ -148,7 +148,7 @@ class GpuModel:
         return self.name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Architecture:
     """One compute capability: the toolkits that make code for it and the driver branches that drive it."""
 
@@ -162,7 +162,7 @@ class Architecture:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Toolkit:
     """One CUDA toolkit release. `floor` is None where only the release itself is known."""
 
@@ -174,7 +174,7 @@ class Toolkit:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DriverBranch:
     """One driver branch, and the CUDA line that `nvidia-smi` prints for it."""
 
@@ -185,7 +185,7 @@ class DriverBranch:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Build:
     """One build of a framework: version by CUDA variant by distribution."""
 
@@ -212,7 +212,7 @@ class Build:
     alone: Build | None = None  # the row itself, where its pinned wheel was added
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cudnn:
     """One cuDNN release built for a span of CUDA lines; of a span of releases the first stands for all."""
 
@@ -224,7 +224,7 @@ class Cudnn:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ContainerToolkit:
     """The behaviour of releases of the container toolkit, from this one up to the next."""
 
@@ -236,7 +236,7 @@ class ContainerToolkit:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Nccl:
     """One NCCL release as it was built."""
 
@@ -246,7 +246,7 @@ class Nccl:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ForwardCompat:
     """Does the compat package of a CUDA line work on a host branch?"""
 
@@ -256,7 +256,7 @@ class ForwardCompat:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ImageTag:
     """Facts from the notes of an image; the tag may end in `*`."""
 
@@ -266,7 +266,7 @@ class ImageTag:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ImageRepository:
     """How the tags of an image family are to be read."""
 
@@ -284,7 +284,7 @@ class ImageRepository:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrameworkFloor:
     """A lowest compute capability that a project states for a span of its versions."""
 
@@ -299,7 +299,7 @@ class FrameworkFloor:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrameworkLibrary:
     """A library that a framework build needs, and from which version on."""
 

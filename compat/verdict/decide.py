@@ -38,7 +38,6 @@ class Decision:
 
 
 _OF_HOST = frozenset({"driver", "gpu", "gpu_class", "ami_release"})
-_READ_BY_PROBE, _READ_BY_INSPECT = "gpu-commons probe", "gpu-commons inspect --deep"
 
 
 def decide(case: Case, host: Host, *, lenient: bool = False) -> Decision:
@@ -147,8 +146,8 @@ def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: 
     """What is missing, and from which driver on it would run."""
     missing = " and ".join(axis.missing for axis in axes)
     if "gpu-commons" not in missing:
-        tools = dict.fromkeys(_READ_BY_PROBE if axis.field in _OF_HOST else _READ_BY_INSPECT for axis in axes)
-        missing = f"{missing}, which {' and '.join(tools)} can tell"
+        tools = dict.fromkeys("probe" if axis.field in _OF_HOST else "inspect --deep" for axis in axes)
+        missing = f"{missing}, which {' and '.join(f'gpu-commons {tool}' for tool in tools)} can tell"
     good = sorted({each.pool.driver for each in running if each.pool.driver is not None})
     bad = {each.pool.driver for each in against if each.pool.driver is not None}
     if len(axes) == 1 and axes[0].field == "driver" and good:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from packaging.version import Version
@@ -33,17 +33,22 @@ GRAMMAR = (
     "is none of: a pin (torch==2.6.0+cu124, cupy-cuda12x, jax[cuda12]), a wheel or index tag (cu118, cuda12, "
     "conda cuda12.1, cpu), targets (sm_70;8.0+PTX), ptx only, no ptx, nvcc 12.4, cudatoolkit=11.3"
 )
-_PARTS = re.compile(
-    r"""(?P<ptx>(?:only|no)[ ]ptx|ptx[ ]only)
-    | nvcc[ =](?P<nvcc>\d\d?\.\d)(?:\.\d+)?
-    | (?P<toolkit>(?:cudatoolkit|cuda-version|pytorch-cuda)={1,2}\d\d?(?:\.\d+)*)
-    | (?P<installer>pip|conda)
-    | (?:(?:https?://)?[\w./-]*whl/)?(?P<tag>(?:torch-)?cu(?:da)?[_-]?v?\d[\d.]*x?(?:_local|-cu\d+)?|cpu)
-    | (?P<target>(?:sm_?|compute_?)?(?:\d\d?\.\d|\d{2,3})[af]?(?:-real|-virtual|[ ]?\+[ ]?ptx)?)
-    | (?P<name>[a-z][\w.-]*)(?P<extras>\[[\w,-]+\])?(?:==v?(?P<version>[\w.+!-]+))?""",
-    re.VERBOSE | re.ASCII,
-)
 _END = re.compile(r"[\s;,]+|$")
+
+
+@cache
+def _forms() -> re.Pattern[str]:
+    """One part of `build`; few questions have one, and compiling this takes longer than most answers."""
+    return re.compile(
+        r"""(?P<ptx>(?:only|no)[ ]ptx|ptx[ ]only)
+        | nvcc[ =](?P<nvcc>\d\d?\.\d)(?:\.\d+)?
+        | (?P<toolkit>(?:cudatoolkit|cuda-version|pytorch-cuda)={1,2}\d\d?(?:\.\d+)*)
+        | (?P<installer>pip|conda)
+        | (?:(?:https?://)?[\w./-]*whl/)?(?P<tag>(?:torch-)?cu(?:da)?[_-]?v?\d[\d.]*x?(?:_local|-cu\d+)?|cpu)
+        | (?P<target>(?:sm_?|compute_?)?(?:\d\d?\.\d|\d{2,3})[af]?(?:-real|-virtual|[ ]?\+[ ]?ptx)?)
+        | (?P<name>[a-z][\w.-]*)(?P<extras>\[[\w,-]+\])?(?:==v?(?P<version>[\w.+!-]+))?""",
+        re.VERBOSE | re.ASCII,
+    )
 
 
 class Pin(NamedTuple):
@@ -81,7 +86,7 @@ def read_build(text: str) -> Stated:
     found: list[re.Match[str]] = []
     place = 0
     while place < len(plain):
-        part = _PARTS.match(plain, place)
+        part = _forms().match(plain, place)
         end = _END.match(plain, part.end()) if part else None
         if part is None or end is None or not _is_known(part):
             raise VersionError(text[:80], GRAMMAR)
@@ -108,7 +113,7 @@ def read_build(text: str) -> Stated:
 
 def is_tag(text: str) -> bool:
     """Can `build` state this variant of a wheel?"""
-    return (part := _PARTS.fullmatch(text)) is not None and part["tag"] is not None
+    return (part := _forms().fullmatch(text)) is not None and part["tag"] is not None
 
 
 def _is_known(part: re.Match[str]) -> bool:
