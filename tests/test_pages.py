@@ -59,6 +59,7 @@ def test_a_page_is_one_session_whose_files_are_saved_and_whose_output_is_compare
     assert (tmp_path / "cwd" / "folder" / "data" / "some.json").read_text() == '{"at": "127.0.0.1:5000"}\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "wrong", "complaint"),
     [

@@ -56,6 +56,7 @@ def test_a_page_of_another_form_has_no_release() -> None:
     assert read_changelog("<html><body>Not found</body></html>") == ()
 
 
+@pytest.mark.slow
 def test_a_newer_release_is_added_and_the_tables_stay_sound(
     folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -216,6 +216,7 @@ def test_a_file_of_random_bytes_is_reported_line_by_line(batch: Batch) -> None:
     assert result.exit_code == 1
 
 
+@pytest.mark.slow
 def test_whoever_waits_for_an_answer_gets_it_before_the_next_case() -> None:
     argv = [sys.executable, "-m", "cli", "check", "--batch", "-"]
     with subprocess.Popen(

@@ -81,6 +81,7 @@ def test_a_gpu_that_cannot_be_read_is_named_as_an_option_and_ends_with_2(
     assert not result.stdout
 
 
+@pytest.mark.slow
 @each_row(
     ("option", "value", "says"),
     [

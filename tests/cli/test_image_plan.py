@@ -104,6 +104,7 @@ def test_pools_with_different_drivers_are_distinguished(run: Run, tmp_path: Path
     assert "with driver 390.144" in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stack", "code"), [("dsmlp-fall", 1), ("dsmlp-next", 0)])
 def test_what_an_old_driver_does_not_run_a_new_one_does(run: Run, tmp_path: Path, stack: str, code: int) -> None:
     images = shutil.copytree(IMAGES, tmp_path / "images")
@@ -129,6 +130,7 @@ def test_an_image_that_uses_no_gpu_says_so_and_checks_no_pool(run: Run) -> None:
     assert "Size: at least" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_driver_container_says_which_nodes_it_is_for(run: Run) -> None:
     text = run("image", "plan", "driver-builder").stdout
     assert "GPU: it brings the driver 535.309.01, on nodes with kernel 6.1.0-56-cloud-amd64 only" in text
@@ -188,6 +190,7 @@ def test_the_guide_shows_what_the_command_prints(run: Run) -> None:
     assert all(part.strip("\n") in output for part in shown.split("…"))
 
 
+@pytest.mark.slow
 def test_a_target_is_planned_as_a_separate_image(run: Run) -> None:
     found = data(run, "cupy-notebook", "--target", "batch", "--stack", "dsmlp-fall")
     assert (found["image"], found["target"], found["targets"]) == ("cupy-notebook", "batch", [])

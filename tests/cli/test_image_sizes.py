@@ -116,6 +116,7 @@ def image(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("is_html", "has_ranges"), [(False, True), (True, True), (True, False)])
 def test_the_sizes_of_the_locked_wheels_are_written(
     run: Run, index: Index, image: Path, *, is_html: bool, has_ranges: bool
@@ -137,6 +138,7 @@ def test_json_says_what_was_written(run: Run, index: Index, image: Path) -> None
     assert found == {"image": "tiny", "file": str(image / SIZES_FILE), "wheels": 1, "bytes": len(CONTENT)}
 
 
+@pytest.mark.slow
 def test_a_fault_of_the_index_is_tried_again(run: Run, index: Index, image: Path) -> None:
     index.faults = [500, 503]
     assert run("image", "sizes", str(image)).exit_code == 0

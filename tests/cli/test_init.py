@@ -91,6 +91,7 @@ def test_each_pool_gets_the_newest_image_that_runs_on_it_and_the_hub_runs_on_nod
     assert "profiles" in hub.assumptions
 
 
+@pytest.mark.slow
 def test_a_pool_that_no_image_runs_on_gets_no_profile_and_a_line_that_says_so(run: Run) -> None:
     pool = "name=k80,gpu=Tesla K80,gpus=2,nodes=k1,driver=367.48"
     assert run("init", "mine", "--pool", pool, "--hub", "lab").exit_code == 0
@@ -133,6 +134,7 @@ def test_an_existing_file_is_kept_without_force(run: Run) -> None:
     assert written().read_text() != before
 
 
+@pytest.mark.slow
 @each_row(
     ("arguments", "says"),
     [
@@ -186,6 +188,7 @@ def test_a_password_is_refused_and_never_echoed(run: Run, arguments: tuple[str, 
     assert not Path("stacks").exists()
 
 
+@pytest.mark.slow
 def test_with_a_closed_input_it_names_the_flags(tmp_path: Path) -> None:
     call = f"exec {sys.executable} -m cli init mine <&-"
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}

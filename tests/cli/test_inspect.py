@@ -45,6 +45,7 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
 
 
+@pytest.mark.slow
 def test_it_prints_what_is_in_an_image(run: Run, registry: Registry) -> None:
     reference = registry.push(image(CUPY, env=["NVIDIA_REQUIRE_CUDA=cuda>=12.0"]))
     plain = run("inspect", reference)
@@ -98,6 +99,7 @@ def test_findings_end_with_1(run: Run, tmp_path: Path) -> None:
     assert run("inspect", "--deep", "--oci-layout", str(layout), "--json").exit_code == 1
 
 
+@pytest.mark.slow
 def test_a_mistake_is_one_message_and_2(run: Run, registry: Registry, tmp_path: Path) -> None:
     for arguments, message in [
         ((), "name an image"),
@@ -116,6 +118,7 @@ def test_a_mistake_is_one_message_and_2(run: Run, registry: Registry, tmp_path: 
         assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_what_was_read_is_kept_and_what_failed_is_not(run: Run, registry: Registry, tmp_path: Path) -> None:
     reference = registry.push(image(CUPY))
     blob = next(path for path in registry.content if "/blobs/" in path and registry.content[path][1][:2] == b"\x1f\x8b")
@@ -137,6 +140,7 @@ def test_200_references_take_two_requests_each(run: Run, registry: Registry) -> 
     assert len(registry.seen) == 400
 
 
+@pytest.mark.slow
 def test_check_believes_what_is_in_the_image(run: Run, registry: Registry) -> None:
     reference = registry.push(image(CUPY, labels={"com.nvidia.cuda.version": "10.1"}))
     result = run("check", "--gpu", "T4", "--driver", "418.88", "--inspect", reference, "--json")
@@ -162,6 +166,7 @@ def test_check_uses_the_targets_that_were_found(run: Run, registry: Registry) ->
     assert finding["source"].startswith("sha256:")
 
 
+@pytest.mark.slow
 def test_check_uses_the_compression_that_was_found_and_names_the_image_as_its_source(
     run: Run, registry: Registry
 ) -> None:
@@ -233,6 +238,7 @@ def test_an_image_whose_framework_is_for_the_cpu_gets_the_same_answer_by_its_nam
         assert "built for the CPU only; the image runs anywhere, and uses no GPU" in messages(answer, "warn")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seen", [{"a": b"1"}, CUPY], ids=["no program", "a program"])
 def test_check_does_not_know_what_is_in_layers_that_could_not_be_read(
     run: Run, registry: Registry, seen: dict[str, Any]
@@ -288,6 +294,7 @@ def test_check_reads_the_image_of_the_hosts_processor(run: Run, registry: Regist
     assert answer["verdict"] == "compatible"
 
 
+@pytest.mark.slow
 def test_the_note_on_which_cuda_counts_is_omitted_if_an_option_gives_it(run: Run, registry: Registry) -> None:
     reference = registry.push(image(CUPY, labels={"com.nvidia.cuda.version": "10.1"}))
     assert "the latter counts" in json.dumps(checked(run, reference))

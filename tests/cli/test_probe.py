@@ -89,6 +89,7 @@ def test_on_a_host_the_facts_are_printed_as_yaml_or_json(
     assert (shown["pool"]["cpu"], shown["host"]["kernel"]) == (data["pool"]["cpu"], data["host"]["kernel"])
 
 
+@pytest.mark.slow
 def test_via_slurm_a_job_with_one_gpu_is_waited_for_and_leaves_nothing(
     run: Run, machine: Callable[..., None], tmp_path: Path
 ) -> None:

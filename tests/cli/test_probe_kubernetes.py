@@ -272,6 +272,7 @@ def test_a_job_that_finds_out_nothing_is_one_line_and_is_deleted(
     assert "delete --namespace default job/gpu-commons-probe-" in (folder / "calls").read_text()
 
 
+@pytest.mark.slow
 def test_a_job_that_waits_too_long_is_deleted_and_says_what_for(cluster: Callable[..., Path]) -> None:
     busy = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes: 1 Insufficient nvidia.com/gpu"}
     folder = cluster(pods=[pod(conditions=[busy])])

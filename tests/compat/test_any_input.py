@@ -184,12 +184,14 @@ anything = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.te
 unhurried = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+@pytest.mark.slow
 @unhurried
 @given(given_=st.dictionaries(st.sampled_from(FIELDS), st.one_of(st.sampled_from(GARBAGE), anything), max_size=6))
 def test_a_mapping_of_anything_is_read_or_refused(given_: dict[str, object]) -> None:
     assert isinstance(_outcome(given_), Answer | CaseError)
 
 
+@pytest.mark.slow
 @unhurried
 @given(field=st.sampled_from([field for field in FIELDS if field != "id"]), text=st.text(max_size=60))
 def test_any_text_in_any_field_is_read_or_refused_with_the_field_named(field: str, text: str) -> None:
@@ -202,6 +204,7 @@ def test_any_text_in_any_field_is_read_or_refused_with_the_field_named(field: st
         assert all(problem.reason for problem in error.problems)  # noqa: PT017
 
 
+@pytest.mark.slow
 @unhurried
 @given(name=st.text(max_size=40).filter(lambda name: name not in FIELDS))
 def test_a_field_that_is_none_is_refused_by_its_name(name: str) -> None:

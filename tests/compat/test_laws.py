@@ -385,6 +385,7 @@ def test_the_verdict_is_the_worst_finding(case: Case) -> None:
     assert all(left >= right for left, right in pairwise(ranks)), _text(case, answer)  # worst first
 
 
+@pytest.mark.slow
 @law
 @given(case=cases(driver=st.one_of(drivers, st.none())))
 def test_an_unknown_names_what_is_missing(case: Case) -> None:

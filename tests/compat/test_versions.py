@@ -18,6 +18,7 @@ KINDS = (
 each_kind = pytest.mark.parametrize(("kind", "texts"), KINDS, ids=[kind.__name__ for kind, _ in KINDS])
 
 
+@pytest.mark.slow
 @each_kind
 @given(data=st.data())
 def test_a_version_prints_as_it_was_written_and_reads_back_equal(

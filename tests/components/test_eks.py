@@ -53,6 +53,7 @@ def group(recorded: Callable[..., Any], *, preview: bool = False, **changes: Any
     return recorded(lambda: EksGpuNodeGroup("l4", args) and None, preview=preview, computed=computed)
 
 
+@pytest.mark.slow
 def test_a_group_pins_the_machine_image_that_has_the_driver(recorded: Callable[..., Any], preview: bool) -> None:
     run = group(recorded, preview=preview)
     made = run.only("nodeGroup:NodeGroup").inputs
@@ -100,6 +101,7 @@ def test_policies_of_nodes_are_those_of_their_part_of_aws(recorded: Callable[...
     assert {each.inputs["policyArn"].partition(":iam:")[0] for each in granted} == {"arn:aws-cn"}
 
 
+@pytest.mark.slow
 def test_parallel_pulls_are_set_on_the_node_and_get_a_faster_volume(recorded: Callable[..., Any]) -> None:
     def volume(**changes: Any) -> tuple[int, int, str]:
         template = group(recorded, **changes).only("launchTemplate:LaunchTemplate").inputs
@@ -124,6 +126,7 @@ def test_instances_are_started_in_their_placement_group(recorded: Callable[..., 
     assert template["placement"] == {"groupName": "close together"}
 
 
+@pytest.mark.slow
 def test_nodes_have_no_rights_of_a_cni_that_has_a_role_of_its_own(recorded: Callable[..., Any]) -> None:
     def rights(**changes: Any) -> set[str]:
         attached = group(recorded, **changes).of_type("rolePolicyAttachment:RolePolicyAttachment")
@@ -219,6 +222,7 @@ def test_the_api_server_is_closed_to_the_internet_unless_networks_are_named(reco
     assert (opened["endpointPublicAccess"], opened["publicAccessCidrs"]) == (True, ["192.0.2.0/24"])
 
 
+@pytest.mark.slow
 def test_nodes_have_a_private_subnet_in_each_zone_and_one_way_out(recorded: Callable[..., Any]) -> None:
     run = cluster(recorded)
     subnets = {each.name: each.inputs for each in run.of_type("subnet:Subnet")}

@@ -82,6 +82,7 @@ def contents(run: Any, path: str) -> str:
     return unquote(file["contents"]["source"].removeprefix("data:,"))
 
 
+@pytest.mark.slow
 def test_a_group_has_its_sizes_in_private_subnets_and_rolls_when_its_template_changes(
     recorded: Callable[..., Any], preview: bool
 ) -> None:

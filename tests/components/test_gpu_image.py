@@ -199,6 +199,7 @@ def test_sizes_and_facts_of_what_was_pushed_are_outputs(monkeypatch: pytest.Monk
     assert outputs["ref"] == f"127.0.0.1:9/gpu-commons/hub@{DIGEST}"
 
 
+@pytest.mark.slow
 def test_an_image_that_cannot_be_read_back_reaches_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(Exception, match=r"the image that was pushed cannot be read back: 127\.0\.0\.1:9"):
         measured(monkeypatch, tmp_path)
@@ -208,6 +209,7 @@ def test_an_image_that_cannot_be_read_back_reaches_nobody(monkeypatch: pytest.Mo
 BEFORE = {"digest": "sha256:" + "b" * 64, "compressed_mb": 12.5, "unpacked_mb": 40.0}
 
 
+@pytest.mark.slow
 def test_the_sizes_show_what_changed_since_the_last_deployment_until_the_next_change(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -280,6 +282,7 @@ def test_the_image_stays_in_the_registry_and_belongs_to_the_component() -> None:
     assert monitor.seen["hub-build"].parent.endswith("gpu-commons:index:GpuImage::hub")
 
 
+@pytest.mark.slow
 def test_the_tag_changes_with_what_goes_in_and_with_nothing_else(recorded: Recorded, tmp_path: Path) -> None:
     shutil.copytree(IMAGES, tmp_path / "images", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     for image in ("datahub-base-notebook", "scipy-ml-notebook"):
@@ -299,6 +302,7 @@ def test_the_tag_changes_with_what_goes_in_and_with_nothing_else(recorded: Recor
 CUPY: GpuImageArgs = {"image": "cupy-notebook", "repository": "127.0.0.1:5000/gpu-commons/cupy", "read_back": False}
 
 
+@pytest.mark.slow
 def test_a_target_is_a_stage_of_the_same_dockerfile_with_facts_of_its_own(recorded: Recorded) -> None:
     batch: GpuImageArgs = {**CUPY, "target": "batch"}
     server, target = build_of(recorded, CUPY), build_of(recorded, batch)
@@ -400,6 +404,7 @@ def test_all_wrong_arguments_are_named_at_once() -> None:
     assert [word in message for word in ("it.repository", "it.compression", "it.ca_bundle")] == [True] * 3
 
 
+@pytest.mark.slow
 def test_other_languages_get_it_with_the_same_arguments() -> None:
     schema = Analyzer("gpu-commons").analyze(components=[GpuImage])
     arguments = schema["component_definitions"]["GpuImage"].inputs

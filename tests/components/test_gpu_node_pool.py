@@ -163,6 +163,7 @@ def test_the_driver_is_a_property_of_the_pool_itself(recorded: Callable[..., Any
     assert pool.inputs["gpus_per_node"] == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reported", "named"), [("418.88", []), ("418.67", ["n10"]), (None, [])])
 def test_nodes_that_report_another_driver_are_named(
     recorded: Callable[..., Any], preview: bool, reported: str | None, named: list[str]

@@ -32,6 +32,7 @@ PYTHON = {"roleRef": "role_ref", "automountServiceAccountToken": "automount_serv
 METADATA = {"name": "a", "labels": {"app.kubernetes.io/name": "jupyterhub"}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "kind"), [(module, kind) for module, kinds in SDK.items() for kind in kinds])
 def test_it_has_the_type_and_the_inputs_of_the_sdks_class(recorded: Callable[..., Any], module: str, kind: str) -> None:
     manifest = {"metadata": METADATA, **NEEDED.get(kind, {})}

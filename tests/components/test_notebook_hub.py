@@ -125,6 +125,7 @@ def test_objects_reach_the_provider_as_kubernetes_writes_them(recorded: Callable
     assert [each.inputs["automountServiceAccountToken"] for each in accounts] == [False, False, False]
 
 
+@pytest.mark.slow
 def test_a_hub_that_does_not_count_needs_no_right_outside_its_namespace(recorded: Callable[..., Any]) -> None:
     recording = run(recorded, {**ARGS, "availability": False})
     assert recording.of_type(":ClusterRole") == recording.of_type(":ClusterRoleBinding") == []
@@ -133,6 +134,7 @@ def test_a_hub_that_does_not_count_needs_no_right_outside_its_namespace(recorded
     assert page["availability_url"] is None
 
 
+@pytest.mark.slow
 def test_namespace_and_database_are_not_pulumis_to_delete(recorded: Callable[..., Any]) -> None:
     recording = run(recorded)
     assert recording.of_type("core/v1:Namespace") == []
@@ -165,6 +167,7 @@ def test_a_changed_profile_restarts_the_hub_and_nothing_else_does(recorded: Call
     assert fingerprint({**ARGS, "profiles": [cpu, {**gpu, "image": ML.replace("0", "1")}]}) != fingerprint(ARGS)
 
 
+@pytest.mark.slow
 def test_pods_name_the_image_that_policies_look_up(recorded: Callable[..., Any]) -> None:
     recording = run(recorded)
     named = {
@@ -174,6 +177,7 @@ def test_pods_name_the_image_that_policies_look_up(recorded: Callable[..., Any])
     assert named == {"Job": "hub", "StatefulSet": "hub", "datahub-proxy": "proxy", "datahub-availability": "hub"}
 
 
+@pytest.mark.slow
 def test_a_preview_that_builds_still_shows_every_profile(recorded: Callable[..., Any]) -> None:
     def program() -> None:
         cpu, gpu = ARGS["profiles"]
@@ -187,6 +191,7 @@ def test_a_preview_that_builds_still_shows_every_profile(recorded: Callable[...,
     assert len(recording.resources) == 25
 
 
+@pytest.mark.slow
 def test_images_reach_the_hub_once_they_are_built(recorded: Callable[..., Any]) -> None:
     def program() -> None:
         cpu, gpu = ARGS["profiles"]

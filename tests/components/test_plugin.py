@@ -91,6 +91,7 @@ def test_the_planning_figures_of_pulls_and_disks_are_those_of_the_fleet() -> Non
     assert texts["lands_on.disk_mb_per_s"].endswith(f"a planning figure, {DISK_MB_PER_S:g}.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("component", "model"), [(NotebookHub, Hub), (GpuJob, Job)])
 def test_arguments_for_other_languages_are_those_that_the_models_read(component: Any, model: type[BaseModel]) -> None:
     read = {(path, kind, is_required) for path, kind, is_required, _ in model_keys(model)}

@@ -79,10 +79,12 @@ def looks(monkeypatch: pytest.MonkeyPatch, end: Callable[[], Awaitable[None]] | 
     return sum(counted)
 
 
+@pytest.mark.slow
 def test_an_output_is_looked_at_a_few_times_however_many_others_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     assert looks(monkeypatch, settled) < 5 * OUTPUTS
 
 
+@pytest.mark.slow
 def test_the_sdk_alone_looks_at_every_output_whenever_one_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     # Where this fails, the SDK waits in linear time itself: remove components/settling.py and what uses it.
     assert looks(monkeypatch, None) > 20 * OUTPUTS
@@ -99,6 +101,7 @@ def test_outputs_that_are_made_while_others_are_waited_for_are_waited_for() -> N
     assert known == [2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_made_later", [False, True], ids=["from the start", "made while others are waited for"])
 def test_a_failure_ends_the_program_while_others_are_not_known(is_made_later: bool) -> None:
     def make_one_that_fails(value: int) -> int:

@@ -76,6 +76,7 @@ def test_a_login_of_somebody_elses_has_its_secret_and_no_password(folders: dict[
     assert written["client-secret"] == "s3cret"
 
 
+@pytest.mark.slow
 @needs_root
 def test_the_host_signs_a_certificate_for_the_address_that_people_open_and_keeps_it(folders: dict[str, Path]) -> None:
     write_certificate(HUB, folders["tls"], folders["given"])

@@ -387,6 +387,7 @@ def test_it_runs_on_python_3_6_and_says_the_same_as_on_this_one() -> None:
     }
 
 
+@pytest.mark.slow
 def test_it_is_plain_ascii_in_the_grammar_of_python_3_6_and_imports_the_standard_library_alone() -> None:
     text = FILE.read_text()
     assert text.isascii()

@@ -9,6 +9,7 @@ from images.build.running import stream
 from lab.cluster import wait_until
 
 
+@pytest.mark.slow
 def test_lines_of_both_outputs_come_in_order_with_the_exit_code() -> None:
     lines: list[str] = []
     script = "echo one; echo two >&2; printf thr; sleep 0.3; echo ee; printf last; exit 3"

@@ -77,6 +77,7 @@ def test_a_missing_program_is_reported(verifying: ModuleType) -> None:
     assert "/no/such/server: [Errno 2]" in problem
 
 
+@pytest.mark.slow
 def test_a_server_that_exits_at_once_is_reported_with_its_output_without_waiting(verifying: ModuleType) -> None:
     command = [sys.executable, "-c", "print('no licence', flush=True); raise SystemExit(3)"]
     (problem,) = verifying.server_problems(command, {"http://127.0.0.1:9/": "x"})

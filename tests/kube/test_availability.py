@@ -247,6 +247,7 @@ def cluster(path: str) -> list[Any]:
     return [node()] if path.startswith("/api/v1/nodes") else [pod(), pod(**WAITS)]
 
 
+@pytest.mark.slow
 def test_it_answers_with_numbers_and_no_names() -> None:
     with served(Counts({"gtx": PROFILE}, cluster)) as url:
         answer = httpx.get(f"{url}/counts")
@@ -285,6 +286,7 @@ def test_many_who_ask_at_once_cost_the_api_server_one_look() -> None:
     assert len(paths) == 4
 
 
+@pytest.mark.slow
 def test_an_api_server_that_does_not_answer_is_no_count_of_nothing(caplog: pytest.LogCaptureFixture) -> None:
     def ask(_: str) -> list[Any]:
         raise OSError("no route to host")

@@ -271,6 +271,7 @@ def test_a_notebook_reaches_the_hub_and_public_addresses_but_no_private_network(
     assert {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"} <= set(blocked)
 
 
+@pytest.mark.slow
 def test_network_policies_select_the_pods_that_kubespawner_makes() -> None:
     selected = hub_access.network_policies(hub())["singleuser"]["spec"]["podSelector"]["matchLabels"]
     assert selected == {"app.kubernetes.io/component": "singleuser-server", "app.kubernetes.io/name": "jupyterhub"}
@@ -449,6 +450,7 @@ def test_a_hub_trusts_the_authority_that_signed_its_identity_provider_and_no_oth
     assert (trusted.parent, trusted.read_text()) == (tmp_path, pem)
 
 
+@pytest.mark.slow
 def test_servers_belong_to_the_account_that_destroy_removes(
     started: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:

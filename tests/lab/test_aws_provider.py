@@ -58,6 +58,7 @@ def words(arguments: type) -> set[str]:
     return {getter.fget._pulumi_name for getter in vars(arguments).values() if isinstance(getter, property)}  # noqa: SLF001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resource", EVERY, ids=lambda each: each.noun)
 def test_every_word_of_a_resource_is_the_sdks(resource: Resource) -> None:
     module, kind = module_of(resource.token), resource.token.split(":")[-1]
@@ -81,6 +82,7 @@ def test_the_plugin_is_of_the_sdks_version() -> None:
     assert importlib.metadata.version("pulumi-aws") == executable.VERSION
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resource", EVERY, ids=lambda each: each.noun)
 def test_every_call_is_one_that_its_service_has(resource: Resource) -> None:
     calls = [resource.create, *resource.completes, *resource.updates, *resource.delete, *resource.reads]

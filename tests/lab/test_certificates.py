@@ -54,6 +54,7 @@ def test_the_api_server_is_known_by_every_name_that_clients_call_it(instance: In
     assert [str(address) for address in addresses] == ["10.201.0.1", "10.89.0.1", "127.0.0.1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "user", "group"),
     [

@@ -234,6 +234,7 @@ def test_a_secret_in_the_servers_answer_is_hidden(scripted: Callable[..., Script
         provider_of(script.url).create(REQUEST)
 
 
+@pytest.mark.slow
 def test_a_quota_that_is_counted_at_the_same_time_is_tried_again(scripted: Callable[..., Script]) -> None:
     message = 'Operation cannot be fulfilled on resourcequotas "gpus": the object has been modified'
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "hub"}}

@@ -27,6 +27,8 @@ from pulumi.runtime.proto.language_pb2_grpc import LanguageRuntimeStub
 
 from lab.language_host.launcher import is_official, write_launcher
 
+pytestmark = pytest.mark.slow  # each starts the language host
+
 # How it was called, one fact a line; then what the test wants it to do.
 SHOWS_ITS_CALL = """\
 echo "arguments: $*"

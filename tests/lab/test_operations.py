@@ -15,6 +15,8 @@ from lab.instance import Instance, LabError, open_instance
 from lab.operations import Detail
 from lab.toolchain import Toolchain
 
+pytestmark = pytest.mark.slow  # each starts a program that plays the engine
+
 RECORDED = Path(__file__).parent / "engine_events"
 # A program that takes the place of the engine: it appends events, prints and ends as the test wants.
 PLAYER = """\

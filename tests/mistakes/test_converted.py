@@ -185,6 +185,7 @@ def test_a_misspelt_section_is_one_problem_with_the_section_that_was_meant(
     assert problem.line == TEXT[: TEXT.index(f"  {meant}:")].count("\n") + 1
 
 
+@pytest.mark.slow
 def test_what_is_in_a_misspelt_section_is_checked_as_well(misspelt: Any) -> None:
     found = misspelt(("gpu-commons:site", "gpu-common:site"), ("name: dsmlp", "nmae: dsmlp"))
     assert {each.path for each in found} >= {"gpu-common:site", "site.nmae"}

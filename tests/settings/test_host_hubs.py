@@ -96,6 +96,7 @@ def test_a_user_of_a_profile_holds_the_gpus_of_the_server_or_of_its_greediest_ke
     assert (remote.most_gpus, server.most_gpus) == (1, 1)
 
 
+@pytest.mark.slow
 @each_row(
     ("changes", "words"),
     [

@@ -81,6 +81,7 @@ def test_instances_without_gpus_have_neither_driver_nor_taint() -> None:
     assert (pool.gpu, pool.gpus_per_node, pool.driver, pool.gpus_of_node, pool.node_taints) == (None, 0, None, None, ())
 
 
+@pytest.mark.slow
 def test_the_volume_of_an_instance_says_how_fast_it_unpacks_and_whether_parallel_pulls_wait_for_it(
     tmp_path: Path,
 ) -> None:

@@ -732,6 +732,7 @@ def test_a_file_that_is_no_stack_file_is_one_problem(tmp_path: Path, text: str, 
     assert "hunter2" not in str(problem)
 
 
+@pytest.mark.slow
 def test_aliases_of_aliases_end_before_the_memory_does(tmp_path: Path) -> None:
     bomb = ["config:", "  a: &a [x, x, x, x, x, x, x, x, x, x]"]
     bomb += [f"  {b}: &{b} [{', '.join([f'*{a}'] * 10)}]" for a, b in zip("abcdefgh", "bcdefghi", strict=True)]

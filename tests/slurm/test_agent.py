@@ -158,6 +158,7 @@ def test_it_does_nothing_else(site: Site, command: str) -> None:
     assert site.called == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pair", ["JUPYTERHUB_USER=$(id)", "JUPYTERHUB_USER=`id`", "JUPYTERHUB_USER=a\\b", "JPY_API_TOKEN=a\nb"]
 )

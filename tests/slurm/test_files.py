@@ -19,6 +19,7 @@ def test_files_are_written_and_what_else_the_hub_had_is_removed(tmp_path: Path) 
     assert found == {"hubs/agent.py": "2", "hubs/quest/a": "2"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [0o775, 0o757])
 def test_a_folder_that_others_may_write_is_refused_with_what_to_do(tmp_path: Path, mode: int) -> None:
     shared = tmp_path / "shared"
@@ -29,6 +30,7 @@ def test_a_folder_that_others_may_write_is_refused_with_what_to_do(tmp_path: Pat
     assert [*shared.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_a_folder_where_nobody_removes_what_is_anothers_will_do(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()

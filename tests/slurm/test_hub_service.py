@@ -179,6 +179,7 @@ def test_an_account_that_is_closed_holds_up_no_end_and_one_that_nobody_reaches_d
     assert "jobs of these accounts could not be ended: ada01 (ssh: connect to host" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_key_that_no_account_takes_is_no_success(node: Node) -> None:
     (node.root / "ssh").write_text("#!/bin/sh\necho 'u@127.0.0.1: Permission denied (publickey).' >&2\nexit 255\n")
     done = node.ask("stop")

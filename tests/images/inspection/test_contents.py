@@ -312,6 +312,7 @@ def kernel(name: str, cuda: str, size: int = 12_000_000) -> dict[str, Content]:
     }
 
 
+@pytest.mark.slow
 def test_kernels_with_environments_of_their_own_may_have_a_cuda_each(look: Look) -> None:
     facts = look(image({**kernel("old", "11.8.89"), **kernel("new", "12.4.127")}))
     assert deep(facts).copies == ()

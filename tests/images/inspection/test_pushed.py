@@ -23,6 +23,7 @@ def cache(store: Store) -> dict[str, str]:
     return {"XDG_CACHE_HOME": str(store.folder.parents[1]), "HOME": "/nonexistent"}
 
 
+@pytest.mark.slow
 def test_a_tag_that_is_there_has_its_size_for_two_requests_and_no_layer(registry: Registry, store: Store) -> None:
     found = size_of_tag(registry.push(TINY), cache(store))
     assert found is not None
@@ -32,6 +33,7 @@ def test_a_tag_that_is_there_has_its_size_for_two_requests_and_no_layer(registry
     assert len(registry.seen) == 2
 
 
+@pytest.mark.slow
 def test_what_was_read_before_on_this_machine_is_exact(registry: Registry, store: Store) -> None:
     tagged = registry.push(TINY)
     read_pushed(f"{tagged.removesuffix(':1.0')}@{digest(TINY.manifest)}", cache(store))
@@ -42,6 +44,7 @@ def test_what_was_read_before_on_this_machine_is_exact(registry: Registry, store
     assert len(registry.seen) == before + 1
 
 
+@pytest.mark.slow
 def test_no_such_tag_no_registry_and_one_that_fails_are_all_no_answer(registry: Registry, store: Store) -> None:
     reference = registry.push(TINY)
     assert size_of_tag(reference.replace(":1.0", ":2.0"), cache(store)) is None

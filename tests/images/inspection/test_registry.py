@@ -90,6 +90,7 @@ def test_a_pinned_index_is_known_without_a_request(registry: Registry, read: Rea
     assert len(registry.seen) == before
 
 
+@pytest.mark.slow
 def test_facts_without_layers_do_not_stand_for_facts_with_them(
     registry: Registry, read: Read, tiny: Image, store: Store
 ) -> None:
@@ -104,6 +105,7 @@ def test_facts_without_layers_do_not_stand_for_facts_with_them(
 # How it logs in
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["bearer", "basic"])
 def test_it_logs_in_as_the_registry_wants_and_keeps_the_token(
     registry: Registry, read: Read, tiny: Image, scheme: str
@@ -145,6 +147,7 @@ def test_a_token_that_ended_on_the_way_is_renewed(registry: Registry, read: Read
     assert registry.count("/token") == 2
 
 
+@pytest.mark.slow
 def test_many_threads_ask_for_one_token(registry: Registry, tiny: Image, patience: Patience) -> None:
     registry.auth = "bearer"
     reference = registry.push(tiny)
@@ -260,6 +263,7 @@ def test_retry_after_is_seconds_or_a_day() -> None:
     assert retry_after_s({}, now) is None
 
 
+@pytest.mark.slow
 def test_a_broken_connection_goes_on_where_it_broke(registry: Registry, read: Read) -> None:
     big = image({"opt/noise": os.urandom(3_000_000)})
     reference = registry.push(big)
@@ -272,6 +276,7 @@ def test_a_broken_connection_goes_on_where_it_broke(registry: Registry, read: Re
     assert len(ranges) == 3
 
 
+@pytest.mark.slow
 def test_a_download_restarts_where_a_registry_has_no_ranges(registry: Registry, read: Read) -> None:
     big = image({"opt/noise": os.urandom(600_000)})
     reference = registry.push(big)
@@ -319,6 +324,7 @@ def test_other_content_than_promised_is_refused(
     assert files_below(store.folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -402,6 +408,7 @@ def test_a_config_without_architecture_is_refused(registry: Registry, read: Read
         read(registry.push(image({"a": b"1"}, architecture=None)))
 
 
+@pytest.mark.slow
 def test_an_image_for_another_processor_is_refused_with_the_option_to_add(registry: Registry, read: Read) -> None:
     reference = registry.push(image({"a": b"1"}, architecture="arm64"))
     with pytest.raises(InspectError, match="for linux/arm64, not for linux/amd64") as error:
@@ -544,6 +551,7 @@ def test_a_missing_helper_and_a_broken_config_are_reported(tmp_path: Path) -> No
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_no_secret_reaches_an_error_or_the_store(
     registry: Registry, read: Read, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -58,6 +58,7 @@ def test_hadolint_adds_what_has_nothing_to_do_with_gpus(text: str, found: set[tu
     assert reported(BASE + text + END) == found
 
 
+@pytest.mark.slow
 @each_row(
     ("text", "found"),
     [
