@@ -17,7 +17,7 @@ from compat.facts.rows import Row
 from compat.values.versions import DriverVersion
 from mistakes.problems import listing, nearest
 
-REFRESH: Final = "python -m aws.refresh reads newer ones into the tables"
+REFRESH: Final = "python -m tools.eks_images reads newer ones into the tables"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import io
 import os
@@ -93,6 +94,7 @@ class Lazy(Guarded):
 
 def run(group: click.Group, name: str, *, failure: int = USAGE) -> NoReturn:
     """Run, and exit without a traceback if the environment is broken. `failure` is the code for anything but usage."""
+    gc.set_threshold(100_000)  # what most commands make is needed until they end
     _fill_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -76,7 +76,7 @@ def _ages(stack: Stack, pools: tuple[InstancePool, ...]) -> Iterator[str]:
         since = dt.date.fromisoformat(newest) if "." not in newest else collected
         days = (today() - since).days
         age = f"the newest release in the tables is {newest}, {days} days old"
-        yield f"{kind}: {age}; python -m aws.refresh adds newer ones"
+        yield f"{kind}: {age}; python -m tools.eks_images adds newer ones"
     version = known_versions().get(stack.cluster.kubernetes) if stack.cluster and not stack.cluster.existing else None
     if version and version.standard_until and version.standard_until - today() < _SOON:
         when = "has ended" if version.is_extended(today()) else "ends"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -31,12 +29,3 @@ def keys_of(name: str, folder: Path = DATA) -> list[str]:
 @cache
 def _lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
-
-
-def write_rows(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
-    """A table as `rows` reads it, with the columns of its first row."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_text(text.getvalue(), encoding="utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
 
@@ -47,6 +46,8 @@ def _matches(cell: str, value: str) -> bool:
 
 
 def _nearest(name: str, known: tuple[str, ...]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - for a mistake alone
+
     close = get_close_matches(name.lower().replace("-", "_"), known, n=1, cutoff=0.5)
     likely = f"did you mean {close[0]}? " if close else ""
     return f"{likely}known: {', '.join(known)}"

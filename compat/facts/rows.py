@@ -46,8 +46,8 @@ def _maybe(column: str, read: Callable[[str], object]) -> Any:
     return _cell(column, lambda text: read(text) if text else None)
 
 
-def _listed(column: str, separator: str, read: Callable[[str], object] = str) -> Any:
-    return _cell(column, lambda text: tuple(read(part.strip()) for part in text.split(separator) if part.strip()))
+def _listed(column: str, separator: str) -> Any:
+    return _cell(column, lambda text: tuple(part.strip() for part in text.split(separator) if part.strip()))
 
 
 def _one_of(*allowed: str) -> Callable[[str], str]:
@@ -137,7 +137,6 @@ class GpuModel:
     last_driver_branch: int | None = _maybe("last_driver_branch", int)
     gfd_product: str = _cell("gfd_product_label")  # as drivers of today report it
     mig_capable: bool | None = _cell("mig_capable", {"yes": True, "no": False}.get)  # None: not recorded
-    also_called: tuple[str, ...] = _listed("also_called", "|")
     chips: tuple[str, ...] = _listed("chip", ";")  # AD107; several where boards differ; empty: not recorded
     first_drivers: tuple[DriverVersion, ...] = _cell("first_driver", _releases)  # on Linux x86_64, by branch
     not_in_drivers: tuple[DriverVersion, ...] = _cell("not_in_driver", _releases)  # by branch, the newest without it

@@ -47,8 +47,19 @@ def _grouped(found: Iterable[Kind], key: Callable[[Kind], str]) -> dict[str, tup
 
 
 @cache
+def gpu_rows() -> dict[str, Row]:
+    """Name of a GPU model → its row as text: one question needs few of some hundred as types."""
+    return {row["model"]: row for row in rows("gpu_model")}
+
+
+@cache
+def gpu_model(name: str) -> GpuModel:
+    return parse(GpuModel, gpu_rows()[name])
+
+
+@cache
 def gpu_models() -> tuple[GpuModel, ...]:
-    return _all("gpu_model", GpuModel)
+    return tuple(map(gpu_model, gpu_rows()))
 
 
 @cache

@@ -17,9 +17,9 @@ import pytest
 
 from aws import tables as own
 from aws.changelog import Contents, read_changelog
-from aws.refresh import main
 from compat.facts import csv_files
 from tools.aws_tables import TABLES
+from tools.eks_images import main
 from tools.tables import check
 
 PAGE = Path(__file__).parent / "recorded" / "CHANGELOG.md"

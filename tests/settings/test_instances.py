@@ -138,7 +138,7 @@ def test_the_table_shows_what_a_reader_of_a_bill_wants_to_know() -> None:
         "the account must allow 96 vCPUs of Running On-Demand G and VT instances (L-DB2E81BA)",
         (
             "AL2023_x86_64_NVIDIA: the newest release in the tables is 20260714, 132 days old; "
-            "python -m aws.refresh adds newer ones"
+            "python -m tools.eks_images adds newer ones"
         ),
         (
             "Kubernetes 1.34: its standard support ends on 2026-12-02, after which EKS updates a cluster without "

@@ -6,12 +6,11 @@ import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import cache, lru_cache
 
 from compat.evidence.names import mig
 from compat.facts.rows import GpuModel
-from compat.facts.tables import by_key, gpu_models
+from compat.facts.tables import by_key, gpu_model, gpu_models, gpu_rows
 
 # Optional words.
 _NOISE = frozenset(
@@ -194,7 +193,7 @@ def _named(text: str, plain: str) -> tuple[GpuModel, ...]:
     near, brands = _spelled(words)
     if found := _agreeing(near, brands):
         return found
-    others = tuple(dict.fromkeys(each.model.name for each in near))[:3]
+    others = tuple(dict.fromkeys(each.name for each in near))[:3]
     raise UnknownGpu(text, "is not a GPU model of the tables", others or _nearest(words), _LISTED)
 
 
@@ -219,7 +218,7 @@ def _sliced(text: str, plain: str) -> tuple[GpuModel, ...]:
     core = _core(_words(rest))
     models = gpu_models()
     if core:
-        models = tuple(dict.fromkeys((*_by_name(text, rest), *_models(_any_form(core)))))
+        models = tuple(dict.fromkeys((*_by_name(text, rest), *(each.model for each in _any_form(core)))))
     able = tuple(model for model in models if model.mig_capable is not False)
     if not able:
         raise UnknownGpu(text, f"names a MIG slice, and {models[0].name} has no MIG")
@@ -239,7 +238,11 @@ class _Spelling:
     """One way to write a model: which brand words it has."""
 
     brands: frozenset[str]
-    model: GpuModel
+    name: str
+
+    @property
+    def model(self) -> GpuModel:
+        return gpu_model(self.name)
 
 
 def _agreeing(spellings: Iterable[_Spelling], brands: frozenset[str] | set[str]) -> tuple[GpuModel, ...]:
@@ -251,10 +254,6 @@ def _agreeing(spellings: Iterable[_Spelling], brands: frozenset[str] | set[str])
         and not ("quadro" in brands and "rtx" in each.brands - brands)
     )
     return tuple(dict.fromkeys(fitting))
-
-
-def _models(spellings: Iterable[_Spelling]) -> tuple[GpuModel, ...]:
-    return tuple(dict.fromkeys(each.model for each in spellings))
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -308,8 +307,8 @@ def _says_form(core: tuple[str, ...], index: int, forms: frozenset[str]) -> bool
 @cache
 def _spellings() -> dict[tuple[str, ...], tuple[_Spelling, ...]]:
     known: dict[tuple[str, ...], list[_Spelling]] = {}
-    for model in gpu_models():
-        for name in filter(None, (model.name, model.gfd_product, *model.also_called)):
+    for model, row in gpu_rows().items():
+        for name in (model, row["gfd_product_label"], *row["also_called"].split("|")):
             words = _words(name)
             if core := _core(words):
                 known.setdefault(core, []).append(_Spelling(_BRANDS & frozenset(words), model))
@@ -318,6 +317,8 @@ def _spellings() -> dict[tuple[str, ...], tuple[_Spelling, ...]]:
 
 def _nearest(words: tuple[str, ...], count: int = 3) -> tuple[str, ...]:
     """Known names with the same number first, or with one digit of it changed; then those that read alike."""
+    from difflib import SequenceMatcher  # noqa: PLC0415 - for a mistake alone
+
     number, letters = _number(words), frozenset(words) - _FORMS - _PORTABLE
     letters = frozenset(word for word in letters if not word.isdigit())
     wanted = " ".join(words)[:80]
@@ -333,7 +334,7 @@ def _nearest(words: tuple[str, ...], count: int = 3) -> tuple[str, ...]:
                 continue
             text = SequenceMatcher(None, wanted, " ".join((*sorted(each.brands & letters), *core))).ratio()
             if text >= (0.4 if same == 1 else 0.6 if shares_word else 0.7):  # Titn shares no word with TITAN V
-                ranked[each.model.name] = max(ranked.get(each.model.name, 0.0), 2 * same + text)
+                ranked[each.name] = max(ranked.get(each.name, 0.0), 2 * same + text)
     return tuple(sorted(ranked, key=lambda name: (-ranked[name], name))[:count])
 
 

@@ -66,9 +66,8 @@ def _supported_from(model: GpuModel) -> DriverVersion | None:
 def _first_with_slices() -> dict[ComputeCapability, DriverVersion]:
     found: dict[ComputeCapability, DriverVersion] = {}
     for model in tables.gpu_models():
-        if model.first_mig_driver is not None:
-            known = found.get(model.compute_capability, model.first_mig_driver)
-            found[model.compute_capability] = min(known, model.first_mig_driver)
+        if (first := model.first_mig_driver) is not None:
+            found[model.compute_capability] = min(first, found.get(model.compute_capability, first))
     return found
 
 
@@ -137,5 +136,4 @@ def gpus_with(capability: ComputeCapability, name: str, product_class: str) -> t
 
 def processor_beside(gpus: tuple[Gpu, ...]) -> str:
     """The processor of the machines that a GPU is built into; empty where it may be any."""
-    on_arm = bool(gpus) and _ON_ARM.search(gpus[0].name)
-    return "arm64" if on_arm else ""
+    return "arm64" if gpus and _ON_ARM.search(gpus[0].name) else ""

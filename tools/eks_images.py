@@ -1,9 +1,9 @@
-"""Read newer releases of EKS machine images into the tables: `python -m aws.refresh --file CHANGELOG.md [--dry-run]`.
+"""Read newer releases of EKS machine images into the tables: `python -m tools.eks_images --file FILE [--dry-run]`.
 
 The file is a copy of https://github.com/awslabs/amazon-eks-ami/blob/main/CHANGELOG.md; `-` reads stdin, and `--url`
 reads an address:
 
-    python -m aws.refresh --url https://raw.githubusercontent.com/awslabs/amazon-eks-ami/main/CHANGELOG.md
+    python -m tools.eks_images --url https://raw.githubusercontent.com/awslabs/amazon-eks-ami/main/CHANGELOG.md
 
 A release that the tables have is compared; what a newer one changes is added. Nothing is ever taken out.
 """
@@ -23,6 +23,7 @@ from aws import tables as own
 from aws.changelog import Contents, Notes, read_changelog
 from compat.facts import csv_files
 from compat.facts.rows import Row
+from tools.table_file import write_rows
 
 PAGE: Final = "https://github.com/awslabs/amazon-eks-ami/blob/main/CHANGELOG.md"
 _TYPES: Final = ("AL2023_ARM_64_NVIDIA", "AL2023_x86_64_NVIDIA")
@@ -182,7 +183,7 @@ def _order(version: str) -> tuple[int, ...]:
 
 def main(arguments: Sequence[str] | None = None, folders: tuple[Path, Path] = (csv_files.DATA, own.DATA)) -> int:
     """0: read, and written without --dry-run; 1: something disagrees with the tables; 2: nothing could be read."""
-    parser = argparse.ArgumentParser(prog="python -m aws.refresh", description="Newer releases of EKS machine images.")
+    parser = argparse.ArgumentParser(prog="python -m tools.eks_images", description="Newer EKS machine images.")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--file", metavar="CHANGELOG.md|-", help="the page; - reads stdin")
     source.add_argument("--url", help="address of the page")
@@ -193,22 +194,22 @@ def main(arguments: Sequence[str] | None = None, folders: tuple[Path, Path] = (c
     try:
         text = _page(options.url) if options.url else _file(options.file)
     except (OSError, ValueError) as error:  # a page that is no UTF-8 is a ValueError, and so is an address that is none
-        print(f"error: {place}: {error}", file=sys.stderr)  # noqa: T201
+        print(f"error: {place}: {error}", file=sys.stderr)
         return 2
     notes = read_changelog(text)
     if not notes:
-        print(f"error: {place}: no release of the form that {PAGE} has", file=sys.stderr)  # noqa: T201
+        print(f"error: {place}: no release of the form that {PAGE} has", file=sys.stderr)
         return 2
     names = ("eks_ami", "eks_releases", "eks_versions")
     paths = [folder / f"{name}.csv" for folder, name in zip((folders[0], folders[1], folders[1]), names, strict=True)]
     before = Tables(*(csv_files.rows(path.stem, path.parent) for path in paths))
     day = options.date or dt.datetime.now(tz=dt.UTC).date()
     after, lines = refresh(notes, before, day)
-    print(f"{_age(before.images, day)}; with this page {_age(after.images, day)}")  # noqa: T201 - its output
-    print("\n".join(lines) or "nothing changed")  # noqa: T201 - its output
+    print(f"{_age(before.images, day)}; with this page {_age(after.images, day)}")
+    print("\n".join(lines) or "nothing changed")
     if not options.dry_run:
         for path, rows in zip(paths, (after.images, after.releases, after.versions), strict=True):
-            csv_files.write_rows(path, rows)
+            write_rows(path, rows)
     return int(any("correct the table by hand" in line for line in lines))
 
 
