@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, cast
 import pulumi
 
 import wiring
-from aws.registries import EcrRegistry
 from components.gpu_image import GpuImage
 from components.own_outputs import own_output, own_output_now
 from components.settling import settled
 from components.stack_record import StackRecord
-from images.spec.mistakes import SpecError
+from imaging.spec.mistakes import SpecError
+from platforms.aws.registries import EcrRegistry
 from settings.cluster import Cluster
 from settings.instance_table import instance_pools, quota_lines
 from settings.reading import SettingsError, Stack, from_pulumi
@@ -111,12 +111,12 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]], made: M
     """What needs a Kubernetes cluster. Its SDK is slow to import: a stack of images never pays for it."""
     import pulumi_kubernetes as kubernetes  # noqa: PLC0415
 
-    from components.gpu_job import GpuJob  # noqa: PLC0415
-    from components.gpu_node_pool import GpuNodePool  # noqa: PLC0415
-    from components.kubernetes_object import KubernetesObject  # noqa: PLC0415
-    from components.notebook_hub import NotebookHub  # noqa: PLC0415
-    from components.nvidia_runtime import NvidiaRuntime  # noqa: PLC0415
-    from components.pre_puller import PrePuller  # noqa: PLC0415
+    from components.on_kubernetes.gpu_job import GpuJob  # noqa: PLC0415
+    from components.on_kubernetes.gpu_node_pool import GpuNodePool  # noqa: PLC0415
+    from components.on_kubernetes.kubernetes_object import KubernetesObject  # noqa: PLC0415
+    from components.on_kubernetes.notebook_hub import NotebookHub  # noqa: PLC0415
+    from components.on_kubernetes.nvidia_runtime import NvidiaRuntime  # noqa: PLC0415
+    from components.on_kubernetes.pre_puller import PrePuller  # noqa: PLC0415
 
     cluster = kubernetes.Provider(
         "cluster",

@@ -6,18 +6,17 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from aws.registries import EcrRegistry
+from errors.problems import Problem, SettingsError
 from fleet.labels import OWN_PREFIX, gfd_product
-from hosts.cards import Grant, Request
-from hosts.container_model import ContainerKeys
-from hosts.hub_model import hosted
-from images.spec.contents import contents
-from images.spec.load import load_family
-from images.spec.plan import Substitute, plan_image
-from kube.hub_model import ClusterHubKeys, HubKeys
-from kube.instance_group import InstanceGroupKeys
-from kube.job import DEFAULT_USER, JobKeys
-from mistakes.problems import Problem, SettingsError
+from imaging.spec.contents import contents
+from imaging.spec.load import load_family
+from imaging.spec.plan import Substitute, plan_image
+from platforms.aws.instance_group import InstanceGroupKeys
+from platforms.aws.registries import EcrRegistry
+from platforms.docker.cards import Grant, Request
+from platforms.docker.container_model import ContainerKeys
+from platforms.docker.hub_model import hosted
+from platforms.slurm.partition_model import PartitionKeys
 from settings.cluster import Cluster
 from settings.driver_containers import driver_containers
 from settings.fleet import landing_pools
@@ -28,16 +27,13 @@ from settings.partition_pools import PartitionPool
 from settings.pools import NodePool
 from settings.reading import Stack
 from settings.record import decisions
-from slurm.partition_model import PartitionKeys
+from workloads.hub import ClusterHubKeys, HubKeys
+from workloads.job import DEFAULT_USER, JobKeys
 
 if TYPE_CHECKING:
     import pulumi
 
     from components.gpu_image import GpuImageArgs, ImagePool
-    from components.gpu_job import GpuJobArgs
-    from components.gpu_node_pool import GpuNodePoolArgs
-    from components.notebook_hub_args import NotebookHubArgs
-    from components.nvidia_runtime import NvidiaRuntimeArgs
     from components.on_aws.ecr_repository import EcrRepositoryArgs
     from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
     from components.on_aws.eks_gpu_node_group import EksGpuNodeGroupArgs
@@ -45,11 +41,15 @@ if TYPE_CHECKING:
     from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroupArgs
     from components.on_docker.docker_host import DockerHostArgs
     from components.on_docker.docker_hub_args import DockerHubArgs
+    from components.on_kubernetes.gpu_job import GpuJobArgs
+    from components.on_kubernetes.gpu_node_pool import GpuNodePoolArgs
+    from components.on_kubernetes.notebook_hub_args import NotebookHubArgs
+    from components.on_kubernetes.nvidia_runtime import NvidiaRuntimeArgs
+    from components.on_kubernetes.pre_puller import PrePullerArgs
     from components.on_slurm.sif_image import SifImageArgs
     from components.on_slurm.slurm_gpu_job import SlurmGpuJobArgs
     from components.on_slurm.slurm_hub import SlurmHubArgs
     from components.on_slurm.slurm_site import SlurmSiteArgs
-    from components.pre_puller import PrePullerArgs
     from components.stack_record import StackRecordArgs
 
     Refs = Mapping[str, pulumi.Output[str]]  # image name → repository@digest

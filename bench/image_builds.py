@@ -26,8 +26,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from images.build.buildkit import Buildctl
-from images.inspection.store import store_folder
+from imaging.build.buildkit import Buildctl
+from imaging.inspection.store import store_folder
 from lab import engine, processes, steps
 from lab.__main__ import report
 from lab.instance import Instance, cache_home, forget_instance, open_instance

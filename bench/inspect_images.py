@@ -26,10 +26,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from images.inspection.judge import judge
-from images.inspection.opening import registry_image
-from images.inspection.reading import inspect
-from images.inspection.session import Session
+from imaging.inspection.judge import judge
+from imaging.inspection.opening import registry_image
+from imaging.inspection.reading import inspect
+from imaging.inspection.session import Session
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"

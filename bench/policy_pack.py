@@ -30,8 +30,8 @@ from pulumi.runtime.proto.analyzer_pb2_grpc import AnalyzerStub
 from pulumi_policy import EnforcementLevel
 from pulumi_policy.policy import _PolicyAnalyzerServicer
 
-from images.inspection.facts import VERSION, Contents, ImageContents, Layer, LayerUse, Library, Package, Settings
-from images.inspection.store import Store, store_folder
+from imaging.inspection.facts import VERSION, Contents, ImageContents, Layer, LayerUse, Library, Package, Settings
+from imaging.inspection.store import Store, store_folder
 from policies.adapter import pack_policies
 from policies.model import Site
 from policies.stacks import site_of_stack

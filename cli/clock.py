@@ -6,14 +6,14 @@ import datetime as dt
 from typing import TYPE_CHECKING, cast
 
 from cli.terminal import InputError
-from mistakes import UserError, clock
+from errors import UserError, clock
 
 if TYPE_CHECKING:
-    from mistakes.problems import SettingsError  # not needed where there is no mistake, and slow to import
+    from errors.problems import SettingsError  # not needed where there is no mistake, and slow to import
 
 
 def today() -> dt.date:
-    """As `mistakes.clock.today`, with a mistake as the commands report it."""
+    """As `errors.clock.today`, with a mistake as the commands report it."""
     try:
         return clock.today()
     except UserError as error:

@@ -105,10 +105,10 @@ def _text(review: Review, form: str, today: dt.date) -> str:
 
 def _spec_cases(name: str, facts: Mapping[str, Any]) -> tuple[Case, ...] | None:
     """Cases from the spec of that image or target, where it is the one whose facts these are."""
-    from images.spec.cases import cases_of  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
-    from images.spec.load import load_named  # noqa: PLC0415
-    from images.spec.mistakes import SpecError  # noqa: PLC0415
-    from images.spec.plan import pinned  # noqa: PLC0415
+    from imaging.spec.cases import cases_of  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
+    from imaging.spec.load import load_named  # noqa: PLC0415
+    from imaging.spec.mistakes import SpecError  # noqa: PLC0415
+    from imaging.spec.plan import pinned  # noqa: PLC0415
 
     if not name or "/" in name:
         return None
@@ -125,7 +125,7 @@ def _spec_cases(name: str, facts: Mapping[str, Any]) -> tuple[Case, ...] | None:
 
 def _price(instance_type: str) -> Price | None:
     """From the table of AWS instances with GPUs."""
-    from aws.prices import price_of  # noqa: PLC0415 - a comment on a stack without AWS needs no table of it
+    from platforms.aws.prices import price_of  # noqa: PLC0415 - a comment on a stack without AWS needs no table of it
 
     price = price_of(instance_type)
     return Price(float(price.usd_per_hour), str(price.priced_on), price.source) if price else None

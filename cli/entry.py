@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from mistakes import UserError
+from errors import UserError
 
 FINDINGS: Final = 1
 USAGE: Final = 2
@@ -170,7 +170,7 @@ def _show(error: click.ClickException) -> int:
 
 
 def _say(text: str) -> None:
-    from mistakes.redaction.texts import without_secrets  # noqa: PLC0415 - for a mistake alone
+    from errors.redaction.texts import without_secrets  # noqa: PLC0415 - for a mistake alone
 
     try:
         click.echo(without_secrets(text), err=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from mistakes import UserError
-from mistakes.redaction.texts import without_secrets
+from errors import UserError
+from errors.redaction.texts import without_secrets
 
 _WITHIN_S: Final = 20
 _AT_ONCE: Final = 500  # objects in one answer, as kubectl itself asks for them

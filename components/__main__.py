@@ -11,7 +11,7 @@ from pathlib import Path
 # A folder that was copied elsewhere is not an installed package: its parent makes `components` importable.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-BELOW = ("mistakes", "compat", "fleet", "images", "kube")  # what the components stand on
+BELOW = ("errors", "compat", "fleet", "images", "imaging", "workloads", "platforms")  # what the components stand on
 if absent := [name for name in BELOW if find_spec(name) is None]:
     # Not to stdout: the engine reads the port there.
     beside = Path(__file__).resolve().parent.parent
@@ -21,11 +21,11 @@ if absent := [name for name in BELOW if find_spec(name) is None]:
 from pulumi.provider.experimental import component_provider_host
 
 from components.gpu_image import GpuImage
-from components.gpu_job import GpuJob
-from components.gpu_node_pool import GpuNodePool
-from components.notebook_hub import NotebookHub
-from components.nvidia_runtime import NvidiaRuntime
-from components.pre_puller import PrePuller
+from components.on_kubernetes.gpu_job import GpuJob
+from components.on_kubernetes.gpu_node_pool import GpuNodePool
+from components.on_kubernetes.notebook_hub import NotebookHub
+from components.on_kubernetes.nvidia_runtime import NvidiaRuntime
+from components.on_kubernetes.pre_puller import PrePuller
 
 HOSTED = (GpuImage, GpuJob, GpuNodePool, NotebookHub, NvidiaRuntime, PrePuller)
 

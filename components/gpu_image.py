@@ -10,27 +10,27 @@ import pulumi
 import pulumi_docker_build as docker_build
 
 from components.image_forecast import Unbuilt, tell_forecast
+from errors.problems import Problem, nearest, show
 from fleet.machines import Rates
-from images.build.building import LEVELS, content_tag, dockerfiles
-from images.build.instructions import CA_CONTEXT
-from images.build.labels import installed_pins
-from images.build.render import build_arguments, stage_of
-from images.inspection.facts import ImageContents
-from images.inspection.faults import InspectError
-from images.inspection.judge import judge
-from images.references import ImageReference
-from images.size.expected import Expected, expected
-from images.size.forecast import Megabytes, Speed, sizes_of
-from images.size.measured import size_of
-from images.size.origin import Origin
-from images.size.pushed import read_pushed
-from images.spec.load import IMAGES, load_family, load_sizes
-from images.spec.mistakes import SpecError
-from images.spec.model import ImageSpec
-from images.spec.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
-from images.spec.runtime import runtime_words
-from images.spec.targets import kind_of
-from mistakes.problems import Problem, nearest, show
+from imaging.build.building import LEVELS, content_tag, dockerfiles
+from imaging.build.instructions import CA_CONTEXT
+from imaging.build.labels import installed_pins
+from imaging.build.render import build_arguments, stage_of
+from imaging.inspection.facts import ImageContents
+from imaging.inspection.faults import InspectError
+from imaging.inspection.judge import judge
+from imaging.references import ImageReference
+from imaging.size.expected import Expected, expected
+from imaging.size.forecast import Megabytes, Speed, sizes_of
+from imaging.size.measured import size_of
+from imaging.size.origin import Origin
+from imaging.size.pushed import read_pushed
+from imaging.spec.load import IMAGES, load_family, load_sizes
+from imaging.spec.mistakes import SpecError
+from imaging.spec.model import ImageSpec
+from imaging.spec.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
+from imaging.spec.runtime import runtime_words
+from imaging.spec.targets import kind_of
 
 _COMPRESSIONS = {"zstd": docker_build.CompressionType.ZSTD, "gzip": docker_build.CompressionType.GZIP}
 

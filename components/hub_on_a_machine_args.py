@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
-from components.notebook_hub_args import HubCourse, HubCull
+from components.on_kubernetes.notebook_hub_args import HubCourse, HubCull
 
 
 class HubOnAMachineArgs(TypedDict):

@@ -10,10 +10,10 @@ from typing import Any
 
 import pulumi
 
-from images.size.expected import Expected
-from images.size.forecast import Deployed, Speed, first_starts, forecast
-from images.size.measured import size_of
-from images.size.pushed import known, size_of_tag
+from imaging.size.expected import Expected
+from imaging.size.forecast import Deployed, Speed, first_starts, forecast
+from imaging.size.measured import size_of
+from imaging.size.pushed import known, size_of_tag
 
 
 @dataclass(frozen=True, slots=True)

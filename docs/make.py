@@ -22,9 +22,9 @@ from compat.evidence.case import FIELDS
 from compat.facts.lookup import facts
 from compat.rules import ALL_RULES as COMPAT_RULES
 from compat.rules.rule import Rule
-from images.lint.hadolint import page_of
-from images.lint.hadolint_rules import BEATEN_BY, FIXES, LEFT_OUT, OURS, SAFE_FEEDERS
-from images.lint.rules.index import ALL_RULES as LINT_RULES
+from imaging.lint.hadolint import page_of
+from imaging.lint.hadolint_rules import BEATEN_BY, FIXES, LEFT_OUT, OURS, SAFE_FEEDERS
+from imaging.lint.rules.index import ALL_RULES as LINT_RULES
 from policies.configuration import json_schema as pack_schema
 from policies.model import Rule as PolicyRule
 from policies.rules.index import ABOUT_THE_PACK, ALL_RULES
@@ -134,7 +134,7 @@ def stack_page(schema: Mapping[str, Any]) -> str:
         blocks.append(f"\n## `{key}`\n\n{section['description']}{'' if needed else ' May be left out.'}")
         path = key.removeprefix(f"{NAMESPACE}:") + ("[]" if section.get("type") == "array" else "")
         blocks += _tables(path, section, schema["$defs"])
-    return HEAD.format(source="settings and kube") + "\n".join(blocks) + "\n"
+    return HEAD.format(source="settings, workloads and platforms") + "\n".join(blocks) + "\n"
 
 
 def pack_page(schema: Mapping[str, Any]) -> str:
@@ -235,11 +235,12 @@ def components_page(folder: Path) -> str:
     ]
     trees = [ast.parse(path.read_text()) for path in sorted(folder.rglob("*.py")) if ".venv" not in path.parts]
     shapes = _whole({shape.name: shape for tree in trees for shape in _shapes(tree)})
+    hosted = _hosted(folder)
     for name, module in public(folder).items():
         tree = ast.parse((folder / f"{module}.py").read_text())
         component = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
         blocks.append(f"\n## {name}\n\nToken `gpu-commons:index:{name}`, in `components/{module}.py`.\n")
-        if "/" in module:
+        if name not in hosted:
             extra = module.partition("/")[0].removeprefix("on_")
             blocks.append(f"For programs in Python only, with the extra `{extra}`.\n")
         blocks.append(ast.get_docstring(component) or "")
@@ -257,15 +258,25 @@ def components_page(folder: Path) -> str:
 
 def public(folder: Path) -> dict[str, str]:
     """Component → module: those that components/__main__.py hosts, then those of folders, which it does not."""
-    tree = ast.parse((folder / "__main__.py").read_text())
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
-    ours = [node for node in imports if str(node.module).startswith("components.")]
-    found = sorted((alias.name, str(node.module).rpartition(".")[2]) for node in ours for alias in node.names)
+    found = _hosted(folder)
     for path in sorted(folder.glob("on_*/*.py")):
         classes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]
         module = path.relative_to(folder).with_suffix("").as_posix()
-        found += [(node.name, module) for node in classes if "pulumi.ComponentResource" in map(ast.unparse, node.bases)]
-    return dict(found)
+        made = [node.name for node in classes if "pulumi.ComponentResource" in map(ast.unparse, node.bases)]
+        found |= dict.fromkeys(made, module)
+    return found
+
+
+def _hosted(folder: Path) -> dict[str, str]:
+    """Component → module, of those that programs in any language can use."""
+    tree = ast.parse((folder / "__main__.py").read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    ours = [node for node in imports if (node.module or "").startswith("components.")]
+    return {
+        alias.name: str(node.module).removeprefix("components.").replace(".", "/")
+        for node in sorted(ours, key=lambda node: node.names[0].name)
+        for alias in node.names
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,7 +493,7 @@ def lint_rules_page() -> str:
             beside = {True: ", beside a .dockerignore", False: ", beside no .dockerignore", None: ""}
             blocks.append(f"\n{title} ({example.kind.value}{role}{beside[example.has_ignore_file]}):\n")
             blocks.append(f"```text\n{re.sub(r'sha256:4{64}', 'sha256:444…', example.text).rstrip()}\n```")
-    return HEAD.format(source="images/lint/rules") + "\n".join([*blocks, *_hadolint_section()]) + "\n"
+    return HEAD.format(source="imaging/lint/rules") + "\n".join([*blocks, *_hadolint_section()]) + "\n"
 
 
 def _hadolint_section() -> Iterator[str]:

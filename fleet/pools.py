@@ -12,8 +12,8 @@ from compat import Case, Host, host_of, read_host
 from compat.evidence.case import Axis
 from compat.facts.rows import GpuModel
 from compat.values.versions import DriverVersion, parse_release
+from errors.problems import listing
 from fleet.labels import gfd_labels
-from mistakes.problems import listing
 
 Facts = TypeVar("Facts")
 

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 
-import images
-from images.references import ImageReference
-from images.spec.load import read_spec
-from images.spec.mistakes import SPEC_FILE, SpecError
-from images.spec.plan import CONDA_FORGE, NOTHING, outside_references
+from imaging.references import ImageReference
+from imaging.spec.load import IMAGES, read_spec
+from imaging.spec.mistakes import SPEC_FILE, SpecError
+from imaging.spec.plan import CONDA_FORGE, NOTHING, outside_references
 from lab import pushes
 from lab.instance import LabError
 from lab.machine import debian
@@ -105,7 +104,7 @@ def _ensure(
     instance: Instance, tools: Tools, report: Report, ask: Reachable, drivers: Collection[str] | None
 ) -> list[Substitute]:
     ready_made = [] if drivers is None else stand_ins.images(tools, drivers)
-    references = set(wanted_references(images_folder())) - {image.stands_for for image in ready_made}
+    references = set(wanted_references(IMAGES)) - {image.stands_for for image in ready_made}
     found = [
         *(_stand_in(instance, tools, image, report, ask) for image in ready_made),
         *(
@@ -115,10 +114,6 @@ def _ensure(
         ),
     ]
     return sorted((each for each in found if each), key=lambda each: each.reference)
-
-
-def images_folder() -> Path:
-    return Path(str(images.__file__)).parent
 
 
 def wanted_references(folder: Path) -> list[str]:

@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from images.build.running import stream
+from imaging.build.running import stream
 
 if TYPE_CHECKING:
-    from images.build.buildkit import Buildctl
+    from imaging.build.buildkit import Buildctl
 
 WITHIN_S = 10
 

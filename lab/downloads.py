@@ -14,8 +14,8 @@ from pathlib import Path
 
 import httpx
 
-from images.inspection.faults import InspectError
-from images.inspection.surroundings import check_network
+from imaging.inspection.faults import InspectError
+from imaging.inspection.surroundings import check_network
 from lab.instance import LabError
 from lab.pins import Download
 

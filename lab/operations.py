@@ -10,7 +10,7 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from images.build.buildkit import Buildctl
+from imaging.build.buildkit import Buildctl
 from lab import engine, full_disk, processes
 from lab.build_logs import failed_build
 from lab.instance import LabError

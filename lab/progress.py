@@ -14,8 +14,8 @@ from enum import Enum
 from typing import Any, Final
 
 from cli.review.values import NOTHING, differences, elided, mapping, place, shown, text, without_secrets
-from images.build.buildkit import Buildx, Client
-from images.build.faults import advice
+from imaging.build.buildkit import Buildx, Client
+from imaging.build.faults import advice
 
 IMAGE: Final = "gpu-commons:index:GpuImage"
 BUILD: Final = "docker-build:index:Image"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from images.build.buildkit import Build, Buildctl, run_build
-from images.build.faults import BuildError
+from imaging.build.buildkit import Build, Buildctl, run_build
+from imaging.build.faults import BuildError
 from lab.instance import LabError
 from lab.processes import log_path
 from lab.servers import buildkit

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from errors.document import read_yaml
+from errors.problems import SettingsError
 from lab import processes
 from lab.instance import LabError, cache_home
 from lab.toolchain import Report
-from mistakes.document import read_yaml
-from mistakes.problems import SettingsError
 from settings.sdks import extras_of
 
 PROJECT = Path(__file__).resolve().parent.parent  # where the code is, also of a project that links to it

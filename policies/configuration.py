@@ -12,13 +12,13 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from errors.problems import Problem, SettingsError, nearest
 from fleet import labels
-from kube.addresses import Reference, Registry
-from kube.names import LabelValue
-from mistakes.problems import Problem, SettingsError, nearest
 from settings.models import ImageLimits, Policies
 from settings.pools import Fleet, NodePool
 from settings.reading import read_sections
+from workloads.addresses import Reference, Registry
+from workloads.names import LabelValue
 
 POLICIES: Final = ("workloads", "workloads-advice", "fleet-advice")  # those of the pack
 SECTION: Final = POLICIES[0]  # under which it stands

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from fleet.labels import GPU_RESOURCE, POOL
 from fleet.unknown import UNKNOWN, Unknown
-from kube.hub_model import DEFAULT_START_TIMEOUT_S
 from policies.model import DockerContainer, Workload
 from policies.nouns import DOCKER
 from policies.shapes import is_list, text
+from workloads.hub import DEFAULT_START_TIMEOUT_S
 
 DOCKER_HUB_TOKEN: Final = "gpu-commons:index:DockerHub"  # noqa: S105 - a resource type
 _NOTHING_KNOWN: Final[Mapping[str, Any]] = {"containers": UNKNOWN, "tolerations": UNKNOWN}

@@ -11,14 +11,14 @@ from pathlib import Path
 from fleet import labels
 from fleet.devices import device_of
 from fleet.nodes import Node
-from hosts.hub_names import Names
-from images.inspection.facts import ImageContents
-from images.size.estimate import GB
-from images.spec.cases import Use, uses_of
-from images.spec.load import IMAGES, load_named
-from kube.runtime import DAEMONS as RUNTIME_DAEMONS
-from kube.runtime import NAMESPACE as RUNTIME_NAMESPACE
-from kube.runtime import driver_daemon
+from imaging.inspection.facts import ImageContents
+from imaging.size.estimate import GB
+from imaging.spec.cases import Use, uses_of
+from imaging.spec.load import IMAGES, load_named
+from platforms.docker.hub_names import Names
+from platforms.kubernetes.runtime import DAEMONS as RUNTIME_DAEMONS
+from platforms.kubernetes.runtime import NAMESPACE as RUNTIME_NAMESPACE
+from platforms.kubernetes.runtime import driver_daemon
 from policies.configuration import Configuration
 from policies.finding import Level
 from policies.model import ClaimedGpus, Coverage, Limits, Site, SizeWaiver
@@ -184,7 +184,7 @@ def _uses_of(folder: Path, image: str) -> tuple[Use, ...]:
 
 
 def _known(reference: str) -> ImageContents | None:
-    from images.size.pushed import known  # noqa: PLC0415 - reads registries too, and is seldom needed
+    from imaging.size.pushed import known  # noqa: PLC0415 - reads registries too, and is seldom needed
 
     return known(reference)
 

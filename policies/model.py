@@ -15,9 +15,9 @@ from fleet.machines import Machine
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN, Unknown
-from images.inspection.facts import ImageContents
-from images.size.estimate import GB, Size
-from images.spec.cases import Use
+from imaging.inspection.facts import ImageContents
+from imaging.size.estimate import GB, Size
+from imaging.spec.cases import Use
 from policies.finding import Finding
 from policies.nouns import KUBERNETES, Vocabulary
 from policies.strictness import Strictness

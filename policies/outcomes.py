@@ -11,12 +11,12 @@ from typing import Final
 from compat import Answer, Case, Finding, Severity, Verdict, check_on
 from compat.rules import ALL_RULES
 from compat.values.fact import Fact
+from errors.problems import listing
 from fleet.courses import Usage
 from fleet.pools import PoolGpus
-from images.inspection.facts import ImageContents
-from images.inspection.judge import judge
-from images.spec.cases import Use
-from mistakes.problems import listing
+from imaging.inspection.facts import ImageContents
+from imaging.inspection.judge import judge
+from imaging.spec.cases import Use
 from policies.report import line
 
 _MOST: Final = 8  # names in a row

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 
-from images.size.expected import expected_of
-from images.spec.load import IMAGES, load_named
-from images.spec.mistakes import SpecError
-from images.spec.plan import Substitute, plan_image
+from imaging.size.expected import expected_of
+from imaging.spec.load import IMAGES, load_named
+from imaging.spec.mistakes import SpecError
+from imaging.spec.plan import Substitute, plan_image
 from policies.model import Planned
 from settings.reading import Stack
 

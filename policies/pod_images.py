@@ -12,11 +12,11 @@ from typing import Final
 
 from fleet.labels import OWN_PREFIX
 from fleet.unknown import UNKNOWN
-from images.inspection.facts import ImageContents
-from images.references import ImageReference
-from images.size.estimate import Size
-from images.size.measured import size_of
-from images.size.origin import Origin
+from imaging.inspection.facts import ImageContents
+from imaging.references import ImageReference
+from imaging.size.estimate import Size
+from imaging.size.measured import size_of
+from imaging.size.origin import Origin
 from policies.model import Planned, Site, Workload
 from policies.shapes import at, items
 from policies.workloads import containers

@@ -16,8 +16,8 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Struct
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
-from images.references import ImageReference
-from mistakes.redaction.texts import without_secrets
+from errors.redaction.texts import without_secrets
+from imaging.references import ImageReference
 
 HIDDEN: Final = "[secret]"
 # As in the engine's own filter: hiding every "a" protects nothing and makes a text unreadable.

@@ -21,7 +21,7 @@ from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy import policy as sdk
 
-from mistakes.problems import SettingsError
+from errors.problems import SettingsError
 from policies import phase
 from policies.configuration import PolicyConfig
 from policies.proxies import plain

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fleet.labels import GPU_RESOURCE
 from fleet.unknown import UNKNOWN
-from kube.pools import one_of, required
+from platforms.kubernetes.pools import one_of, required
 from policies.model import SlurmJob, Workload
 from policies.nouns import SLURM
 from policies.shapes import is_list, text

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from images.spec.load import IMAGES
+from imaging.spec.load import IMAGES
 from policies.configuration import CALLED, PolicyConfig, read_configuration
 from policies.from_settings import site_of, site_of_configuration
 from policies.model import Site

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from mistakes.problems import Problem, nearest
+from errors.problems import Problem, nearest
 from policies.finding import Finding, Level
 
 

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from errors.problems import listing
 from fleet.labels import GPU_RESOURCE, GPU_TAINT, IMAGE, NVIDIA_PREFIX, POOL
 from fleet.quantities import quantity
 from fleet.unknown import UNKNOWN, Unknown, mapping_at
-from hosts.container import CONTAINER_TOKEN
-from kube.hub_model import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB, DEFAULT_START_TIMEOUT_S
-from kube.pools import one_of, required
-from kube.runtime import RUNTIME_CLASS
-from mistakes.problems import listing
+from platforms.docker.container import CONTAINER_TOKEN
+from platforms.kubernetes.pools import one_of, required
+from platforms.kubernetes.runtime import RUNTIME_CLASS
 from policies.custom_resources import Doubt, Place, filled_in_later, is_custom, out_of_sight, places
 from policies.docker_containers import OUT_OF_SIGHT, of_container
 from policies.docker_hubs import DOCKER_HUB_TOKEN, hosted_workloads
@@ -23,6 +22,7 @@ from policies.kinds import Kind, kind_of, objects
 from policies.model import Daemon, Workload
 from policies.shapes import at, is_list, object_name, some, text
 from policies.slurm_jobs import SLURM_HUB_TOKEN, SLURM_JOB_TOKEN, of_slurm_hub, of_slurm_job
+from workloads.hub import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB, DEFAULT_START_TIMEOUT_S
 
 # API groups of these kinds. Another group's Job, such as Volcano's, has another shape.
 GROUPS = frozenset({"core", "apps", "extensions", "batch"})

@@ -6,13 +6,13 @@ one pool must not hide a missing image in a profile, and what is malformed is re
 
 from collections.abc import Callable, Iterator, Mapping
 
-from kube.agreements import doubles, of_hub, of_login, of_workload
-from kube.raw import Raw, image_name, is_count, items, mapping
-from mistakes.converted import read_day
-from mistakes.problems import Fault, Loc, has_password, listing, nearest
+from errors.converted import read_day
+from errors.problems import Fault, Loc, has_password, listing, nearest
 from settings import derived
 from settings.fleet_checks import PoolOutline, check_fleet, outlines
 from settings.models import ImageLimits, Job
+from workloads.agreements import doubles, of_hub, of_login, of_workload
+from workloads.raw import Raw, image_name, is_count, items, mapping
 
 
 def check(raw: Raw) -> Iterator[Fault]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aws.kubernetes_versions import is_version, minor_of
-from kube.claims import FIRST_KUBERNETES
-from kube.instance_agreements import shape_of
-from kube.raw import Raw, is_count, items, mapping
-from mistakes.problems import Fault, Loc
+from errors.problems import Fault, Loc
+from platforms.aws.instance_agreements import shape_of
+from platforms.aws.kubernetes_versions import is_version, minor_of
+from platforms.kubernetes.claims import FIRST_KUBERNETES
+from workloads.raw import Raw, is_count, items, mapping
 
 _ONE_WAY = "name pools that all give GPUs in the same way"
 

@@ -6,8 +6,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from kube.instance_group import KubernetesVersion
-from mistakes.faults import FORM, Misfit, matching
+from errors.faults import FORM, Misfit, matching
+from platforms.aws.instance_group import KubernetesVersion
 from settings.values import Assumptions
 
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d", re.ASCII)

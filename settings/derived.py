@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kube import runtime
-from kube.raw import Raw, expanded, image_name, items, mapping
-from mistakes.problems import Fault, Loc, has_password
+from errors.problems import Fault, Loc, has_password
+from platforms.kubernetes import runtime
+from workloads.raw import Raw, expanded, image_name, items, mapping
 
 _LONGEST_LABEL: Final = 63  # DNS label and value of a label
 _LONGEST_REPOSITORY: Final = 255  # registry and repository of an image, of github.com/distribution/reference

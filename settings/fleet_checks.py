@@ -7,13 +7,13 @@ from itertools import chain
 from typing import Any, Final
 
 from compat.values.versions import DriverVersion, VersionError
-from kube.agreements import doubles
-from kube.raw import Raw, expanded, is_count, items, mapping
-from mistakes.problems import Fault, Loc, listing
+from errors.problems import Fault, Loc, listing
 from settings.claim_checks import check_claims
 from settings.host_checks import check_hosts, is_host
 from settings.instance_checks import check_instances, is_of_instances, outline_of
 from settings.slurm_checks import check_slurm, is_partition, nodes_of
+from workloads.agreements import doubles
+from workloads.raw import Raw, expanded, is_count, items, mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from hosts.addresses import needs_certificates
-from hosts.cards import CARD_NETWORK, subnet
-from hosts.container import of_container
-from hosts.hub_model import DEFAULT_PORT
-from kube.agreements import of_workload
-from kube.raw import Raw, is_count, items, mapping
-from mistakes.problems import Fault, Loc, nearest
+from errors.problems import Fault, Loc, nearest
+from platforms.docker.addresses import needs_certificates
+from platforms.docker.cards import CARD_NETWORK, subnet
+from platforms.docker.container import of_container
+from platforms.docker.hub_model import DEFAULT_PORT
 from settings.host_hubs import check_hubs
+from workloads.agreements import of_workload
+from workloads.raw import Raw, is_count, items, mapping
 
 
 def is_host(pool: Raw) -> bool:

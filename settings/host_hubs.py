@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from hosts.hub_agreements import of_docker_hub, of_hub_name
-from kube.hub_model import ClusterHubKeys, HubKeys
-from kube.raw import Raw, is_count, items, mapping
-from mistakes.problems import Fault, Loc, nearest
+from errors.problems import Fault, Loc, nearest
+from platforms.docker.hub_agreements import of_docker_hub, of_hub_name
 from settings.slurm_hubs import of_no_slurm
+from workloads.hub import ClusterHubKeys, HubKeys
+from workloads.raw import Raw, is_count, items, mapping
 
 # What a host has no use for, and why.
 _OF_A_CLUSTER: Final = {

@@ -6,13 +6,13 @@ from typing import ClassVar
 from pydantic import Field
 
 from fleet.pools import Variant
-from hosts.addresses import EngineAddress
-from hosts.cards import CARD_NETWORK, Card
-from hosts.container_model import GpuAccess
-from kube.names import AbsolutePath, Line
-from kube.node_keys import Labels, Taints
+from platforms.docker.addresses import EngineAddress
+from platforms.docker.cards import CARD_NETWORK, Card
+from platforms.docker.container_model import GpuAccess
+from platforms.node_keys import Labels, Taints
 from settings.pool import MachinePool
 from settings.values import Assumptions, CardNetwork
+from workloads.names import AbsolutePath, Line
 
 
 class HostPool(MachinePool):

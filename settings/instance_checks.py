@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from aws.image_refusals import by_version
-from aws.kubernetes_versions import is_version
-from aws.registries import EcrRegistry
-from kube.instance_agreements import image_of, of_group, shape_of
-from kube.raw import Raw, is_count, items, mapping
-from mistakes.clock import today
-from mistakes.problems import Fault
+from errors.clock import today
+from errors.problems import Fault
+from platforms.aws.image_refusals import by_version
+from platforms.aws.instance_agreements import image_of, of_group, shape_of
+from platforms.aws.kubernetes_versions import is_version
+from platforms.aws.registries import EcrRegistry
+from workloads.raw import Raw, is_count, items, mapping
 
 
 def is_of_instances(pool: Raw) -> bool:

@@ -4,13 +4,13 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from aws.volumes import volume_problems
 from compat.facts.rows import GpuModel
 from compat.values.versions import DriverVersion
 from fleet.pools import NodeGpus, Variant
-from images.size.estimate import MB
-from kube.instance_group import InstanceGroupKeys
-from kube.node_keys import DefaultRuntime, DiskRate, PullRate
+from imaging.size.estimate import MB
+from platforms.aws.instance_group import InstanceGroupKeys
+from platforms.aws.volumes import volume_problems
+from platforms.node_keys import DefaultRuntime, DiskRate, PullRate
 from settings.pool import Pool
 from settings.values import Assumptions
 

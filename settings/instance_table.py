@@ -7,13 +7,13 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from aws.image_releases import listed_releases
-from aws.kubernetes_versions import known_versions
-from aws.prices import Price, price_of, term_usd
-from aws.quotas import Market, needed, quota_of
 from compat.evidence.machine_images import rows_until
-from mistakes.clock import today
-from mistakes.problems import listing
+from errors.clock import today
+from errors.problems import listing
+from platforms.aws.image_releases import listed_releases
+from platforms.aws.kubernetes_versions import known_versions
+from platforms.aws.prices import Price, price_of, term_usd
+from platforms.aws.quotas import Market, needed, quota_of
 from settings.instance_pools import InstancePool
 from settings.models import Stack
 

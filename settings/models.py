@@ -8,23 +8,23 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from hosts.addresses import EngineAddress
-from hosts.container_model import ContainerKeys
-from hosts.hub_model import DEFAULT_KERNELS, HostPort, KernelKeys
-from kube.addresses import Registry, Replaceable
-from kube.amounts import Count, Gigabytes, Share
-from kube.hub_authenticator import DummyAuthenticator, Lti13Authenticator, OAuthAuthenticator
-from kube.hub_model import ClusterHubKeys, ClusterIp, CourseKeys, LoadBalancer, NodePort, ProfileKeys
-from kube.job import JobKeys
-from kube.names import Builder, FilePath, Line, Name, Namespace, Prose
-from mistakes.faults import FORM
+from errors.faults import FORM
+from platforms.docker.addresses import EngineAddress
+from platforms.docker.container_model import ContainerKeys
+from platforms.docker.hub_model import DEFAULT_KERNELS, HostPort, KernelKeys
+from platforms.slurm.hub_model import LoginNodePort
+from platforms.slurm.job_model import SlurmKeys
+from platforms.slurm.site_model import SlurmAccess
 from settings.cluster import Cluster
 from settings.host_pools import HostPool
 from settings.pools import Fleet, Runtime
 from settings.values import Assumptions, Day, RuleId
-from slurm.hub_model import LoginNodePort
-from slurm.job_model import SlurmKeys
-from slurm.site_model import SlurmAccess
+from workloads.addresses import Registry, Replaceable
+from workloads.amounts import Count, Gigabytes, Share
+from workloads.authenticator import DummyAuthenticator, Lti13Authenticator, OAuthAuthenticator
+from workloads.hub import ClusterHubKeys, ClusterIp, CourseKeys, LoadBalancer, NodePort, ProfileKeys
+from workloads.job import JobKeys
+from workloads.names import Builder, FilePath, Line, Name, Namespace, Prose
 
 # --- site
 

@@ -6,10 +6,10 @@ from pydantic import Field
 
 from compat.values.versions import parse_release
 from fleet.pools import NodeGpus, Variant
-from kube.node_keys import Labels, Taints
+from platforms.node_keys import Labels, Taints
+from platforms.slurm.partition_model import PartitionKeys
 from settings.pool import MachinePool
 from settings.values import Assumptions, Glibc
-from slurm.partition_model import PartitionKeys
 
 PROBE: Final = "gpu-commons probe --via-slurm"
 

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
+from errors.faults import FORM
 from fleet.labels import Taint as NodeTaint
 from fleet.pools import NodeGpus
-from kube.amounts import Cores, Gib
-from kube.names import Name
-from kube.node_keys import DefaultRuntime, DiskRate, Labels, PullRate, Taints
-from mistakes.faults import FORM
+from platforms.node_keys import DefaultRuntime, DiskRate, Labels, PullRate, Taints
 from settings.values import Driver, Gpu, ToolkitVersion
+from workloads.amounts import Cores, Gib
+from workloads.names import Name
 
 if TYPE_CHECKING:
     from compat.facts.rows import GpuModel
@@ -62,7 +62,7 @@ class Pool(BaseModel):
 
     @property
     def stated_rates(self) -> dict[str, float]:
-        """What a node does in a second, as far as the stack file says it: arguments of `images.size.estimate.Rates`."""
+        """What a node does in a second, as far as the stack file says it: arguments of `size.estimate.Rates`."""
         rates = {"pull_mb_per_s": self.pull_mb_per_s, "disk_mb_per_s": self.disk_mb_per_s}
         return {name: float(value) for name, value in rates.items() if value is not None}
 

@@ -6,18 +6,18 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
+from errors.faults import FORM, KINDS
 from fleet.node_names import expand_all
 from fleet.pools import Variant, alike
-from kube.addresses import Reference
-from kube.amounts import Count
-from kube.names import Line
-from kube.node_keys import DefaultRuntime, Labels, Taints
-from mistakes.faults import FORM, KINDS
+from platforms.node_keys import DefaultRuntime, Labels, Taints
 from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
 from settings.partition_pools import PartitionPool
 from settings.pool import MachinePool, Pool
 from settings.values import Assumptions, Driver, Nodes, ToolkitVersion
+from workloads.addresses import Reference
+from workloads.amounts import Count
+from workloads.names import Line
 
 
 class NodeOverride(BaseModel):

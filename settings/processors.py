@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from mistakes.problems import Fault, listing
+from errors.problems import Fault, listing
 from settings.fleet import usages
 from settings.instance_pools import InstancePool
 from settings.models import Stack

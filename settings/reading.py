@@ -17,10 +17,9 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from kube.raw import items, mapping
-from mistakes.document import Document, odd_texts, read_yaml
-from mistakes.faults import model_faults
-from mistakes.problems import (
+from errors.document import Document, odd_texts, read_yaml
+from errors.faults import model_faults
+from errors.problems import (
     Fault,
     Loc,
     Problem,
@@ -37,6 +36,7 @@ from settings.fleet_checks import left_nodes
 from settings.host_hubs import with_hosts_of_hubs
 from settings.instance_checks import with_cluster_version
 from settings.models import Stack
+from workloads.raw import items, mapping
 
 __all__ = ["Problem", "SettingsError", "Stack", "from_pulumi", "json_schema", "load_stack", "read_sections"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from aws.volumes import Volume, in_steps, root_volume_gib, volume_problems
-from images.size.estimate import GB, GIB, Size, disk_use
-from images.size.expected import expected_of
-from images.size.measured import UNPACKED_RATIO
-from images.spec.mistakes import SpecError
-from images.spec.plan import Substitute
-from mistakes.problems import Fault
+from errors.problems import Fault
+from imaging.size.estimate import GB, GIB, Size, disk_use
+from imaging.size.expected import expected_of
+from imaging.size.measured import UNPACKED_RATIO
+from imaging.spec.mistakes import SpecError
+from imaging.spec.plan import Substitute
+from platforms.aws.volumes import Volume, in_steps, root_volume_gib, volume_problems
 from settings.fleet import usages
 from settings.instance_pools import InstancePool
 from settings.models import Stack

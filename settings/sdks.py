@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mistakes.problems import Problem
+from errors.problems import Problem
 
 # Kind of a site → extras of pyproject.toml. A stack that names no kind runs on Kubernetes, and needs none.
 EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {"kubernetes": (), "eks": ("aws",), "docker": ("docker",), "slurm": ()}

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from kube.raw import Raw, is_count, is_number, items, mapping
-from mistakes.problems import Fault, Loc
+from errors.problems import Fault, Loc
+from platforms.slurm.site_model import OF_ONE_NODE, is_inside
 from settings.slurm_hubs import check_slurm_hubs, of_types
-from slurm.site_model import OF_ONE_NODE, is_inside
+from workloads.raw import Raw, is_count, is_number, items, mapping
 
 # Sections that a site with Slurm has no use for, and why.
 _OF_OTHERS: Final = {

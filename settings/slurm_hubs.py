@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kube.hub_model import ClusterHubKeys, HubKeys
-from kube.raw import Raw, is_count, is_number, items, mapping
-from mistakes.problems import Fault, Loc, listing
-from slurm.hub_model import of_admins, of_slurm_hub
+from errors.problems import Fault, Loc, listing
+from platforms.slurm.hub_model import of_admins, of_slurm_hub
+from workloads.hub import ClusterHubKeys, HubKeys
+from workloads.raw import Raw, is_count, is_number, items, mapping
 
 _LOGIN_NODE: Final = "login_node"
 _UNUSED: Final = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws.regions import region_problem
+from platforms.aws.regions import region_problem
 from settings.instance_pools import InstancePool
 from settings.models import Stack
 

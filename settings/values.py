@@ -22,10 +22,10 @@ from compat.evidence.drivers import UnknownFact, native_cuda
 from compat.evidence.names.gpu_names import UnknownGpu, find_gpu
 from compat.facts.rows import GpuModel
 from compat.values.versions import DriverVersion, VersionError
+from errors.converted import days, read_day
+from errors.faults import Misfit, matching, quoted
 from fleet.node_names import NodeNameError, expand_all
-from kube.names import Line
-from mistakes.converted import days, read_day
-from mistakes.faults import Misfit, matching, quoted
+from workloads.names import Line
 
 Entries = TypeVar("Entries", str, tuple[str, ...])
 _FIRST_YEAR: Final = 2000

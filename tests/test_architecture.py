@@ -24,14 +24,12 @@ from tests.stacks.test_contracts import CONTRACTS
 ROOT = Path(__file__).parent.parent
 # From the ground up: what stands on a floor imports from those below it (the import contracts hold it to that).
 FLOORS = (
-    "mistakes",
+    "errors",
     "compat",
     "fleet",
-    "aws",
-    "images",
-    "kube",
-    "hosts",
-    "slurm",
+    "imaging",
+    "workloads",
+    "platforms",
     "settings",
     "components",
     "policies",
@@ -121,34 +119,34 @@ def test_a_folder_of_compat_has_two_floors_at_most() -> None:
 @pytest.mark.slow
 def test_what_decides_is_imported_without_the_engine() -> None:
     # The configuration of the hub and its credentials are programs that run in the cluster.
-    run_in_the_cluster = {"kube.jupyterhub_config", "kube.hub_credentials"}
+    run_in_the_cluster = {"platforms.kubernetes.jupyterhub_config", "platforms.kubernetes.hub_credentials"}
     pure = [
-        *modules("aws", "kube", "hosts", "policies/rules"),
+        *modules("workloads", "platforms/aws", "platforms/kubernetes", "platforms/docker", "policies/rules"),
         "policies.model",
-        "slurm.job_model",
+        "platforms.slurm.job_model",
         "policies.workloads",
     ]
-    pure += ["fleet.labels", "fleet.landing", "images.references"]
+    pure += ["fleet.labels", "fleet.landing", "imaging.references"]
     assert not loaded_by([name for name in pure if name not in run_in_the_cluster]) & {*ENGINE, "httpx", "yaml"}
 
 
 @pytest.mark.slow
 def test_settings_and_images_are_read_without_the_engine() -> None:
-    assert not loaded_by(["settings.reading", *modules("images/spec", "images/size")]) & {*ENGINE, "httpx"}
+    assert not loaded_by(["settings.reading", *modules("imaging/spec", "imaging/size")]) & {*ENGINE, "httpx"}
 
 
 @pytest.mark.slow  # loads every SDK
 def test_every_module_can_be_imported() -> None:
     run_in_the_cluster = {  # need JupyterHub and its `get_config`, or what only some image has
-        "kube.jupyterhub_config",
-        "kube.hub_files.pages",
-        "kube.hub_files.spawner",
-        "hosts.hub_files.docker_spawner",
-        "hosts.hub_files.gateway_config",
-        "hosts.hub_files.jupyterhub_config",
-        "hosts.hub_files.kernel_provisioner",
-        "slurm.hub_files.jupyterhub_config",
-        "slurm.hub_files.slurm_spawner",
+        "platforms.kubernetes.jupyterhub_config",
+        "platforms.kubernetes.hub_files.pages",
+        "platforms.kubernetes.hub_files.spawner",
+        "platforms.docker.hub_files.docker_spawner",
+        "platforms.docker.hub_files.gateway_config",
+        "platforms.docker.hub_files.jupyterhub_config",
+        "platforms.docker.hub_files.kernel_provisioner",
+        "platforms.slurm.hub_files.jupyterhub_config",
+        "platforms.slurm.hub_files.slurm_spawner",
     }
     packages = sorted({path.parent for top in FLOORS for path in sources(top)})
     folders = [path.relative_to(ROOT).as_posix() for path in packages if (path / "__init__.py").exists()]
@@ -156,7 +154,7 @@ def test_every_module_can_be_imported() -> None:
 
 
 def test_the_picture_the_import_contract_and_the_folders_show_the_same_floors() -> None:
-    drawn = re.search(r"^  (mistakes -->.*)$", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)
+    drawn = re.search(r"^  (errors -->.*)$", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
     contract = next(each for each in project["importlinter"]["contracts"] if each["type"] == "layers")
     folders = {path.parent.name for name in ("__init__", "__main__") for path in ROOT.glob(f"*/{name}.py")}

@@ -24,7 +24,7 @@ from policies.rules.index import ALL_RULES
 from policies.stacks import configure
 from settings.reading import json_schema
 
-sys.path.insert(0, str(Path(__file__).parent / "images" / "inspection"))
+sys.path.insert(0, str(Path(__file__).parent / "imaging" / "inspection"))
 from made import image
 from registry_server import Registry
 
@@ -185,7 +185,8 @@ def test_lab_commands_and_steps_exist() -> None:
 
 
 def missing_files(page: Path) -> Iterator[str]:
-    folders = "messages|compat|fleet|images|settings|kube|components|policies|cli|lab|stacks|tests|docs|\\.github|\\.ci"
+    floors = "errors|compat|fleet|imaging|workloads|platforms|settings|components|policies|cli|lab"
+    folders = rf"{floors}|images|stacks|tests|docs|\.github|\.ci"
     words = re.findall(rf"(?<![\w./<$-])((?:{folders})/[^\s`\"'()\[\],;:]*)", code(page))
     named = [word.rstrip("./") for word in words if not re.search(r"[<*$…]", word)]  # others have a blank to fill in
     text = text_of(page)

@@ -14,7 +14,20 @@ from lab import sdks
 
 ROOT = Path(__file__).parent.parent
 OURS = {
-    *("aws", "cli", "compat", "components", "fleet", "images", "kube", "lab", "mistakes", "policies", "settings"),
+    *(
+        "cli",
+        "compat",
+        "components",
+        "errors",
+        "fleet",
+        "images",
+        "imaging",
+        "lab",
+        "platforms",
+        "policies",
+        "settings",
+    ),
+    "workloads",
     "wiring.py",
 }
 OPTIONAL = {"pulumi_aws", "pulumi_docker"}

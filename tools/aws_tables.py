@@ -1,4 +1,4 @@
-"""Check the tables of `aws/data`, which are laid out as those of compat are: `python -m tools.aws_tables`."""
+"""Check the tables of `platforms/aws/data`, which are laid out as those of compat are: `python -m tools.aws_tables`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from aws.flatcar import releases
-from aws.quotas import Market
-from aws.tables import DATA
 from compat.facts.rows import Row
+from platforms.aws.flatcar import releases
+from platforms.aws.quotas import Market
+from platforms.aws.tables import DATA
 from tools.tables import Read, Table, cell, main, one_of
 
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from aws import tables as own
-from aws.changelog import Contents, Notes, read_changelog
 from compat.facts import csv_files
 from compat.facts.rows import Row
+from platforms.aws import tables as own
+from platforms.aws.changelog import Contents, Notes, read_changelog
 from tools.table_file import write_rows
 
 PAGE: Final = "https://github.com/awslabs/amazon-eks-ami/blob/main/CHANGELOG.md"
@@ -38,8 +38,8 @@ class Tables:
     """The rows that releases are read into."""
 
     images: list[Row]  # compat/facts/data/eks_ami.csv
-    releases: list[Row]  # aws/data/eks_releases.csv
-    versions: list[Row]  # aws/data/eks_versions.csv
+    releases: list[Row]  # platforms/aws/data/eks_releases.csv
+    versions: list[Row]  # platforms/aws/data/eks_versions.csv
 
 
 def refresh(notes: Sequence[Notes], before: Tables, day: dt.date) -> tuple[Tables, list[str]]:
@@ -170,7 +170,9 @@ def _versions(notes: Sequence[Notes], before: Sequence[Row], day: dt.date) -> tu
         }
         for each in new
     ]
-    lines = [f"Kubernetes {each}: new; write when its support ends into aws/data/eks_versions.csv" for each in new]
+    lines = [
+        f"Kubernetes {each}: new; write when its support ends into platforms/aws/data/eks_versions.csv" for each in new
+    ]
     return sorted([*before, *rows], key=lambda row: _order(row["kubernetes"])), lines
 
 

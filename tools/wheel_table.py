@@ -23,11 +23,11 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from compat.facts.csv_files import DATA
 from compat.values.versions import CudaVersion, VersionError, parse_release
-from images.inspection.faults import InspectError
-from images.inspection.index import File, Index, index_url
-from images.inspection.opening import open_session
-from images.inspection.ranges import opened
-from images.inspection.wheels import Wheel, find_wheel, observe, requirements
+from imaging.inspection.faults import InspectError
+from imaging.inspection.index import File, Index, index_url
+from imaging.inspection.opening import open_session
+from imaging.inspection.ranges import opened
+from imaging.inspection.wheels import Wheel, find_wheel, observe, requirements
 from tools.table_file import write_rows
 from tools.wheel_rows import FIRST_WITH_MODES, PRODUCTS, Product, Row, code_rows, pinned_row, with_rows
 

@@ -37,8 +37,8 @@ class Entry:
 def entries() -> Iterator[Entry]:
     """All ids except the engine's rules, family by family, in the order of their indexes."""
     # Here, because models and parsers cost a quarter of a second: `explain R-MINOR` needs none of them.
-    from images.inspection.remarks import REMARKS  # noqa: PLC0415
-    from images.lint.rules.index import ALL_RULES as LINT_RULES  # noqa: PLC0415
+    from imaging.inspection.remarks import REMARKS  # noqa: PLC0415
+    from imaging.lint.rules.index import ALL_RULES as LINT_RULES  # noqa: PLC0415
     from policies.rules.index import ABOUT_THE_PACK, ALL_RULES  # noqa: PLC0415
 
     for rule in ALL_RULES:
@@ -80,8 +80,8 @@ def entries() -> Iterator[Entry]:
 
 def of_hadolint(rule: str) -> Entry | None:
     """A rule of hadolint (DL3059) or ShellCheck (SC2086), explained by its own page; None for anything else."""
-    from images.lint.hadolint import is_hadolints, page_of  # noqa: PLC0415 - see above
-    from images.lint.hadolint_rules import FIXES, LEFT_OUT, OURS  # noqa: PLC0415
+    from imaging.lint.hadolint import is_hadolints, page_of  # noqa: PLC0415 - see above
+    from imaging.lint.hadolint_rules import FIXES, LEFT_OUT, OURS  # noqa: PLC0415
 
     if not is_hadolints(rule):
         return None

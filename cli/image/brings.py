@@ -5,7 +5,7 @@ from __future__ import annotations
 from compat.evidence.drivers import major_floor, native_floor
 from compat.values.hosts import Platform
 from compat.values.versions import CudaVersion
-from images.references import known_image
+from imaging.references import known_image
 
 
 def brings(reference: str) -> str:

@@ -18,20 +18,20 @@ from cli.image.build_report import Built, build_data, build_text
 from cli.image.ours import family_of, folder_of
 from cli.stacks import stack_file
 from cli.terminal import InputError, StatusLine, as_json, json_text, painter
-from images.build.building import Check, Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles
-from images.build.buildkit import find_client
-from images.build.faults import BuildError, NoBuilderError
-from images.build.modules import Weight, weighed
-from images.inspection.faults import InspectError
-from images.inspection.layouts import DockerArchive, OciLayout
-from images.inspection.opening import open_session, registry_image
-from images.inspection.reading import Inspected, inspect
-from images.inspection.store import Store, store_folder
-from images.references import ImageReference
-from images.spec.load import load_family
-from images.spec.model import ImageSpec
-from images.spec.plan import Substitute, plan_image
-from mistakes.problems import show
+from errors.problems import show
+from imaging.build.building import Check, Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles
+from imaging.build.buildkit import find_client
+from imaging.build.faults import BuildError, NoBuilderError
+from imaging.build.modules import Weight, weighed
+from imaging.inspection.faults import InspectError
+from imaging.inspection.layouts import DockerArchive, OciLayout
+from imaging.inspection.opening import open_session, registry_image
+from imaging.inspection.reading import Inspected, inspect
+from imaging.inspection.store import Store, store_folder
+from imaging.references import ImageReference
+from imaging.spec.load import load_family
+from imaging.spec.model import ImageSpec
+from imaging.spec.plan import Substitute, plan_image
 from settings.reading import OVERLAY, Stack, load_stack
 
 _TERMINATED: Final = 128 + signal.SIGTERM

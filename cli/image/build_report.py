@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cli.inspect.report import judged_data, judged_lines
 from cli.words import Paint, counted, plain
-from images.inspection.judge import judge
-from images.size.estimate import amount
-from images.size.measured import size_of
+from imaging.inspection.judge import judge
+from imaging.size.estimate import amount
+from imaging.size.measured import size_of
 
 if TYPE_CHECKING:
-    from images.build.building import Destination
-    from images.build.modules import Weight
-    from images.inspection.facts import ImageContents
-    from images.inspection.reading import Inspected
-    from images.size.estimate import Layer, Size
-    from images.spec.plan import Plan
+    from imaging.build.building import Destination
+    from imaging.build.modules import Weight
+    from imaging.inspection.facts import ImageContents
+    from imaging.inspection.reading import Inspected
+    from imaging.size.estimate import Layer, Size
+    from imaging.spec.plan import Plan
 
 _LAYERS_SHOWN: Final = 5
 _LONGEST: Final = 70

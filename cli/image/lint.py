@@ -16,11 +16,11 @@ from cli.image import hadolint
 from cli.image import lint_report as report_text
 from cli.image.lint_sarif import sarif
 from cli.terminal import InputError, as_json, json_text, painter
-from images.lint.check import Ask, Report
-from images.lint.check import lint as lint_recipe
-from images.lint.model import Kind, LintError, Role, Setting
-from images.lint.reading import LARGEST_BYTES
-from images.lint.waivers import Waiver, waiver_from
+from imaging.lint.check import Ask, Report
+from imaging.lint.check import lint as lint_recipe
+from imaging.lint.model import Kind, LintError, Role, Setting
+from imaging.lint.reading import LARGEST_BYTES
+from imaging.lint.waivers import Waiver, waiver_from
 
 STDIN: Final = "-"
 

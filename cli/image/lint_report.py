@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from cli.words import Paint, counted, plain
-from images.lint.check import Report
-from images.lint.hadolint import page_of
-from images.lint.model import Finding, Severity
-from images.lint.rules.index import BY_ID
+from imaging.lint.check import Report
+from imaging.lint.hadolint import page_of
+from imaging.lint.model import Finding, Severity
+from imaging.lint.rules.index import BY_ID
 
 TONES = {Severity.ERROR: "bad", Severity.WARNING: "warn"}
 

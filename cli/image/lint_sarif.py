@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from images.lint.check import Report
-from images.lint.hadolint import page_of
-from images.lint.model import Finding, Severity
-from images.lint.rules.index import ALL_RULES
-from images.lint.rules.rule import Rule
+from imaging.lint.check import Report
+from imaging.lint.hadolint import page_of
+from imaging.lint.model import Finding, Severity
+from imaging.lint.rules.index import ALL_RULES
+from imaging.lint.rules.rule import Rule
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning"}

@@ -6,8 +6,8 @@ import click
 
 from cli.image.ours import folder_of
 from cli.terminal import as_json, json_text
-from images.spec.load import read_spec
-from images.spec.lock import lock_command
+from imaging.spec.load import read_spec
+from imaging.spec.lock import lock_command
 
 
 @click.command()

@@ -13,14 +13,14 @@ import click
 
 from cli.clock import today
 from cli.terminal import InputError, as_json, json_text
-from images.inspection.surroundings import network_faults
-from images.spec.load import IMAGES, load_family, read_spec
-from images.spec.lock import lock_command
-from images.spec.mistakes import SPEC_FILE, SpecError
-from images.spec.model import ImageSpec
-from images.spec.pins import wheel_pin
-from images.spec.starting import CUDA_WHEELS, DEBIAN, ImageKind, Wanted, files_of
-from mistakes.problems import nearest, show
+from errors.problems import nearest, show
+from imaging.inspection.surroundings import network_faults
+from imaging.spec.load import IMAGES, load_family, read_spec
+from imaging.spec.lock import lock_command
+from imaging.spec.mistakes import SPEC_FILE, SpecError
+from imaging.spec.model import ImageSpec
+from imaging.spec.pins import wheel_pin
+from imaging.spec.starting import CUDA_WHEELS, DEBIAN, ImageKind, Wanted, files_of
 
 _JOVYAN = ("jovyan", 1000, 100, "/home/jovyan")
 _KINDS = tuple(kind.value for kind in ImageKind)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from images.spec.load import IMAGES, load_family
-from images.spec.mistakes import SPEC_FILE
-from images.spec.model import ImageSpec
+from imaging.spec.load import IMAGES, load_family
+from imaging.spec.mistakes import SPEC_FILE
+from imaging.spec.model import ImageSpec
 
 
 def folder_of(name: str) -> Path:

@@ -15,11 +15,11 @@ from cli.terminal import InputError, as_json, json_text, painter, width
 from compat import CaseError, check_on
 from compat.evidence.host import with_any_name
 from compat.verdict.newest_supported import ceiling
-from images.size.expected import expected
-from images.spec.cases import Use, uses_of
-from images.spec.load import load_sizes
-from images.spec.model import ImageSpec
-from images.spec.plan import plan_image
+from imaging.size.expected import expected
+from imaging.spec.cases import Use, uses_of
+from imaging.spec.load import load_sizes
+from imaging.spec.model import ImageSpec
+from imaging.spec.plan import plan_image
 from settings.fleet import machine_of
 from settings.reading import Stack
 

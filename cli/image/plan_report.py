@@ -13,13 +13,13 @@ from cli.words import SIGNS, Paint, counted, folded, plain
 from compat import Answer, Finding, Host, Severity
 from compat.verdict.newest_supported import Ceiling
 from fleet.machines import Machine
-from images.build.labels import facts
-from images.size.estimate import amount, cold_start, disk_use, room
-from images.size.expected import Expected
-from images.spec.cases import Use
-from images.spec.parts import CudaSource
-from images.spec.plan import Plan, kernel_pins
-from images.spec.runtime import Runtime, engines, runtime_words
+from imaging.build.labels import facts
+from imaging.size.estimate import amount, cold_start, disk_use, room
+from imaging.size.expected import Expected
+from imaging.spec.cases import Use
+from imaging.spec.parts import CudaSource
+from imaging.spec.plan import Plan, kernel_pins
+from imaging.spec.runtime import Runtime, engines, runtime_words
 
 _NUMBERS: Final = {2: "both pools", 3: "all three pools"}
 _LABEL: Final = 10

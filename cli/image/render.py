@@ -6,7 +6,7 @@ import click
 
 from cli.image.ours import family_of
 from cli.terminal import as_json, json_text
-from images.build.render import render_dockerfile
+from imaging.build.render import render_dockerfile
 
 
 @click.command()

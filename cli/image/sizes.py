@@ -12,11 +12,11 @@ import click
 from cli.image.ours import folder_of
 from cli.terminal import InputError, as_json, json_text
 from cli.words import counted
-from images.inspection.index import Index, index_url
-from images.inspection.opening import open_session
-from images.size.estimate import amount
-from images.spec.load import load_spec
-from images.spec.wheels import SIZES_FILE, Wanted, WheelSize, sizes_text, wanted_wheels
+from imaging.inspection.index import Index, index_url
+from imaging.inspection.opening import open_session
+from imaging.size.estimate import amount
+from imaging.spec.load import load_spec
+from imaging.spec.wheels import SIZES_FILE, Wanted, WheelSize, sizes_text, wanted_wheels
 
 _AT_ONCE: Final = 8  # requests to the index
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from cli.init.first_stack import PLANNED, Pool
 from cli.terminal import InputError
-from mistakes.problems import nearest, show
+from errors.problems import nearest, show
 
 KEYS: Final = {  # of --pool: what the stack file calls them
     "name": "name",
@@ -56,9 +56,9 @@ def problem_of(key: str, text: str) -> str:
     """What the reader of stack files reports about a value; empty if it accepts it."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - the list of commands needs no pydantic
 
-    from kube import addresses, names  # noqa: PLC0415
-    from mistakes.faults import Misfit  # noqa: PLC0415
+    from errors.faults import Misfit  # noqa: PLC0415
     from settings import values  # noqa: PLC0415
+    from workloads import addresses, names  # noqa: PLC0415
 
     kinds: dict[str, Any] = {
         "name": names.Name,

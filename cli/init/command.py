@@ -18,7 +18,7 @@ from cli.terminal import InputError, as_json, json_text, painter, width
 
 if TYPE_CHECKING:
     from cli.stack.checked import Checked
-    from mistakes.problems import Problem
+    from errors.problems import Problem
 
 _FOLDER: Final = "stacks"
 _SCHEMA: Final = Path("docs/reference/stack.schema.json")

@@ -24,9 +24,9 @@ def completed(answers: Answers) -> Answers:
 def _images(pools: Sequence[Pool]) -> dict[str, str]:
     from compat import Case, check_on  # noqa: PLC0415 - see above
     from fleet.pools import read_node  # noqa: PLC0415
-    from images.spec.cases import cases_of  # noqa: PLC0415
-    from images.spec.load import IMAGES, load_family  # noqa: PLC0415
-    from images.spec.mistakes import SPEC_FILE, SpecError  # noqa: PLC0415
+    from imaging.spec.cases import cases_of  # noqa: PLC0415
+    from imaging.spec.load import IMAGES, load_family  # noqa: PLC0415
+    from imaging.spec.mistakes import SPEC_FILE, SpecError  # noqa: PLC0415
 
     known: list[tuple[list[int], str, tuple[Case, ...]]] = []
     for file in sorted(IMAGES.glob(f"*/{SPEC_FILE}")):

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from cli.words import Paint, counted, plain
-from images.size.estimate import amount
+from imaging.size.estimate import amount
 
 if TYPE_CHECKING:
-    from images.inspection.facts import Contents, ImageContents
-    from images.inspection.judge import Judgement
-    from images.inspection.reading import Inspected
+    from imaging.inspection.facts import Contents, ImageContents
+    from imaging.inspection.judge import Judgement
+    from imaging.inspection.reading import Inspected
 
 _LABELS_SHOWN: Final = 12
 _CODE_SHOWN: Final = 12
@@ -21,7 +21,7 @@ _WIDE: Final = 100
 
 def inspect_data(inspected: Inspected, judged: Judgement) -> dict[str, Any]:
     """One image. Sizes in bytes; `deep` is null unless layers were read."""
-    from images.inspection.facts import CONTENTS  # noqa: PLC0415 - pydantic is loaded by whoever has facts
+    from imaging.inspection.facts import CONTENTS  # noqa: PLC0415 - pydantic is loaded by whoever has facts
 
     facts = CONTENTS.dump_python(inspected.contents, mode="json")
     facts.pop("version")

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from cli.probe.script import Job, Probed, read, script
-from hosts import probe
-from mistakes import UserError
-from slurm.controllers import SlurmError, Unreachable
-from slurm.controllers.access import Done, run_by
-from slurm.site_model import LocalAccess, SshAccess
+from errors import UserError
+from platforms.docker import probe
+from platforms.slurm.controllers import SlurmError, Unreachable
+from platforms.slurm.controllers.access import Done, run_by
+from platforms.slurm.site_model import LocalAccess, SshAccess
 
 Access = LocalAccess | SshAccess
 # Until a file that a node wrote is seen by a client of NFS: acregmax of nfs(5) is 60 s, acdirmin 30 s.

@@ -15,9 +15,9 @@ from cli.terminal import StatusLine, as_json, json_text, painter
 
 if TYPE_CHECKING:  # pydantic alone costs a quarter of a second at start
     from cli.probe.script import Probed
+    from platforms.slurm.site_model import SshAccess
     from settings.pool import Pool
     from settings.reading import Stack
-    from slurm.site_model import SshAccess
 
 LOGIN_NODE = 3
 
@@ -91,7 +91,7 @@ def probe(  # noqa: PLR0913 - one for each option
       gpu-commons probe --kubernetes n18 --image python:3.13-slim
     """
     from cli.probe.asking import OnLoginNode  # noqa: PLC0415 - the list of commands needs no pydantic
-    from hosts.probe import as_yaml  # noqa: PLC0415
+    from platforms.docker.probe import as_yaml  # noqa: PLC0415
 
     _check(ssh, partition, node, image, namespace)
     if stack is None and (pool or site):
@@ -136,7 +136,7 @@ def _of_cluster(  # noqa: PLR0913, PLR0917 - which cluster, which node, and how
 ) -> Probed:
     from cli.kubectl import Cluster  # noqa: PLC0415 - see above
     from cli.probe.kubernetes import ProbeRequest, by_kubernetes  # noqa: PLC0415
-    from images.references import ImageReference  # noqa: PLC0415
+    from imaging.references import ImageReference  # noqa: PLC0415
 
     site = settings.site if settings else None
     if site and site.kind in {"docker", "slurm"}:
@@ -164,7 +164,7 @@ def _of_host(
 ) -> Probed:
     from cli.probe.asking import by_slurm, by_ssh, here  # noqa: PLC0415 - see above
     from cli.probe.script import Job  # noqa: PLC0415
-    from slurm.site_model import LocalAccess  # noqa: PLC0415
+    from platforms.slurm.site_model import LocalAccess  # noqa: PLC0415
 
     site = settings.site.slurm if settings else None
     if ssh:
@@ -190,7 +190,7 @@ def _of_host(
 
 
 def _pool(settings: Stack, name: str, partition: str | None) -> Pool:
-    from mistakes.problems import nearest  # noqa: PLC0415 - for a mistake alone
+    from errors.problems import nearest  # noqa: PLC0415 - for a mistake alone
 
     pools = {each.name: each for each in settings.fleet.pools}
     if name not in pools:
@@ -205,7 +205,7 @@ def _pool(settings: Stack, name: str, partition: str | None) -> Pool:
 def _ssh(address: str) -> SshAccess:
     from pydantic import ValidationError  # noqa: PLC0415 - see above
 
-    from slurm.site_model import SshAccess  # noqa: PLC0415
+    from platforms.slurm.site_model import SshAccess  # noqa: PLC0415
 
     try:
         return SshAccess.model_validate({"kind": "ssh", "address": address})

@@ -11,10 +11,10 @@ from cli.probe.script import Probed
 from cli.words import Paint
 from compat.evidence.names.gpu_names import UnknownGpu, find_gpu
 from compat.values.versions import DriverVersion, VersionError
+from errors.problems import listing
 from fleet.pools import NodeGpus
-from hosts.facts import HostFacts, refusals
-from hosts.probe import Facts, is_unknown
-from mistakes.problems import listing
+from platforms.docker.facts import HostFacts, refusals
+from platforms.docker.probe import Facts, is_unknown
 from settings.host_pools import HostPool
 from settings.partition_pools import PartitionPool
 from settings.pool import Pool

@@ -12,10 +12,10 @@ from typing import Any, Final
 from cli.kubectl import Cluster, ClusterUnreachable, listed, run
 from cli.probe.node import ProbeFailed, chosen, seen, with_node
 from cli.probe.script import Probed, read
-from hosts import probe
-from kube.probe_job import CONTAINER, probe_job
-from kube.runtime import RUNTIME_CLASS
-from mistakes import UserError
+from errors import UserError
+from platforms.docker import probe
+from platforms.kubernetes.probe_job import CONTAINER, probe_job
+from platforms.kubernetes.runtime import RUNTIME_CLASS
 
 _EACH_S: Final = 1.0
 _LONGER_S: Final = 60  # than we wait: after that, nobody is left to delete the job

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cli.probe.script import Probed
+from errors import UserError
+from errors.problems import listing, nearest
 from fleet import labels
 from fleet.quantities import known_amounts
-from kube.probe_job import CONTAINER
-from mistakes import UserError
-from mistakes.problems import listing, nearest
+from platforms.kubernetes.probe_job import CONTAINER
 
 Object = Mapping[str, Any]
 _COUNT: Final = f"{labels.NVIDIA_PREFIX}gpu.count"  # GPU feature discovery's: a GPU that is shared counts once

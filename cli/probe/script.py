@@ -8,7 +8,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hosts.probe import Facts
+from platforms.docker.probe import Facts
 
 _END: Final = "GPU_COMMONS_PROBE"
 _TIME_MIN: Final = 5
@@ -87,7 +87,7 @@ class Job:
 
 
 def script(text: str, program: str = "") -> str:
-    """For a shell of any machine. `text` is that of `hosts.probe`; `program` starts images there."""
+    """For a shell of any machine. `text` is that of `platforms.docker.probe`; `program` starts images there."""
     return SCRIPT.format(text=text.rstrip("\n"), program=shlex.quote(program), end=_END, none=_NONE)
 
 

@@ -18,7 +18,7 @@ from cli.review.rolling import groups, rolls
 from cli.review.stream import Step, Stream
 from cli.review.values import known_text, mapping
 from cli.words import counted
-from hosts.container import CONTAINER_TOKEN
+from platforms.docker.container import CONTAINER_TOKEN
 
 _RESTARTING: Final = {"StatefulSet", "Deployment", "DaemonSet"}
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mistakes import problems
-from mistakes.problems import listing, path_text
-from mistakes.redaction import texts as texts_of_all
-from mistakes.redaction.names import is_in_secret
+from errors import problems
+from errors.problems import listing, path_text
+from errors.redaction import texts as texts_of_all
+from errors.redaction.names import is_in_secret
 
 Loc = problems.Loc
 

@@ -10,18 +10,23 @@ from typing import Any, Final
 import wiring
 from cli.stacks import pools_of
 from compat import Image, Matrix, Pool, matrix
+from errors.problems import Problem, SettingsError
 from fleet.unknown import UNKNOWN
-from hosts.cards import Grant
-from hosts.container import CONTAINER_TOKEN, container_args, parse_container, wire_form
-from hosts.hub_arguments import parse_hub as parse_docker_hub
-from hosts.hub_containers import own_containers
-from images.spec.cases import cases_of
-from images.spec.load import IMAGES, load_family
-from images.spec.mistakes import SpecError
-from kube import claims, hub_availability, hub_pods, pre_puller, runtime
-from kube.hub_arguments import parse_hub
-from kube.job import job_spec, parse_job
-from mistakes.problems import Problem, SettingsError
+from imaging.spec.cases import cases_of
+from imaging.spec.load import IMAGES, load_family
+from imaging.spec.mistakes import SpecError
+from platforms.docker.cards import Grant
+from platforms.docker.container import CONTAINER_TOKEN, container_args, parse_container, wire_form
+from platforms.docker.hub_arguments import parse_hub as parse_docker_hub
+from platforms.docker.hub_containers import own_containers
+from platforms.kubernetes import claims, hub_availability, hub_pods, pre_puller, runtime
+from platforms.kubernetes.hub_arguments import parse_hub
+from platforms.kubernetes.job import job_spec, parse_job
+from platforms.slurm.batch_script import Unwritable, batch_script
+from platforms.slurm.hub import texts
+from platforms.slurm.hub_model import parse_hub as parse_slurm_hub
+from platforms.slurm.job_model import parse_slurm_job
+from platforms.slurm.site_model import SlurmAccess
 from policies.docker_hubs import DOCKER_HUB_TOKEN
 from policies.finding import Level
 from policies.from_settings import site_of
@@ -36,11 +41,6 @@ from policies.workloads import HUB_TOKEN
 from settings.host_pools import HostPool
 from settings.models import Job
 from settings.reading import Stack, load_stack
-from slurm.batch_script import Unwritable, batch_script
-from slurm.hub import texts
-from slurm.hub_model import parse_hub as parse_slurm_hub
-from slurm.job_model import parse_slurm_job
-from slurm.site_model import SlurmAccess
 
 Resource = tuple[str, str, Mapping[str, Any]]  # type token, logical name, inputs
 

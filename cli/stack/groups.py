@@ -8,7 +8,7 @@ from typing import Any
 from cli.words import counted
 from compat import Pool
 from compat.verdict.image_groups import Group, Groups
-from mistakes.problems import listing
+from errors.problems import listing
 
 _MOST = 40
 

@@ -13,7 +13,7 @@ from cli.probe.script import Probed
 from cli.terminal import InputError
 from cli.words import Paint
 from compat.evidence.names.gpu_names import UnknownGpu, find_gpu
-from mistakes.problems import listing, nearest
+from errors.problems import listing, nearest
 from settings.partition_pools import PartitionPool
 from settings.pool import Pool
 from settings.reading import Stack

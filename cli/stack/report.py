@@ -10,7 +10,7 @@ from typing import Any, Final
 from cli.stack.checked import Checked
 from cli.words import NO_GPU, SIGNS, Paint, counted, folded
 from compat import Image
-from mistakes.problems import Problem, SettingsError, listing
+from errors.problems import Problem, SettingsError, listing
 from policies.finding import Level
 from policies.report import Message
 from settings.instance_table import table_lines

@@ -7,12 +7,12 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_aws import eks
 
-from aws import kubeconfig
-from aws.roles import add_on_policies, cluster_policies, cluster_trust, partition_of, pod_trust
 from components.on_aws.offered_zones import zones_of
 from components.on_aws.role import MadeRole
 from components.on_aws.vpc import Vpc
 from fleet.labels import OWN_PREFIX
+from platforms.aws import kubeconfig
+from platforms.aws.roles import add_on_policies, cluster_policies, cluster_trust, partition_of, pod_trust
 
 
 class Network(TypedDict):

@@ -6,13 +6,13 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_aws import autoscaling, ec2, eks
 
-from aws import scaling, user_data
-from aws.launch_template import Capacity, launch_template
-from aws.roles import node_policies, node_trust, partition_of
 from components.on_aws.node_group_args import NodeGroupArgs
 from components.on_aws.role import MadeRole
 from fleet import labels
-from kube import node_group as manifest
+from platforms.aws import node_group as manifest
+from platforms.aws import scaling, user_data
+from platforms.aws.launch_template import Capacity, launch_template
+from platforms.aws.roles import node_policies, node_trust, partition_of
 
 
 class MachineImage(TypedDict):

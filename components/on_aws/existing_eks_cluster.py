@@ -6,10 +6,10 @@ from typing import Any, TypedDict
 import pulumi
 from pulumi_aws import eks
 
-from aws import kubeconfig
-from aws.kubernetes_versions import minor_of
 from components.on_aws.eks_gpu_cluster import dns_of
 from components.on_aws.offered_zones import zones_of
+from platforms.aws import kubeconfig
+from platforms.aws.kubernetes_versions import minor_of
 
 
 class ExistingEksClusterArgs(TypedDict):

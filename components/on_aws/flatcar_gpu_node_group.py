@@ -7,18 +7,18 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_aws import autoscaling, ec2, eks, iam, ssm
 
-from aws.flatcar import group as flatcar
-from aws.flatcar.joining import Cluster
-from aws.launch_template import Capacity
-from aws.roles import node_policies, node_trust, partition_of
-from aws.scaling import Updates, template_tags
-from aws.volumes import Volume
 from components.on_aws.node_group_args import NodeGroupArgs
 from components.on_aws.role import MadeRole
 from fleet import labels
-from kube import node_group as manifest
-from kube.flatcar_node import user_data
-from kube.node_group import NodeGroup
+from platforms.aws import node_group as manifest
+from platforms.aws.flatcar import group as flatcar
+from platforms.aws.flatcar.joining import Cluster
+from platforms.aws.flatcar_node import user_data
+from platforms.aws.launch_template import Capacity
+from platforms.aws.node_group import NodeGroup
+from platforms.aws.roles import node_policies, node_trust, partition_of
+from platforms.aws.scaling import Updates, template_tags
+from platforms.aws.volumes import Volume
 
 
 class DownloadedProgram(TypedDict):

@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from components.node_taint import Taint
+from components.on_kubernetes.node_taint import Taint
 
 
 class NodeGroupArgs(TypedDict):

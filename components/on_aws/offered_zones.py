@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 from pulumi_aws import ec2
 
-from aws.zones import NoZoneError, Offers, check_zones, subnets_in
+from platforms.aws.zones import NoZoneError, Offers, check_zones, subnets_in
 
 
 class OfferedZones:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 from pulumi_aws import iam
 
-from aws.roles import Policy
+from platforms.aws.roles import Policy
 
 
 class MadeRole:

@@ -7,7 +7,7 @@ import pulumi
 from pulumi_aws import ec2
 from pulumi_aws.vpc import SecurityGroupIngressRule
 
-from aws.network import interface_endpoints, plan
+from platforms.aws.network import interface_endpoints, plan
 
 Tags = Callable[[str], dict[str, str]]
 

@@ -6,8 +6,8 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_docker as docker
 
-from hosts.container import container_args, parse_container
-from mistakes.problems import SettingsError
+from errors.problems import SettingsError
+from platforms.docker.container import container_args, parse_container
 
 
 class ContainerPort(TypedDict):

@@ -9,13 +9,13 @@ import pulumi_docker as docker
 
 from components.on_docker.docker_hub_args import DockerHubArgs
 from components.on_docker.hub_servers import HubServers, HubServersArgs
-from hosts import hub_containers as containers
-from hosts.engine_filter import render_filter
-from hosts.hub import checksum, hub_document, hub_text
-from hosts.hub_arguments import parse_hub
-from hosts.hub_model import Hub
-from hosts.hub_names import Names
-from mistakes.problems import SettingsError
+from errors.problems import SettingsError
+from platforms.docker import hub_containers as containers
+from platforms.docker.engine_filter import render_filter
+from platforms.docker.hub import checksum, hub_document, hub_text
+from platforms.docker.hub_arguments import parse_hub
+from platforms.docker.hub_model import Hub
+from platforms.docker.hub_names import Names
 
 
 class DockerHub(pulumi.ComponentResource):
@@ -135,7 +135,7 @@ def _checksum(files: Mapping[str, Any]) -> pulumi.Output[str]:
 
 def hub_files() -> dict[str, str]:
     """Programs of every hub by name: they run in the hub, in kernel gateways, and before both."""
-    folder = resources.files("hosts").joinpath("hub_files")
+    folder = resources.files("platforms.docker").joinpath("hub_files")
     return {
         each.name: each.read_text()
         for each in sorted(folder.iterdir(), key=str)

@@ -1,4 +1,4 @@
-"""Arguments of DockerHub, as Pulumi and type checkers read them; hosts.hub_model reads their values."""
+"""Arguments of DockerHub, as Pulumi and type checkers read them; platforms.docker.hub_model reads their values."""
 
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from components.hub_on_a_machine_args import HubOnAMachineArgs
-from components.notebook_hub_args import HubAuthenticator, HubContents
+from components.on_kubernetes.notebook_hub_args import HubAuthenticator, HubContents
 
 
 class HubKernel(TypedDict):

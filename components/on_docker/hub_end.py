@@ -13,8 +13,8 @@ from docker import APIClient
 from docker.errors import APIError, NotFound
 
 from components.on_docker.engine import connected
+from errors.problems import listing
 from fleet import labels
-from mistakes.problems import listing
 
 # In this order: a gateway starts kernels, and nobody starts a gateway once the hub and the servers are gone.
 KINDS: Final = ("server", "gateway", "kernel")

@@ -12,8 +12,8 @@ import pulumi
 from pulumi import dynamic
 
 from components.on_slurm.site import site_of
-from slurm.controllers import hub_service
-from slurm.hub_model import hubs_of
+from platforms.slurm.controllers import hub_service
+from platforms.slurm.hub_model import hubs_of
 
 _INPUTS: Final = ("hub", "site", "files", "profiles")
 

@@ -12,7 +12,7 @@ import pulumi
 from pulumi import dynamic
 
 from components.on_slurm.site import site_of
-from slurm.controllers.files import build_sif, size_of
+from platforms.slurm.controllers.files import build_sif, size_of
 
 _WHOSE: Final = ("ref", "path")
 _INPUTS: Final = (*_WHOSE, "image_name", "site")

@@ -7,8 +7,8 @@ import pulumi
 
 from components.on_slurm.sif_files import SifFile
 from components.on_slurm.site import site_of
-from mistakes import UserError
-from slurm.sif import sif_path
+from errors import UserError
+from platforms.slurm.sif import sif_path
 
 
 class SifImageArgs(TypedDict):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kube.arguments import plain, read
-from slurm.site_model import SlurmAccess
+from platforms.slurm.site_model import SlurmAccess
+from workloads.arguments import plain, read
 
 
 def site_of(given: Mapping[str, Any]) -> SlurmAccess:

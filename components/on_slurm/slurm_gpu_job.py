@@ -7,10 +7,10 @@ import pulumi
 
 from components.on_slurm.site import site_of
 from components.on_slurm.slurm_jobs import SlurmJob
-from mistakes import UserError
-from slurm.batch_script import batch_script
-from slurm.interactive import interactive_command
-from slurm.job_model import parse_slurm_job
+from errors import UserError
+from platforms.slurm.batch_script import batch_script
+from platforms.slurm.interactive import interactive_command
+from platforms.slurm.job_model import parse_slurm_job
 
 
 class SlurmPartition(TypedDict):

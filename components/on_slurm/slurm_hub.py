@@ -7,14 +7,14 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from components.hub_on_a_machine_args import HubOnAMachineArgs
-from components.notebook_hub_args import HubAuthenticator, HubContents
+from components.on_kubernetes.notebook_hub_args import HubAuthenticator, HubContents
 from components.on_slurm.hub_processes import HubProcess
 from components.on_slurm.site import site_of
 from components.on_slurm.slurm_gpu_job import SlurmPartition
-from mistakes import UserError
-from slurm.hub import files, texts
-from slurm.hub_model import Hub, parse_hub
-from slurm.site_model import SlurmAccess
+from errors import UserError
+from platforms.slurm.hub import files, texts
+from platforms.slurm.hub_model import Hub, parse_hub
+from platforms.slurm.site_model import SlurmAccess
 
 
 class SlurmProfile(TypedDict):
@@ -150,5 +150,5 @@ def _profiles(hub: Hub, site: SlurmAccess, sifs: pulumi.Output[dict[str, str]]) 
 
 def hub_programs() -> dict[str, str]:
     """Programs of every hub by name: they run on the login node and in the hub."""
-    folder = resources.files("slurm").joinpath("hub_files")
+    folder = resources.files("platforms.slurm").joinpath("hub_files")
     return {each.name: each.read_text() for each in sorted(folder.iterdir(), key=str) if each.name.endswith(".py")}

@@ -14,13 +14,13 @@ import pulumi
 from pulumi import dynamic
 
 from components.on_slurm.site import site_of
-from slurm.controllers import Controller, SlurmError, Submission
-from slurm.controllers.choice import controller_of
-from slurm.controllers.files import forget, forgotten, log_tail, make_folder
-from slurm.controllers.polling import Poller
-from slurm.controllers.submitting import end_all, submission, submit_once
-from slurm.site_model import SlurmAccess
-from slurm.states import COMPLETED, ENDED, UNKNOWN, Outcome
+from platforms.slurm.controllers import Controller, SlurmError, Submission
+from platforms.slurm.controllers.choice import controller_of
+from platforms.slurm.controllers.files import forget, forgotten, log_tail, make_folder
+from platforms.slurm.controllers.polling import Poller
+from platforms.slurm.controllers.submitting import end_all, submission, submit_once
+from platforms.slurm.site_model import SlurmAccess
+from platforms.slurm.states import COMPLETED, ENDED, UNKNOWN, Outcome
 
 _WHOSE: Final = ("stack", "job", "run", "text")  # another one of these is another job
 _INPUTS: Final = (*_WHOSE, "logs", "image", "image_name", "pools", "gpus", "nodes", "waits_for", "site")

@@ -6,13 +6,13 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from components.on_slurm.site import site_of
-from kube.arguments import plain
-from mistakes import UserError
-from slurm.controllers.choice import controller_of
-from slurm.controllers.files import program_version
-from slurm.partition_model import PartitionKeys
-from slurm.site_facts import DeclaredPool, SiteFacts, refusals, remarks
-from slurm.site_model import SlurmAccess
+from errors import UserError
+from platforms.slurm.controllers.choice import controller_of
+from platforms.slurm.controllers.files import program_version
+from platforms.slurm.partition_model import PartitionKeys
+from platforms.slurm.site_facts import DeclaredPool, SiteFacts, refusals, remarks
+from platforms.slurm.site_model import SlurmAccess
+from workloads.arguments import plain
 
 
 class SlurmPool(TypedDict):

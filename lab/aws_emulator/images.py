@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from moto.utilities.utils import load_resource
 
-from aws.flatcar.releases import OWNER, Release, releases
+from platforms.aws.flatcar.releases import OWNER, Release, releases
 
 ARCHITECTURES: Final = {"x86_64": "hvm", "arm64": "arm64-hvm"}
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from lab.instance import Instance
 
 MODULES: Final = Path("/lib/modules")
-SHOWN: Final = Path("/run/nvidia")  # where the container shows its libraries to the node: kube/runtime.py
+SHOWN: Final = Path(
+    "/run/nvidia"
+)  # where the container shows its libraries to the node: platforms/kubernetes/runtime.py
 
 
 def make(instance: Instance) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from lab import files, processes
 from lab.processes import Server
 from lab.servers import slurm_files
-from slurm.hub import AGENT, FOLDER
+from platforms.slurm.hub import AGENT, FOLDER
 
 if TYPE_CHECKING:
     from lab.instance import Instance

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 
-from images.inspection.facts import ImageContents
-from images.spec.os_support import Release, release_in
+from imaging.inspection.facts import ImageContents
+from imaging.spec.os_support import Release, release_in
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, different_images

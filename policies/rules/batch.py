@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from errors.problems import listing
 from fleet.unknown import UNKNOWN
-from kube.raw import is_count
-from mistakes.problems import listing
+from platforms.slurm.batch_script import options_of
+from platforms.slurm.site_model import is_inside
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.shapes import is_list, text
-from slurm.batch_script import options_of
-from slurm.site_model import is_inside
+from workloads.raw import is_count
 
 # The linter's rules about what a job finds on its node.
 _LINT_RULES: Final = frozenset({"D-NV", "D-HOST"})
@@ -43,8 +43,8 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 def _of_text(script: str, site: Site) -> Iterator[Finding]:
     # The grammar of the shell takes a part of a second to load, and most stacks have no job of Slurm.
-    from images.lint.check import lint  # noqa: PLC0415
-    from images.lint.model import Kind, LintError, Role, Setting  # noqa: PLC0415
+    from imaging.lint.check import lint  # noqa: PLC0415
+    from imaging.lint.model import Kind, LintError, Role, Setting  # noqa: PLC0415
 
     try:
         report = lint(script.encode(), "job.sbatch", Setting(Role.BATCH), kind=Kind.SCRIPT)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from errors.problems import listing
 from fleet.devices import DRIVER
 from fleet.unknown import UNKNOWN
-from mistakes.problems import listing
 from policies.device_selectors import UnreadableError, selects
 from policies.finding import Finding, Level
 from policies.model import ClaimedGpus, Rule, Site

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from images.size.estimate import amount, disk_use, room
-from images.size.origin import Origin
+from imaging.size.estimate import amount, disk_use, room
+from imaging.size.origin import Origin
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import NOT_CERTAIN, different_images, is_certain, possible_pools

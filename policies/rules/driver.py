@@ -8,7 +8,7 @@ from typing import Final
 
 from compat import Case, Host, Severity, check_on
 from compat.facts import tables
-from mistakes.problems import listing
+from errors.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site
 from policies.outcomes import cited

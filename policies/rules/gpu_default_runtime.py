@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from errors.problems import listing
 from fleet.labels import GPU_RESOURCE
-from images.inspection.facts import ImageContents
-from mistakes.problems import listing
+from imaging.inspection.facts import ImageContents
 from policies.finding import Finding, Level
 from policies.model import Site, Workload
 from policies.nouns import sentence

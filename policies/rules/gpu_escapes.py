@@ -9,7 +9,7 @@ from typing import Any
 
 from fleet.labels import GPU_RESOURCE
 from fleet.unknown import UNKNOWN
-from kube.runtime import RUNTIME_CLASS
+from platforms.kubernetes.runtime import RUNTIME_CLASS
 from policies.finding import Finding, Level
 from policies.host_paths import DEVICE_PLUGINS, chooses_gpus, of_volume, plain
 from policies.model import Site, Workload

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from fleet.unknown import UNKNOWN
-from images.references import ImageReference
+from imaging.references import ImageReference
 
 # Exemption → repositories, without their registry: a site that mirrors them keeps the last steps of their names.
 # Each project sets privileged, a path such as / or a socket of the runtime in its own manifests; see docs/policies.md.

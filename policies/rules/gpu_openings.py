@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from errors.problems import listing
 from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX, OWNED_PREFIXES
 from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
-from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.host_paths import of_path, of_volume
 from policies.kinds import kind_of, objects

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from errors.problems import listing
 from fleet.labels import ARCH, LINUX, OS
 from fleet.obstacles import wording
 from fleet.quantities import QuantityError
 from fleet.unknown import UNKNOWN
-from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
 from policies.pod_images import PodImage, different_images, is_certain, processor, system

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from images.inspection.facts import DriverPart, ImageContents
-from images.size.estimate import amount
-from mistakes.problems import listing
+from errors.problems import listing
+from imaging.inspection.facts import DriverPart, ImageContents
+from imaging.size.estimate import amount
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, different_images

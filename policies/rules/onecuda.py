@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from images.inspection.facts import ImageContents
-from images.inspection.judge import judge
-from images.inspection.remarks import Remark
-from images.size.estimate import amount
+from imaging.inspection.facts import ImageContents
+from imaging.inspection.judge import judge
+from imaging.inspection.remarks import Remark
+from imaging.size.estimate import amount
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import different_images

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from errors.problems import listing
 from fleet.machines import Machine
-from images.size.estimate import Size, amount, disk_use, room
-from images.size.origin import Origin
-from mistakes.problems import listing
+from imaging.size.estimate import Size, amount, disk_use, room
+from imaging.size.origin import Origin
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.nouns import KUBERNETES, Vocabulary

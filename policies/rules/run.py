@@ -9,7 +9,7 @@ from typing import Final
 from compat import Case, Severity, Verdict
 from fleet.courses import Usage
 from fleet.pools import PoolGpus
-from images.spec.cases import Use
+from imaging.spec.cases import Use
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.outcomes import (

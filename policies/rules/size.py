@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from images.size.estimate import GIB, Size, amount
-from images.size.origin import Origin
+from imaging.size.estimate import GIB, Size, amount
+from imaging.size.origin import Origin
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, at_least, different_images, possible_pools

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from fleet.machines import Machine
 from fleet.unknown import UNKNOWN
-from images.size.estimate import cold_start
+from imaging.size.estimate import cold_start
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import NOT_CERTAIN, at_least, different_images, is_certain, possible_pools

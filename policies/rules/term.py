@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from compat import Verdict
+from errors.problems import listing
 from fleet.courses import Course
 from fleet.sharing import Shortage, Want, shortage
-from mistakes.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site
 from policies.outcomes import outcomes

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from compat.facts import csv_files
-from mistakes.clock import VARIABLE
+from errors.clock import VARIABLE
 from tests.cli.conftest import Batch, Run
 
 NEWEST = max(

@@ -15,15 +15,15 @@ import pytest
 from click.testing import Result
 
 from cli.image.lint_sarif import sarif
-from images.build.render import render_dockerfile
-from images.lint.check import lint
-from images.lint.model import Role, Setting
-from images.lint.rules.index import ALL_RULES
-from images.spec.load import load_family
+from imaging.build.render import render_dockerfile
+from imaging.lint.check import lint
+from imaging.lint.model import Role, Setting
+from imaging.lint.rules.index import ALL_RULES
+from imaging.spec.load import load_family
 
 Run = Callable[..., Result]
 PROJECT = Path(__file__).resolve().parents[2]
-INPUTS = PROJECT / "tests" / "images" / "lint" / "inputs"
+INPUTS = PROJECT / "tests" / "imaging" / "lint" / "inputs"
 CLEAN = INPUTS / "clean" / "Dockerfile"
 BAD = b"FROM ubuntu\nUSER 1\n"
 

@@ -9,10 +9,10 @@ import pytest
 from click.testing import Result
 from rows import each_row
 
-from images.build import building
-from images.build.building import Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles, output
-from images.build.buildkit import Build
-from images.spec.load import IMAGES, load_family
+from imaging.build import building
+from imaging.build.building import Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles, output
+from imaging.build.buildkit import Build
+from imaging.spec.load import IMAGES, load_family
 
 Run = Callable[..., Result]
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from cli.image import hadolint
-from images.lint.rules.rule import DIGEST
+from imaging.lint.rules.rule import DIGEST
 
 Run = Callable[..., Result]
 BASE = f"FROM debian:13@{DIGEST}\n"

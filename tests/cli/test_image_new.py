@@ -15,14 +15,14 @@ from rows import each_row
 
 from cli.stacks import pools_of
 from compat import Verdict, check_on
-from images.build.render import render_dockerfile
-from images.lint.check import lint
-from images.lint.model import Setting
-from images.spec.cases import cases_of
-from images.spec.load import IMAGES, load_family, read_spec
-from images.spec.lock import lock_command
-from images.spec.mistakes import SpecError
-from images.spec.starting import CUDA_WHEELS
+from imaging.build.render import render_dockerfile
+from imaging.lint.check import lint
+from imaging.lint.model import Setting
+from imaging.spec.cases import cases_of
+from imaging.spec.load import IMAGES, load_family, read_spec
+from imaging.spec.lock import lock_command
+from imaging.spec.mistakes import SpecError
+from imaging.spec.starting import CUDA_WHEELS
 
 Run = Callable[..., Result]
 KINDS = {

@@ -13,7 +13,7 @@ from click.testing import Result
 
 from cli.image.plan import page_of
 from cli.image.plan_report import plan_text
-from images.spec.load import IMAGES, load_family
+from imaging.spec.load import IMAGES, load_family
 
 Run = Callable[..., Result]
 PROJECT = Path(__file__).resolve().parents[2]

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from images.inspection import opening
-from images.inspection.session import Patience, Session
-from images.spec.load import load_sizes, load_spec
-from images.spec.wheels import SIZES_FILE
+from imaging.inspection import opening
+from imaging.inspection.session import Patience, Session
+from imaging.spec.load import load_sizes, load_spec
+from imaging.spec.wheels import SIZES_FILE
 
 Run = Callable[..., Result]
 WHEEL = "jupyterhub-5.5.4-py3-none-any.whl"

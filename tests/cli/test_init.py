@@ -15,8 +15,8 @@ import yaml
 from click.testing import Result
 from rows import each_row
 
-from kube.hub_authenticator import Lti13Authenticator, OAuthAuthenticator
 from settings.reading import load_stack
+from workloads.authenticator import Lti13Authenticator, OAuthAuthenticator
 
 Run = Callable[..., Result]
 PROJECT = Path(__file__).resolve().parents[2]

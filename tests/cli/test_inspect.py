@@ -13,9 +13,9 @@ import pytest
 from click.testing import Result
 
 from cli.inspect.report import age
-from images.size.estimate import amount
+from imaging.size.estimate import amount
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "images" / "inspection"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "imaging" / "inspection"))
 from made import fatbin, image, library, write_archive, write_layout
 from registry_server import Fault, Registry
 

@@ -19,9 +19,9 @@ from cli.probe.differences import State, compare, compared_text, is_fine
 from cli.probe.script import Job, Probed, read, script
 from cli.stacks import read_stack
 from cli.words import plain
+from platforms.slurm.controllers import SlurmError, Unreachable
+from platforms.slurm.site_model import LocalAccess
 from settings.pool import Pool
-from slurm.controllers import SlurmError, Unreachable
-from slurm.site_model import LocalAccess
 
 Run = Callable[..., Result]
 PROJECT = Path(__file__).resolve().parents[2]

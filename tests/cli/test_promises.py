@@ -19,9 +19,7 @@ from cli.review.stream import read_stream
 from cli.review.words import duration
 from compat.evidence.names.gpu_names import find_gpu
 from compat.values.versions import DriverVersion
-from kube.hub_authenticator import OAuthAuthenticator, SecretKey
-from kube.hub_model import ClusterIp
-from kube.node_keys import Taint
+from platforms.node_keys import Taint
 from settings.cluster import Cluster
 from settings.models import (
     Container,
@@ -32,6 +30,8 @@ from settings.models import (
 )
 from settings.pools import NodeOverride
 from settings.reading import Stack, load_stack
+from workloads.authenticator import OAuthAuthenticator, SecretKey
+from workloads.hub import ClusterIp
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews

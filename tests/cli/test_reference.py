@@ -19,8 +19,8 @@ from compat.evidence.case import FIELDS, UNREAD
 from compat.facts.lookup import table_names
 from compat.rules import ALL_RULES
 from compat.verdict.staleness import AGED
-from images.inspection.remarks import REMARKS
-from images.lint.rules.index import ALL_RULES as LINT_RULES
+from imaging.inspection.remarks import REMARKS
+from imaging.lint.rules.index import ALL_RULES as LINT_RULES
 from policies.rules.index import ABOUT_THE_PACK
 from policies.rules.index import ALL_RULES as PACK_RULES
 
@@ -95,7 +95,7 @@ def test_a_rule_of_hadolint_is_explained_with_its_own_page(run: Run, name: str, 
 
 def test_every_remark_of_inspect_has_a_sentence() -> None:
     """`Remark` is made in one module; the kinds that it names there are those of the index."""
-    source = (PROJECT / "images" / "inspection" / "remarks.py").read_text()
+    source = (PROJECT / "imaging" / "inspection" / "remarks.py").read_text()
     assert set(re.findall(r'Remark\(\s*"([a-z-]+)"', source)) == set(REMARKS)
 
 

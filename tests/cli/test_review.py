@@ -24,10 +24,10 @@ from cli.review.markdown import LIMIT, review_markdown
 from cli.review.stream import StreamError, read_stream
 from cli.review.values import HIDDEN, shown, without_secrets
 from cli.review.waivers import Waiver
-from images.spec.cases import cases_of
-from images.spec.load import load_named
-from images.spec.plan import pinned
-from mistakes.problems import listing
+from errors.problems import listing
+from imaging.spec.cases import cases_of
+from imaging.spec.load import load_named
+from imaging.spec.plan import pinned
 from policies import finding as policies
 from policies.judging import message
 from policies.model import Rule

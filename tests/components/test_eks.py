@@ -14,7 +14,7 @@ from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
 from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup, EksGpuNodeGroupArgs
 from components.on_aws.existing_eks_cluster import ExistingEksCluster, ExistingEksClusterArgs
 from components.on_aws.offered_zones import OfferedZones
-from mistakes.problems import SettingsError
+from errors.problems import SettingsError
 
 GROUP: EksGpuNodeGroupArgs = {
     "cluster_name": "campus",

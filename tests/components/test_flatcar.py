@@ -13,7 +13,7 @@ from rows import each_row
 
 from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup
 from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroup, FlatcarGpuNodeGroupArgs
-from mistakes.problems import SettingsError
+from errors.problems import SettingsError
 
 PUBLIC = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMadeUpForTestsOnly ana@example.edu"
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"

@@ -19,10 +19,10 @@ from pulumi.runtime.stack import run_pulumi_func
 from rows import each_row
 
 from components.gpu_image import GpuImage, GpuImageArgs, ImagePool, ImageSubstitute
-from images.inspection import facts, session
-from images.inspection.store import Store, store_folder
-from images.spec.load import IMAGES
-from images.spec.mistakes import SpecError
+from imaging.inspection import facts, session
+from imaging.inspection.store import Store, store_folder
+from imaging.spec.load import IMAGES
+from imaging.spec.mistakes import SpecError
 
 BUILT = "docker-build:index:Image"
 DIGEST = "sha256:" + "d" * 64

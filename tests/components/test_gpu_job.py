@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.gpu_job import GpuJob, GpuJobArgs
+from components.on_kubernetes.gpu_job import GpuJob, GpuJobArgs
 
 SMOKE: GpuJobArgs = {
     "namespace": "batch",

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from rows import each_row
 
-from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
+from components.on_kubernetes.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
 
 N10: GpuNodePoolArgs = {
     "pool": "gtx1070ti",

@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.kubernetes_object import KubernetesObject
+from components.on_kubernetes.kubernetes_object import KubernetesObject
 
 SDK = {
     "apps.v1": ("DaemonSet", "Deployment", "StatefulSet"),

@@ -11,8 +11,8 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.notebook_hub import NotebookHub
-from components.notebook_hub_args import NotebookHubArgs
+from components.on_kubernetes.notebook_hub import NotebookHub
+from components.on_kubernetes.notebook_hub_args import NotebookHubArgs
 
 DIGEST = "sha256:" + "0" * 64
 BASE = f"registry.example.edu/datahub-base-notebook@{DIGEST}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.nvidia_runtime import NvidiaRuntime
+from components.on_kubernetes.nvidia_runtime import NvidiaRuntime
 
 IMAGES = {
     "device_plugin_image": "nvcr.io/nvidia/k8s-device-plugin:v0.17.1@sha256:" + "1" * 64,

@@ -14,11 +14,11 @@ from pulumi.provider.experimental.analyzer import Analyzer
 from pydantic import BaseModel
 
 from components.gpu_image import GpuImage
-from components.gpu_job import GpuJob
-from components.notebook_hub import NotebookHub
+from components.on_kubernetes.gpu_job import GpuJob
+from components.on_kubernetes.notebook_hub import NotebookHub
 from fleet.machines import DISK_MB_PER_S, PULL_MB_PER_S
-from kube.hub_model import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB, Hub
-from kube.job import Job
+from platforms.kubernetes.job import Job
+from workloads.hub import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB, Hub
 
 PROJECT = Path(__file__).parents[2]
 

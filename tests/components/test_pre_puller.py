@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.pre_puller import PrePuller, PrePullerArgs
+from components.on_kubernetes.pre_puller import PrePuller, PrePullerArgs
 
 CUDA = "registry.example.edu/scipy-ml-notebook@sha256:" + "1" * 64
 PLAIN = "registry.example.edu/datahub-base-notebook@sha256:" + "2" * 64

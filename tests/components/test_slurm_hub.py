@@ -13,7 +13,7 @@ import pytest
 
 from components.on_slurm.hub_processes import RunsHub
 from components.on_slurm.slurm_hub import SlurmHub
-from slurm.controllers import hub_service
+from platforms.slurm.controllers import hub_service
 
 IMAGE = f"registry.example.edu/notebook@sha256:{'0' * 64}"
 SITE: dict[str, Any] = {

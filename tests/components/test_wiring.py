@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import wiring
-from images.spec.load import load_family
-from images.spec.mistakes import SpecError
-from images.spec.model import ImageSpec
-from images.spec.runtime import Runtime
-from kube.hub_arguments import parse_hub
-from kube.user_servers import render_options
+from imaging.spec.load import load_family
+from imaging.spec.mistakes import SpecError
+from imaging.spec.model import ImageSpec
+from imaging.spec.runtime import Runtime
+from platforms.kubernetes.hub_arguments import parse_hub
+from platforms.kubernetes.user_servers import render_options
 from settings.models import Image, Substitute
 from settings.reading import SettingsError, Stack, load_stack
 

@@ -13,7 +13,7 @@ from conversation import landing
 from differences import Intended
 from pulumi import automation
 
-from components.gpu_node_pool import GpuNodePool
+from components.on_kubernetes.gpu_node_pool import GpuNodePool
 
 if TYPE_CHECKING:
     from conftest import Cluster

@@ -16,7 +16,7 @@ import pytest
 from pulumi import automation
 from recorded_nodes import patched, with_heartbeat
 
-from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
+from components.on_kubernetes.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
 
 HERE = Path(__file__).parent
 NAMES = ["n10", "n11"]

@@ -27,7 +27,7 @@ HUB = "e2e-hub"
 JOBS = "e2e-batch"
 PORT = 30081
 LINKED = (
-    *("compat", "components", "fleet", "images", "kube", "mistakes", "policies", "settings"),
+    *("compat", "components", "errors", "fleet", "images", "imaging", "platforms", "policies", "settings", "workloads"),
     *("__main__.py", "wiring.py", "pyproject.toml", "uv.lock"),
 )
 STATE = Path("state", ".pulumi", "stacks", "gpu-commons", f"{NAME}.json")

@@ -17,8 +17,8 @@ from running_lab import Ended, RunningLab
 
 from cli.review.findings import Finding, findings_of
 from cli.review.stream import read_stream
-from images.inspection.facts import ImageContents
-from images.inspection.store import Store, store_folder
+from imaging.inspection.facts import ImageContents
+from imaging.inspection.store import Store, store_folder
 
 PROGRAM = Path(__file__).with_name("plain_program")
 Resource = Mapping[str, Any]  # type, name, inputs; or `raise`, where the program fails

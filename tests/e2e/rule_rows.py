@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "policies"))  # for image_fac
 from image_facts import contents
 from plain_stack import Config, Resource
 
-from images.inspection.facts import Copies, DriverPart, ImageContents
+from imaging.inspection.facts import Copies, DriverPart, ImageContents
 
 UNKNOWN: Final = "<unknown>"  # what the program makes a value of that a preview cannot know
 OWN: Final = "registry.example.edu/gpu-commons"

@@ -19,7 +19,7 @@ from own_stack import Project, succeeded
 from pydantic import TypeAdapter
 from running_lab import STACK_FILE, RunningLab, wait_for
 
-from kube.hub_authenticator import Authenticator
+from workloads.authenticator import Authenticator
 
 NAME = "e2e-kinds"
 PORT = 30083

@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 NAME = "faults"
 STACK = "small"
 LINKED = (
-    *("compat", "components", "fleet", "kube", "lab", "mistakes", "policies", "settings"),
+    *("compat", "components", "errors", "fleet", "imaging", "lab", "platforms", "policies", "settings", "workloads"),
     *("__main__.py", "wiring.py", "pyproject.toml", "uv.lock"),
 )
 WITHIN_S = 150
@@ -210,9 +210,6 @@ def make_project(folder: Path) -> Path:
     (folder / ".venv").symlink_to(sys.prefix)
     shutil.copy(ROOT / "Pulumi.yaml", folder)
     shutil.copytree(HERE / "images", folder / "images")
-    for package in [*(ROOT / "images").glob("*.py"), *(ROOT / "images").glob("*/__init__.py")]:
-        module = package.parent if package.parent.name != "images" else package
-        (folder / "images" / module.name).symlink_to(module)
     (folder / "stacks").mkdir()
     return folder
 

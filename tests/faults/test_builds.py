@@ -12,7 +12,7 @@ import pytest
 from projects import write_image
 from second_lab import STACK
 
-from images.build.buildkit import Buildctl
+from imaging.build.buildkit import Buildctl
 from lab import processes
 from lab.build_logs import failed_build
 from lab.servers import buildkit

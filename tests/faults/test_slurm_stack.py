@@ -22,7 +22,7 @@ from lab.toolchain import Toolchain
 from tests.lab import slurm_labs
 from tests.stacks.stack_comet import submitted
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "images" / "inspection"))  # folders of tests are no packages
+sys.path.insert(0, str(Path(__file__).parents[1] / "imaging" / "inspection"))  # folders of tests are no packages
 from made import fatbin, library
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1800)]

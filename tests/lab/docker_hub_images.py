@@ -6,7 +6,7 @@ import ssl
 from pathlib import Path
 from typing import Final
 
-from images.build.render import NPM, UV
+from imaging.build.render import NPM, UV
 from lab import pushes
 from lab.instance import Instance
 from lab.machine import debian

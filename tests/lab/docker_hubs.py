@@ -12,15 +12,15 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from hosts.cards import subnet
-from hosts.engine_filter import render_filter
 from lab.instance import Instance
 from lab.servers import docker
+from platforms.docker.cards import subnet
+from platforms.docker.engine_filter import render_filter
 from tests.lab import docker_engines as engines
 from tests.lab.docker_hub_settings import CARDS, HUB, hub_json
 from tests.lab.docker_people import PASSWORD, Person, logged_in, until
 
-HUB_FILES: Final = Path(__file__).parents[2] / "hosts" / "hub_files"
+HUB_FILES: Final = Path(__file__).parents[2] / "platforms" / "docker" / "hub_files"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import httpx
 import pytest
 from botocore.exceptions import ClientError
 
-from aws.flatcar.releases import OWNER, newest
 from lab import processes
 from lab.aws_emulator import eks
 from lab.aws_emulator.eks_state import State
@@ -19,6 +18,7 @@ from lab.aws_emulator.faults import ServiceFault
 from lab.aws_emulator.rest_json import Call, Protocol, render
 from lab.instance import Instance
 from lab.servers import moto
+from platforms.aws.flatcar.releases import OWNER, newest
 
 pytestmark = pytest.mark.slow  # an emulator of AWS starts, and answers in its own time
 

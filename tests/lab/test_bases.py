@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from imaging.spec.load import IMAGES
 from lab import bases, processes, pushes
 from lab.bases import Substitute
 from lab.instance import Instance, LabError
@@ -43,7 +44,7 @@ def test_each_source_has_one_url_that_shows_whether_it_is_reachable(reference: s
 
 
 def test_the_references_come_from_the_image_specs() -> None:
-    wanted = bases.wanted_references(bases.images_folder())
+    wanted = bases.wanted_references(IMAGES)
     assert "conda-forge" in wanted
     assert any(reference.startswith("quay.io/jupyter/datascience-notebook:") for reference in wanted)
     assert len(set(wanted)) == len(wanted)

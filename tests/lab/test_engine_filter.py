@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from hosts.engine_filter import ENGINE_SOCKET, HUB_SOCKET, KERNELS_SOCKET, LARGEST_BODY, render_filter
 from lab.instance import Instance
 from lab.servers import docker
-from tests.hosts import engine_attacks as attacks
-from tests.hosts import engine_requests as requests
-from tests.hosts.engine_requests import KERNEL, Line, V
+from platforms.docker.engine_filter import ENGINE_SOCKET, HUB_SOCKET, KERNELS_SOCKET, LARGEST_BODY, render_filter
 from tests.lab import docker_engines as engines
+from tests.platforms.docker import engine_attacks as attacks
+from tests.platforms.docker import engine_requests as requests
+from tests.platforms.docker.engine_requests import KERNEL, Line, V
 
 pytestmark = pytest.mark.lab
 

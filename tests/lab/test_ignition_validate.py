@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from aws.flatcar.driver import Way
-from aws.flatcar.ignition import Config, Directory, DropIn, File, KeyReference, Link, Unit, User, render
 from lab import processes
 from lab.instance import LabError
 from lab.toolchain import Toolchain
+from platforms.aws.flatcar.driver import Way
+from platforms.aws.flatcar.ignition import Config, Directory, DropIn, File, KeyReference, Link, Unit, User, render
 
 pytestmark = pytest.mark.lab
 

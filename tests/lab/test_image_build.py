@@ -23,11 +23,11 @@ import psutil
 import pytest
 import yaml
 
-from images.build.building import content_tag, dockerfiles
-from images.inspection.layouts import DockerArchive, OciLayout
-from images.inspection.reading import inspect
-from images.spec.load import IMAGES, load_family
-from images.spec.plan import Substitute
+from imaging.build.building import content_tag, dockerfiles
+from imaging.inspection.layouts import DockerArchive, OciLayout
+from imaging.inspection.reading import inspect
+from imaging.spec.load import IMAGES, load_family
+from imaging.spec.plan import Substitute
 from lab import processes, pushes
 from lab import site as lab_site
 from lab.instance import Instance

@@ -9,15 +9,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from images.inspection.opening import read_platform, registry_image
-from images.inspection.reading import Inspected, inspect
-from images.inspection.session import Session
+from imaging.inspection.opening import read_platform, registry_image
+from imaging.inspection.reading import Inspected, inspect
+from imaging.inspection.session import Session
 from lab import processes
 from lab.instance import Instance
 from lab.servers import registry
 from lab.toolchain import Toolchain
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "images/inspection"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "imaging/inspection"))
 from made import OCI_INDEX, OCI_MANIFEST, Image, digest, image, index
 
 Read = Callable[..., Inspected]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from images.build.buildkit import Buildctl
+from imaging.build.buildkit import Buildctl
 from lab.progress import Mode, Progress
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ import httpx
 import psutil
 import pytest
 
-from kube import runtime
 from lab import control_plane, health, processes, pushes
 from lab.cluster import REAL_NODE, Cluster, wait_until
 from lab.instance import RECORD, Instance, LabError
@@ -28,6 +27,7 @@ from lab.processes import Server
 from lab.servers import buildkit, containerd, kube_proxy, kubelet, local_path, registry
 from lab.stand_ins import images
 from lab.toolchain import Toolchain
+from platforms.kubernetes import runtime
 from tests.slots import free_slot, ports
 
 GPUS = StandInGpus(

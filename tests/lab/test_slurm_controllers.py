@@ -18,12 +18,12 @@ from lab.instance import Instance
 from lab.machine import slurm_cluster
 from lab.servers import slurm_files, slurmctld, slurmrestd, sshd
 from lab.toolchain import Toolchain
-from slurm.controllers import Controller, SlurmError, Unreachable
-from slurm.controllers.choice import controller_of
-from slurm.controllers.files import forget, forgotten, log_tail, make_folder
-from slurm.controllers.polling import Poller
-from slurm.controllers.submitting import end_all, submission, submit_once
-from slurm.site_model import SlurmAccess
+from platforms.slurm.controllers import Controller, SlurmError, Unreachable
+from platforms.slurm.controllers.choice import controller_of
+from platforms.slurm.controllers.files import forget, forgotten, log_tail, make_folder
+from platforms.slurm.controllers.polling import Poller
+from platforms.slurm.controllers.submitting import end_all, submission, submit_once
+from platforms.slurm.site_model import SlurmAccess
 from tests.lab import slurm_labs as labs
 
 pytestmark = pytest.mark.lab

@@ -14,10 +14,10 @@ from components.on_slurm.slurm_hub import hub_programs
 from lab.instance import Instance
 from lab.machine import machine_account
 from lab.servers import slurm_files, sshd
-from slurm.controllers.files import put_files
-from slurm.hub import FOLDER, files
-from slurm.hub_model import parse_hub
-from slurm.site_model import SlurmAccess
+from platforms.slurm.controllers.files import put_files
+from platforms.slurm.hub import FOLDER, files
+from platforms.slurm.hub_model import parse_hub
+from platforms.slurm.site_model import SlurmAccess
 from tests.lab import slurm_labs as labs
 
 pytestmark = pytest.mark.lab

@@ -10,8 +10,8 @@ import pytest
 from lab import slurm_stack, slurm_summary, steps
 from lab.instance import Instance
 from lab.servers import slurm_files
+from platforms.slurm.site_model import SlurmAccess
 from settings.reading import Stack
-from slurm.site_model import SlurmAccess
 
 COMET = Path(__file__).parents[2] / "stacks" / "Pulumi.comet.yaml"
 

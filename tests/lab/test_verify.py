@@ -15,11 +15,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from images.build.instructions import CA_CONTEXT
-from images.build.render import VERIFYING_CONTEXT, build_arguments, render_dockerfile, stage_of, verify_stage_of
-from images.spec.load import IMAGES, VERIFYING, load_family
-from images.spec.plan import Substitute
-from images.spec.targets import target_specs
+from imaging.build.instructions import CA_CONTEXT
+from imaging.build.render import VERIFYING_CONTEXT, build_arguments, render_dockerfile, stage_of, verify_stage_of
+from imaging.spec.load import IMAGES, VERIFYING, load_family
+from imaging.spec.plan import Substitute
+from imaging.spec.targets import target_specs
 from lab import bases, processes
 from lab.instance import Instance, LabError, open_instance
 from lab.servers import buildkit, registry

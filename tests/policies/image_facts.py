@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from images.inspection.facts import VERSION, Contents, ImageContents, Layer, LayerUse, Settings
-from images.size.estimate import GB
+from imaging.inspection.facts import VERSION, Contents, ImageContents, Layer, LayerUse, Settings
+from imaging.size.estimate import GB
 
 REGISTRY = "registry.example.edu/gpu-commons"
 

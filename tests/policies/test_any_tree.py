@@ -30,7 +30,7 @@ from compat import Case, read_host
 from fleet.machines import Machine, Rates
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
-from images.inspection.facts import DriverPart
+from imaging.inspection.facts import DriverPart
 from policies import phase, report, sdk_handlers
 from policies.adapter import pack_policies
 from policies.finding import Level

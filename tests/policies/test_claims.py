@@ -11,7 +11,7 @@ from compat.evidence.names.gpu_names import find_gpus
 from compat.values.versions import DriverVersion
 from fleet.devices import device_of
 from fleet.unknown import UNKNOWN
-from kube.claims import template_spec
+from platforms.kubernetes.claims import template_spec
 from policies.finding import Level
 from policies.judging import evaluate
 from policies.model import ClaimedGpus, Site

@@ -11,7 +11,7 @@ from image_facts import REGISTRY, contents, reference
 from rows import each_row
 
 from fleet.unknown import UNKNOWN
-from images.inspection.facts import Copies, DriverPart, ImageContents, Layer, Package, Settings
+from imaging.inspection.facts import Copies, DriverPart, ImageContents, Layer, Package, Settings
 from policies.finding import Level
 from policies.judging import evaluate
 from policies.model import Limits, Planned, Site

@@ -10,8 +10,8 @@ from rows import each_row
 import wiring
 from cli.stack.checked import offline_resources
 from fleet.unknown import UNKNOWN
-from hosts.container import CONTAINER_TOKEN
-from images.spec.load import IMAGES
+from imaging.spec.load import IMAGES
+from platforms.docker.container import CONTAINER_TOKEN
 from policies.docker_hubs import DOCKER_HUB_TOKEN
 from policies.finding import Level
 from policies.from_settings import site_of

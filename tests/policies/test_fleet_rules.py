@@ -11,9 +11,9 @@ from image_facts import REGISTRY, contents, reference
 from fleet.machines import Machine
 from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
-from images.inspection.facts import ImageContents, Layer, LayerUse
-from images.size.estimate import GB, Size
-from images.size.origin import Origin
+from imaging.inspection.facts import ImageContents, Layer, LayerUse
+from imaging.size.estimate import GB, Size
+from imaging.size.origin import Origin
 from policies.finding import Finding, Level
 from policies.model import Planned, Site, Workload
 from policies.rules.room import RULE

@@ -15,8 +15,8 @@ from rows import each_row
 from fleet.machines import Machine, Rates
 from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
-from images.size.estimate import GB, Size
-from images.size.origin import Origin
+from imaging.size.estimate import GB, Size
+from imaging.size.origin import Origin
 from policies.finding import Level
 from policies.judging import evaluate
 from policies.model import Limits, Planned, Site, SizeWaiver

@@ -16,8 +16,8 @@ from fleet.courses import Usage, UsingCourse
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
-from images.inspection.facts import Package
-from images.spec.cases import Use
+from imaging.inspection.facts import Package
+from imaging.spec.cases import Use
 from policies.finding import Level
 from policies.judging import ImageRefusals, evaluate
 from policies.model import Site

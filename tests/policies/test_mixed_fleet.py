@@ -11,8 +11,8 @@ import pytest
 import wiring
 from compat.values.versions import DriverVersion
 from fleet.unknown import UNKNOWN
-from kube import runtime
-from kube.job import job_spec, parse_job
+from platforms.kubernetes import runtime
+from platforms.kubernetes.job import job_spec, parse_job
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 import wiring
-from images.spec.cases import uses_of
-from images.spec.load import IMAGES, load_family
-from kube import pre_puller, runtime
-from kube.job import job_spec, parse_job
+from imaging.spec.cases import uses_of
+from imaging.spec.load import IMAGES, load_family
+from platforms.kubernetes import pre_puller, runtime
+from platforms.kubernetes.job import job_spec, parse_job
 from policies.finding import Level
 from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.model import Site

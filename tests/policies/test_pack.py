@@ -31,8 +31,8 @@ from fleet.machines import Machine
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
-from images.inspection.facts import ImageContents
-from images.size.estimate import MB
+from imaging.inspection.facts import ImageContents
+from imaging.size.estimate import MB
 from policies import adapter
 from policies.adapter import pack_policies
 from policies.finding import Level

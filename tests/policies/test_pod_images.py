@@ -8,7 +8,7 @@ from image_facts import REGISTRY, contents, reference
 from rows import each_row
 
 from fleet.unknown import UNKNOWN
-from images.size.origin import Origin
+from imaging.size.origin import Origin
 from policies.model import Site
 from policies.pod_images import PodImage, different_images, pod_images
 from policies.workloads import workloads

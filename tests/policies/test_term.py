@@ -8,7 +8,7 @@ from typing import Any
 from compat import Case, read_host
 from fleet.courses import Choice, Course
 from fleet.pools import PoolGpus
-from images.spec.cases import Use
+from imaging.spec.cases import Use
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.judging import evaluate

@@ -13,7 +13,7 @@ from rows import each_row
 from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
 from fleet.nodes import Node
-from images.inspection.store import Store, store_folder
+from imaging.inspection.store import Store, store_folder
 from policies.from_settings import site_of
 from policies.model import Site
 from policies.rules.gpu_exemptions import WITHOUT_PRIVILEGES

@@ -12,7 +12,7 @@ import yaml
 from rows import each_row
 
 import wiring
-from hosts.hub_model import HostPort
+from platforms.docker.hub_model import HostPort
 from settings.fleet import landing_pools, usages
 from settings.models import Stack
 from settings.reading import SettingsError, load_stack

@@ -10,14 +10,14 @@ import yaml
 from rows import each_row
 
 from compat import Case, Verdict, check_on
-from mistakes.problems import SettingsError
+from errors.problems import SettingsError
+from platforms.slurm.job_model import parse_slurm_job
+from platforms.slurm.site_model import SshAccess
 from settings.fleet import landing_pools, pools_gpus, usages
 from settings.models import Stack
 from settings.partition_pools import PartitionPool
 from settings.reading import load_stack
 from settings.record import decisions
-from slurm.job_model import parse_slurm_job
-from slurm.site_model import SshAccess
 
 STACKS = Path(__file__).parents[2] / "stacks"
 STORE = "/projects/gpu-commons/images"

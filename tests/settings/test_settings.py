@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from rows import each_row
 
 from fleet.labels import Taint
-from kube.hub_authenticator import Lti13Authenticator, OAuthAuthenticator
-from kube.hub_model import NodePort
 from settings.reading import Problem, SettingsError, Stack, from_pulumi, json_schema, load_stack
+from workloads.authenticator import Lti13Authenticator, OAuthAuthenticator
+from workloads.hub import NodePort
 
 ROOT = Path(__file__).parents[2]
 DSMLP = ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mistakes.problems import SettingsError
+from errors.problems import SettingsError
 from settings.models import Stack
 from settings.reading import load_stack
 

@@ -1,0 +1,161 @@
+"""NotebookHub: JupyterHub on Kubernetes, with profiles that choose image, pool and GPUs."""
+
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any
+
+import pulumi
+
+from components.on_kubernetes.kubernetes_object import KubernetesObject
+from components.on_kubernetes.notebook_hub_args import NotebookHubArgs
+from errors.problems import SettingsError
+from platforms.kubernetes import hub as objects
+from platforms.kubernetes import hub_access, hub_availability, hub_pods, user_servers
+from platforms.kubernetes.hub_arguments import parse_hub
+from workloads.hub import Hub
+
+
+class NotebookHub(pulumi.ComponentResource):
+    """A JupyterHub that fills one namespace.
+
+    Namespace, homes, database and credentials survive `destroy` and are reused by the next `up`; `destroy` stops
+    running servers. A command of its own removes what is left: it deletes the namespace.
+    """
+
+    url: pulumi.Output[str]
+    """Address that people open."""
+    namespace: pulumi.Output[str]
+    """Namespace that the hub fills."""
+    credentials_secret: pulumi.Output[str]
+    """Name of the Secret that is generated in the cluster. With the dummy authenticator its key dummy-password logs
+    users in; administrators have the key admin-password of the Secret hub-admin beside it."""
+
+    def __init__(self, name: str, args: NotebookHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        hub = _parsed(name, args)
+        super().__init__("gpu-commons:index:NotebookHub", name, {**args}, opts)
+
+        namespace = KubernetesObject("NamespacePatch", f"{name}-namespace", objects.namespace(hub), opts=self._child())
+        inside = self._child(namespace)
+        policies = [
+            KubernetesObject("NetworkPolicy", f"{name}-{policy}", manifest, opts=inside)
+            for policy, manifest in hub_access.network_policies(hub).items()
+        ]
+        account = KubernetesObject(
+            "ServiceAccount",
+            f"{name}-hub",
+            hub_access.service_account(hub, objects.HUB, objects.HUB),
+            opts=inside,
+        )
+        role = KubernetesObject("Role", f"{name}-hub", hub_access.hub_role(hub), opts=inside)
+        binding = KubernetesObject(
+            "RoleBinding",
+            f"{name}-hub",
+            hub_access.role_binding(hub, objects.HUB, objects.HUB),
+            opts=self._child(account, role),
+        )
+        credentials = self._credentials(name, hub, inside, policies)
+
+        images = pulumi.Output.from_input(dict(hub.images)).apply(objects.image_table)
+        data = objects.config_data(hub, files=hub_files(), images=images)
+        config = KubernetesObject("ConfigMap", f"{name}-config", objects.config_map(hub, data), opts=inside)
+
+        # Services are not among the dependencies of pods: an update waits for a service until pods answer behind it.
+        KubernetesObject("Service", f"{name}-hub", objects.hub_service(hub), opts=inside)
+        KubernetesObject("Service", f"{name}-proxy-api", objects.proxy_api_service(hub), opts=inside)
+        public = KubernetesObject("Service", f"{name}-proxy-public", objects.proxy_public_service(hub), opts=inside)
+        proxy = KubernetesObject(
+            "Deployment", f"{name}-proxy", hub_pods.proxy_deployment(hub), opts=self._child(credentials, *policies)
+        )
+        KubernetesObject(
+            "StatefulSet",
+            f"{name}-hub",
+            hub_pods.hub_stateful_set(hub, config_checksum=pulumi.Output.from_input(data).apply(objects.checksum)),
+            # The hub ends itself when it starts and finds no proxy.
+            opts=self._child(credentials, binding, config, proxy, *policies),
+        )
+
+        if hub.availability:
+            self._availability(name, hub, inside, config)
+
+        self.url = _url(hub, public)
+        self.namespace = namespace.metadata.apply(lambda _: hub.namespace)
+        self.credentials_secret = credentials.metadata.apply(lambda _: objects.CREDENTIALS)
+        self.register_outputs(
+            {"url": self.url, "namespace": self.namespace, "credentials_secret": self.credentials_secret}
+        )
+
+    def _credentials(
+        self, name: str, hub: Hub, inside: pulumi.ResourceOptions, policies: Sequence[pulumi.Resource]
+    ) -> KubernetesObject:
+        word = objects.CREDENTIALS
+        account = KubernetesObject(
+            "ServiceAccount", f"{name}-credentials", hub_access.service_account(hub, word, word), opts=inside
+        )
+        role = KubernetesObject("Role", f"{name}-credentials", hub_access.credentials_role(hub), opts=inside)
+        binding = KubernetesObject(
+            "RoleBinding",
+            f"{name}-credentials",
+            hub_access.role_binding(hub, word, word),
+            opts=self._child(account, role),
+        )
+        return KubernetesObject(
+            "Job",
+            f"{name}-credentials",
+            hub_pods.credentials_job(hub, script=_text("hub_credentials.py")),
+            # A Job cannot be changed in place. A new hub image makes a new Job of the same name, which finds the
+            # Secret and ends.
+            opts=pulumi.ResourceOptions.merge(
+                self._child(binding, *policies), pulumi.ResourceOptions(delete_before_replace=True)
+            ),
+        )
+
+    def _availability(self, name: str, hub: Hub, inside: pulumi.ResourceOptions, config: pulumi.Resource) -> None:
+        """Nothing of the hub waits for it: without its answer the pages say nothing of what is free."""
+        word = user_servers.AVAILABILITY
+        name = f"{name}-{word}"
+        account = KubernetesObject("ServiceAccount", name, hub_access.service_account(hub, word, word), opts=inside)
+        role = KubernetesObject("ClusterRole", name, hub_availability.cluster_role(hub), opts=self._child())
+        binding = KubernetesObject(
+            "ClusterRoleBinding", name, hub_availability.cluster_role_binding(hub), opts=self._child(account, role)
+        )
+        policy = KubernetesObject("NetworkPolicy", name, hub_availability.network_policy(hub), opts=inside)
+        KubernetesObject("Service", name, hub_availability.service(hub), opts=inside)
+        KubernetesObject(
+            "Deployment",
+            name,
+            hub_availability.deployment(hub, program=_text(f"hub_files/{hub_availability.PROGRAM}")),
+            opts=self._child(binding, policy, config),
+        )
+
+    def _child(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, depends_on=list(after))
+
+
+def _parsed(name: str, args: NotebookHubArgs) -> Hub:
+    try:
+        return parse_hub(name, args)
+    except SettingsError as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def _text(file: str) -> str:
+    """A file that runs in the cluster."""
+    return resources.files("platforms.kubernetes").joinpath(file).read_text()
+
+
+def hub_files() -> dict[str, str]:
+    """Files of every hub by name: its configuration, and what lies in hub_files for its Python and its pages."""
+    folder = resources.files("platforms.kubernetes").joinpath("hub_files")
+    names = sorted(each.name for each in folder.iterdir() if each.name.endswith((".py", ".html")))
+    return {objects.CONFIG_FILE: _text(objects.CONFIG_FILE), **{name: _text(f"hub_files/{name}") for name in names}}
+
+
+def _url(hub: Hub, public: KubernetesObject) -> pulumi.Output[str]:
+    if hub.expose.kind != "load_balancer" or hub.public_url:
+        return public.metadata.apply(lambda _: objects.url(hub))
+
+    def reached(status: Any) -> str:
+        ingress = ((status or {}).get("loadBalancer") or {}).get("ingress") or [{}]
+        return objects.url(hub, ingress[0].get("hostname") or ingress[0].get("ip"))
+
+    return public.status.apply(reached)

@@ -1,0 +1,78 @@
+"""NvidiaRuntime: what a Kubernetes cluster needs besides the driver so that pods can ask for GPUs."""
+
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+from components.on_kubernetes.kubernetes_object import KubernetesObject
+from platforms.kubernetes import runtime as manifest
+
+
+class DriverContainer(TypedDict):
+    """A driver container for the nodes of a pool, whose OS has no driver."""
+
+    pool: str
+    """Name of the pool."""
+    image: pulumi.Input[str]
+    """Image by digest, made of a spec with `modules`."""
+    kernel: str
+    """Kernel release that its modules are for, as in its key: 6.12.102-flatcar."""
+
+
+class NvidiaRuntimeArgs(TypedDict):
+    """Arguments of NvidiaRuntime."""
+
+    device_plugin_image: pulumi.Input[str]
+    """Image of NVIDIA's device plugin, by digest."""
+    persistence_daemon_image: NotRequired[pulumi.Input[str]]
+    """Image with a shell and chroot; the daemon itself comes from the driver on the host. Default: the machine image
+    starts one, as those of EKS do."""
+    driver_containers: NotRequired[Sequence[DriverContainer]]
+    """Driver containers by pool, for nodes that come without a driver. They start the persistence daemon themselves."""
+    pools: NotRequired[Sequence[str]]
+    """Pools whose nodes have GPUs, for a fleet that also has others; default: every node of a GpuNodePool."""
+    namespace: NotRequired[str]
+    """Namespace of the daemons, made by the component; default `gpu-runtime`."""
+
+
+class NvidiaRuntime(pulumi.ComponentResource):
+    """RuntimeClass `nvidia`, device plugin, persistence daemon and driver containers on the nodes of GpuNodePools.
+
+    The container runtime's handler `nvidia` (NVIDIA container toolkit) is configured on the nodes by whoever installs
+    them.
+    """
+
+    runtime_class: pulumi.Output[str]
+    """Name of the RuntimeClass for pods that use GPUs."""
+
+    def __init__(self, name: str, args: NvidiaRuntimeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        pools = args.get("pools")
+        if pools is not None and not pools:
+            raise ValueError(f"{name}.pools is empty: name a pool with GPUs, or leave it out for all pools")
+        if args.get("driver_containers") and pools is None:
+            raise ValueError(f"{name}.pools is missing: beside driver_containers, name every pool with GPUs")
+        super().__init__("gpu-commons:index:NvidiaRuntime", name, {**args}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        runtime_class = KubernetesObject(
+            "RuntimeClass",
+            f"{name}-class",
+            {"metadata": {"name": manifest.RUNTIME_CLASS}, "handler": manifest.RUNTIME_CLASS},
+            opts=child,
+        )
+        # Privileged pods run here and nowhere else.
+        its_name = args.get("namespace") or manifest.NAMESPACE
+        labels = {"pod-security.kubernetes.io/enforce": "privileged"}
+        namespace = KubernetesObject(
+            "Namespace", f"{name}-namespace", {"metadata": {"name": its_name, "labels": labels}}, child
+        )
+        for component, spec in manifest.daemon_sets(args).items():
+            metadata = {"name": component, "namespace": namespace.metadata["name"]}
+            KubernetesObject(
+                "DaemonSet",
+                f"{name}-{component}",
+                {"metadata": metadata, "spec": spec},
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[runtime_class]),
+            )
+        self.runtime_class = pulumi.Output.from_input(manifest.RUNTIME_CLASS)
+        self.register_outputs({"runtime_class": self.runtime_class})

@@ -1,0 +1,154 @@
+"""A user's mistakes as values: where, what was written, why it cannot be, what to change."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import groupby
+from typing import Final
+
+from errors import UserError
+from errors.redaction.names import is_secret
+from errors.redaction.texts import without_secrets
+
+Loc = tuple[str | int, ...]  # ("fleet", "pools", 2, "driver")
+
+NOT_GIVEN: Final = object()
+HIDDEN: Final = object()  # a value that is there and may be a secret
+# Keys of settings whose values are anything.
+_MAY_HOLD_ONE = re.compile(r"private|salt|command|kubeconfig|^env$", re.IGNORECASE)
+_LONGEST = 60
+_LONGEST_READ = 10_000
+_MOST_PROBLEMS: Final = 50  # of a list for people; more are counted
+# What stands before a host: user and password of an address, of an image or of a registry. A digest is no host.
+_USER_OF_ADDRESS = re.compile(r"://.*@(?!sha256:)", re.DOTALL)
+_USER_OF_IMAGE = re.compile(r"[^\s@\"]*:[^\s@\"]*@(?!sha256:)|[^\s@/:\"]+@(?=[^\s@/]+/)")
+_QUERY = re.compile(r"(?P<key>[?&](?P<name>[^=&#\s]+)=)[^&#\s\"]+")
+# Controls, halves of characters, and what turns the direction of a line: none of them is what a reader would see.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One mistake in plain data, not yet tied to a file. `value` is what was written there, if anything."""
+
+    loc: Loc
+    reason: str  # reads on after the value: is not a driver version such as 418.88
+    fix: str
+    value: object = NOT_GIVEN
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake as a person reads it. `value` is shortened and never a secret; empty where nothing was written."""
+
+    path: str  # as the user wrote it: fleet.pools[2].driver
+    value: str
+    reason: str
+    fix: str
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        what = f"{self.value} {self.reason}" if self.value else self.reason
+        where = f" (line {self.line})" if self.line else ""
+        return f"{self.path}: {what}{where}\n    {self.fix}"
+
+
+class SettingsError(UserError):
+    """All mistakes of a stack's settings."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        parts = []
+        for file, group in groupby(self.problems, key=lambda problem: problem.file):
+            found = list(group)
+            count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+            parts.append("\n".join([f"{file or 'settings'}: {count}", *(f"  {each}" for each in first_ones(found))]))
+        return "\n".join(parts)
+
+
+def first_ones(problems: Sequence[Problem]) -> list[str]:
+    """The first 50 as text, then how many more there are."""
+    more = len(problems) - _MOST_PROBLEMS
+    return [*map(str, problems[:_MOST_PROBLEMS]), *([f"… and {more} more"] if more > 0 else [])]
+
+
+def path_text(loc: Loc) -> str:
+    """`fleet.pools[2].driver`; a key with dots or slashes goes in brackets."""
+    text = ""
+    for step in loc:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif re.fullmatch(r"[\w-]+", step, re.ASCII):
+            text += f".{step}" if text else step
+        else:
+            text += f"[{visible(json.dumps(step, ensure_ascii=False))}]"
+    return text
+
+
+def unshown(value: object) -> object:
+    """What stands in the place of a mapping or a list: a plain value there may be anything, a password as well."""
+    is_plain = isinstance(value, str) or not isinstance(value, Mapping | Sequence)
+    return HIDDEN if is_plain and value is not None else value
+
+
+def is_secretive(loc: Loc) -> bool:
+    """Is a value at this place of the settings named like a secret, or like what may hold one?"""
+    return any(isinstance(step, str) and (is_secret(step) or _MAY_HOLD_ONE.search(step)) for step in loc)
+
+
+def has_password(text: str) -> bool:
+    """Does an address, an image or a registry name a user, a password, or a secret in its query?"""
+    return without_passwords(text) != text
+
+
+def without_passwords(text: str) -> str:
+    """The text with `…` for whatever may be a password in an address, an image or a registry; too much if in doubt."""
+    text = _USER_OF_ADDRESS.sub("://…@", text)
+    text = _USER_OF_IMAGE.sub("…@", text) if "://" not in text else text
+    return _QUERY.sub(lambda found: f"{found['key']}…" if is_secret(found["name"]) else found[0], text)
+
+
+def visible(text: str) -> str:
+    """The text with controls and halves of characters written out: a terminal would act on them."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def show(value: object, loc: Loc = ()) -> str:
+    """One short line for a value: strings quoted, collections counted, whatever may be a secret not at all."""
+    if value is NOT_GIVEN:
+        return ""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"a list of {len(value)}"
+    if value is HIDDEN or is_secretive(loc) or (isinstance(value, str) and "PRIVATE KEY" in value):
+        return "the value (not shown)"
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        value = without_passwords(without_secrets(value[:_LONGEST_READ], "…"))
+        value = value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "…"
+    return visible(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def nearest(word: object, known: Iterable[str], *, what: str) -> str:
+    """Advice for a name that is not among `known`: the likely ones, then all of them, if they are few."""
+    choices = sorted(set(known))
+    if not choices:
+        return f"there is no {what} yet: add one"
+    by_lower = {choice.lower(): choice for choice in choices}
+    close = get_close_matches(str(word).lower(), by_lower, n=2, cutoff=0.6)
+    likely = f"did you mean {' or '.join(by_lower[match] for match in close)}? " if close else ""
+    return f"{likely}known {what}s: {listing(choices, most=12)}"
+
+
+def listing(names: Sequence[str], *, most: int = 4) -> str:
+    """`n09, n10`; more than `most` end in `and 3 more`."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

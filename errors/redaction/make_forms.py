@@ -1,0 +1,69 @@
+"""`python -m errors.redaction.make_forms gitleaks.toml VERSION DATE`: writes forms.csv from the rules of gitleaks.
+
+Taken are its rules for tokens that are known by their own form. Its rules for names (`acme… = 32 characters`) are not:
+names are ours, see names.py; nor are forms that other things have too.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+FORMS: Final = Path(__file__).parent / "forms.csv"
+COLUMNS: Final = ("id", "words", "pattern", "source", "read_on")
+SOURCE: Final = "https://github.com/gitleaks/gitleaks/blob/{}/config/gitleaks.toml"
+_OF_NAMES: Final = (r"[\w.-]{0,50}?", r"(?:[ \t\w.-]{0,20})")
+# Ours are wider, or the form is that of other things too: short words, plain hexadecimal numbers.
+_LEFT_OUT: Final = frozenset(
+    {
+        "curl-auth-header", "curl-auth-user", "kubernetes-secret-yaml", "nuget-config-password", "private-key",
+        "sidekiq-sensitive-url", "jwt", "jwt-base64", "facebook-access-token", "freemius-secret-key",
+        "sourcegraph-access-token",
+    }
+)  # fmt: skip
+# What may follow a token: a comma and a full stop are no reason to show one.
+_END: Final = re.compile(r"\(\?:\[\\x60'\"\\s;\]\|\\\\\[nr\]\|\$(?:\|\\b)?\)$")
+
+
+def rows(rules: list[dict[str, Any]], source: str, read_on: str) -> Iterator[dict[str, str]]:
+    """One row for each form; `words` is what a text must hold, in lower case, to be worth a search."""
+    for rule in sorted(rules, key=lambda rule: str(rule["id"])):
+        go = rule.get("regex", "")
+        if not go or rule["id"] in _LEFT_OUT or any(part in go for part in _OF_NAMES) or not rule.get("keywords"):
+            continue
+        words = " ".join(sorted({word.lower() for word in rule["keywords"]}))
+        pattern = _for_python(go)
+        re.compile(pattern)
+        yield {"id": rule["id"], "words": words, "pattern": pattern, "source": source, "read_on": read_on}
+
+
+def _for_python(go: str) -> str:
+    """Flags in the middle hold from there on in Go; in Python they stand at the start, or in a group of their own."""
+    go = _END.sub("(?![0-9A-Za-z])", go).replace(r"\z", r"\Z").replace("[[:alnum:]]", "[0-9A-Za-z]")
+    start = "(?i)" if go.startswith("(?i)") else ""
+    rest = go.removeprefix("(?i)")
+    if start:
+        return start + rest.replace("(?i)", "")
+    before, flag, after = rest.partition("(?i)")
+    if not flag:
+        return rest
+    depth = before.count("(") - before.count(r"\(") - (before.count(")") - before.count(r"\)"))
+    return f"(?i){before}{after}" if depth else f"{before}(?i:{after})"
+
+
+def main() -> None:
+    rules, version, read_on = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    found = tomllib.loads(rules.read_text(encoding="utf-8"))["rules"]
+    with FORMS.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows(found, SOURCE.format(version), read_on))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""What can go wrong with a build, and what to do about it, from the output of BuildKit's clients."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from errors import UserError
+from imaging.inspection.secrets import hide_in_command
+
+if TYPE_CHECKING:
+    from imaging.build.buildkit import Client
+
+ERROR_LINES_SHOWN: Final = 40
+_REFUSED: Final = re.compile(
+    r"\b(401|403)\b|denied|unauthorized|authorization failed|insufficient_scope|no basic auth", re.IGNORECASE
+)
+
+
+class BuildError(Exception):
+    """A build that failed, in words for people."""
+
+
+class NoBuilderError(BuildError, UserError):
+    """Nothing that builds: no program, no builder of that name, or one that does not answer."""
+
+
+def explain(lines: Sequence[str], client: Client) -> str:
+    """One message from a client's output: what to do for the faults we know, then the failing step's last lines."""
+    return hide_in_command(_explained([_without_query(line) for line in lines], client))
+
+
+def _explained(lines: Sequence[str], client: Client) -> str:
+    text = "\n".join(lines[-ERROR_LINES_SHOWN:])
+    # The failing step is repeated below a line of dashes; before that there is only progress.
+    start = next((number for number, line in enumerate(lines) if line.startswith("------")), None)
+    if start is not None:
+        text = "\n".join(lines[start:][-ERROR_LINES_SHOWN:])
+    error = next((line for line in reversed(lines) if line.lower().startswith("error")), "")
+    fault = advice(lines, error, client)
+    return f"{fault or 'the build failed:'}\n{error if fault and 'failed to push' in error else text}"
+
+
+def advice(lines: Sequence[str], error: str, client: Client) -> str:
+    """What to do for the faults we know, from a build's output and its error; empty for all others."""
+    if "no space left on device" in "\n".join([*lines, error]).lower():
+        return (
+            f"the disk of {client.builder} (or of the registry) is full. Free space there, "
+            f"or empty the builder's cache: {client.prune}"
+        )
+    if "failed to push" in error and _REFUSED.search(error):
+        return (
+            "the registry refuses the image: log in with docker login as somebody who may push there, then run the "
+            "same command again; what was built stays in the builder's cache"
+        )
+    if "failed to push" in error or ("failed to do request" in error and "connection refused" in error):
+        return (
+            "the registry does not take the image: start it (in the lab: make up) or correct its address, "
+            "then run the same command again; what was built stays in the builder's cache"
+        )
+    if "failed to resolve source metadata" in error:
+        return "a base image cannot be pulled: name one that this machine reaches, or set `site.substitutes`"
+    if "waiting for connection" in "\n".join(lines[-3:]) and "deadline exceeded" in error:
+        return f"{client.builder} does not answer: start it (in the lab: make up), then run the same command again"
+    return ""
+
+
+def _without_query(line: str) -> str:
+    """Addresses that a registry redirects to have a signature behind the question mark."""
+    return re.sub(r"(https?://[^\s\"?]+)\?[^\s\"]+", r"\1?…", line)

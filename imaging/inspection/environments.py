@@ -1,0 +1,47 @@
+"""Which environment of an image a file is part of: a program loads from its own one and from the system. Pure.
+
+Two kernels with an environment each may have a CUDA each; one environment above a base with CUDA has it twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from imaging.inspection.facts import Contents, Package
+
+SYSTEM: Final = ""
+_PYTHON: Final = re.compile(r"^(.*?)/?lib(?:64)?/python\d[^/]*/(?:site|dist)-packages/")
+_CONDA: Final = re.compile(r"^(.*?)/conda-meta/")
+
+
+def conda_roots(packages: Iterable[Package]) -> frozenset[str]:
+    """Folders of conda environments, by the records of their packages."""
+    return frozenset(match[1] for each in packages if each.kind == "conda" and (match := _CONDA.match(each.path)))
+
+
+def environment_of(path: str, conda: frozenset[str]) -> str:
+    """The folder of the Python or conda environment of a file, else SYSTEM; `conda` has the folders of the latter."""
+    if match := _PYTHON.match(path):
+        return match[1]
+    return max((root for root in conda if path.startswith(f"{root}/")), key=len, default=SYSTEM)
+
+
+def majors(deep: Contents) -> Mapping[str, Mapping[int, str]]:
+    """Environments whose packages and runtimes are for several CUDA majors: what says so, by major.
+
+    The system is none of them: toolkits may stand side by side, and nothing loads both.
+    """
+    roots = conda_roots(deep.packages)
+    sources = [
+        *((each.path, each.cuda, f"{each.name} {each.version}") for each in deep.packages if each.cuda),
+        *((each.path, each.value, f"{each.of}'s own build") for each in deep.statements if each.what == "cuda"),
+        *((each.path, each.version, f"/{each.path}") for each in deep.libraries if each.name == "cudart"),
+    ]
+    found: dict[str, dict[int, str]] = {}
+    for path, version, what in sources:
+        major = version.partition(".")[0]
+        if major.isdigit() and (environment := environment_of(path, roots)) != SYSTEM:
+            found.setdefault(environment, {}).setdefault(int(major), what)
+    return {environment: by_major for environment, by_major in found.items() if len(by_major) > 1}

@@ -1,0 +1,14 @@
+"""What can be wrong with an image or on the way to it: one error, one message, no traceback."""
+
+from __future__ import annotations
+
+from errors import UserError
+from errors.problems import Problem, show
+
+
+class InspectError(UserError):
+    """An image that cannot be read. There is never a secret in its text."""
+
+    def __init__(self, path: str, reason: str, fix: str, *, value: str = "") -> None:
+        self.problem = Problem(path, show(value) if value else "", reason, fix)
+        super().__init__(str(self.problem))

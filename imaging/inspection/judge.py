@@ -1,0 +1,258 @@
+"""What counts when an image says several things: its label, its environment, its toolkit, its wheels. Pure.
+
+What a program loads decides: a wheel brings its own CUDA and never looks at a label. So the order of trust is what a
+framework says of its own build, the CUDA runtime that lies there, the toolkit, the environment, the labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from compat.evidence.names.distributions import Device, device_of, framework_of
+from imaging.inspection.environments import SYSTEM, conda_roots, environment_of
+from imaging.inspection.evidence import Evidence, of_framework, runtimes, written
+from imaging.inspection.facts import Code, Contents, ImageContents, Library, Package, Statement
+from imaging.inspection.remarks import Remark, remarks
+
+ENOUGH: Final = 0.25
+"""A target counts that has this part of the entries of the commonest one: a rarer one has code of a few kernels."""
+_LONGEST_ENV: Final = 3500  # characters; a case takes 4000 in a field
+_ENV_READ: Final = re.compile(
+    r"^(?:NVIDIA_(?:REQUIRE_\w+|DISABLE_REQUIRE|VISIBLE_DEVICES|DRIVER_CAPABILITIES)|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Which of several statements counts, and why."""
+
+    says: str
+    source: str
+
+
+class Targets(NamedTuple):
+    """Device code as fields of a case."""
+
+    sm_list: str
+    ptx: str
+    compressed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One thing in the image that uses a GPU, as fields of a case for `compat`."""
+
+    name: str
+    fields: Mapping[str, str]
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    programs: tuple[Program, ...]
+    remarks: tuple[Remark, ...] = ()
+    cuda: tuple[Evidence, ...] = field(default=())
+    """All statements about CUDA, the most trusted first."""
+    for_cpu: tuple[str, ...] = ()
+    """Frameworks of which only a build for the CPU is there: they use no GPU."""
+    around: Mapping[str, str] = field(default_factory=dict)
+    """Fields of a case that hold for every program of the image, and for an image without one."""
+
+
+# Where the device code of a framework lies, below site-packages; targets of others are not reported.
+FOLDERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "pytorch": ("torch/",),
+    "tensorflow": ("tensorflow/",),
+    "jax": ("jaxlib/", "jax_plugins/", "jax_cuda"),
+    "cupy": ("cupy/", "cupy_backends/"),
+    "onnxruntime": ("onnxruntime/",),
+    "mxnet": ("mxnet/",),
+    "paddle": ("paddle/",),
+    "vllm": ("vllm/",),
+    "flash-attn": ("flash_attn",),
+    "bitsandbytes": ("bitsandbytes/",),
+    "xformers": ("xformers/",),
+    "mlx": ("mlx/",),
+}
+_BY_NVIDIA: Final = re.compile(r"(?:^|/)nvidia/|(?:^|/)lib(?:cu|nv|nccl)[\w]*(?:-[0-9a-f]+)?\.so|/cuda(?:-[\d.]+)?/")
+
+
+def judge(contents: ImageContents) -> Judgement:
+    """What `check` should believe of the image, and what is wrong with the image itself."""
+    stated = tuple(written(contents))
+    deep = contents.deep
+    if deep is None:
+        return Judgement(
+            (_program("", contents, stated, None),) if stated else (), tuple(remarks(contents, {}, stated)), stated
+        )
+    builds = [(environment, *build) for environment in _environments(deep) for build in _builds(deep, environment)]
+    on_cpu = [f"{each.name} {each.version}" for _, _, each, device in builds if device is Device.CPU]
+    on_gpu = [(environment, name, each) for environment, name, each, device in builds if device is Device.GPU]
+    several = {name for name, count in Counter(name for _, name, _ in on_gpu).items() if count > 1}
+    programs = tuple(
+        _framework(name, package, contents, _seen_from(deep, environment), stated, environment * (name in several))
+        for environment, name, package in on_gpu
+    )
+    found = tuple(dict.fromkeys([*runtimes(deep), *stated]))
+    if not programs and (found or _own_code(deep)):
+        programs = (_program("", contents, found, _own_code(deep)),)
+    lines = {program.name: program.fields["cuda"] for program in programs if "cuda" in program.fields}
+    return Judgement(programs, tuple(remarks(contents, lines, stated)), found, tuple(on_cpu), _around(contents))
+
+
+def _environments(deep: Contents) -> list[str]:
+    roots = conda_roots(deep.packages)
+    return list(dict.fromkeys(environment_of(each.path, roots) for each in deep.packages))
+
+
+def _seen_from(deep: Contents, environment: str) -> Contents:
+    """What a program of this environment may load: its own files, and the system's."""
+    roots = conda_roots(deep.packages)
+
+    def is_seen(each: Package | Library | Statement | Code) -> bool:
+        return environment_of(each.path, roots) in {environment, SYSTEM}
+
+    return replace(
+        deep,
+        packages=tuple(filter(is_seen, deep.packages)),
+        libraries=tuple(filter(is_seen, deep.libraries)),
+        statements=tuple(filter(is_seen, deep.statements)),
+        code=tuple(filter(is_seen, deep.code)),
+    )
+
+
+def _builds(deep: Contents, environment: str) -> Iterator[tuple[str, Package, Device]]:
+    """Frameworks of an environment, each with the most telling package: a build for GPUs before one for the CPU."""
+    roots = conda_roots(deep.packages)
+    packages = [each for each in deep.packages if environment_of(each.path, roots) == environment]
+    names = frozenset(each.name for each in packages)
+    found: dict[str, list[tuple[bool, str, str, Package, Device]]] = {}
+    for each in packages:
+        device = device_of(each.name, each.version, cuda=each.cuda, beside=names)
+        if device in {Device.GPU, Device.CPU}:
+            rank = (device is Device.GPU, each.cuda, each.name, each, device)
+            found.setdefault(framework_of(each.name), []).append(rank)
+    for name, ranks in found.items():
+        *_, package, device = max(ranks, key=lambda rank: rank[:3])
+        yield name, package, device
+
+
+def _framework(  # noqa: PLR0913, PLR0917 - a framework, and all that says something of it
+    name: str, package: Package, contents: ImageContents, seen: Contents, stated: tuple[Evidence, ...], place: str
+) -> Program:
+    """One framework as a program; `place` distinguishes it from the same one in another environment."""
+    trusted = (*of_framework(name, package, seen), *runtimes(seen), *stated)
+    found = _program(name, replace(contents, deep=seen), trusted, _code_in(seen, FOLDERS.get(name, ())), package)
+    return replace(found, name=f"{name} in /{place}") if place else found
+
+
+def _program(
+    name: str,
+    contents: ImageContents,
+    trusted: tuple[Evidence, ...],
+    code: Targets | None,
+    package: Package | None = None,
+) -> Program:
+    """Fields of a case. The first evidence counts; a later one that agrees may say more exactly what it is."""
+    fields: dict[str, str] = {}
+    notes: list[Note] = []
+    if trusted:
+        first = trusted[0]
+        agreeing = [each.value for each in trusted if each.agrees(first.value)]
+        line = max(agreeing, key=lambda value: (value.count("."), -agreeing.index(value)))
+        fields["cuda"] = line
+        notes += _disagreements(next(each for each in trusted if each.value == line), trusted)
+    if package is not None:
+        release, _, local = package.version.partition("+")
+        fields |= {"framework": name, "framework_version": release}
+        if not code and (match := re.match(r"cu\d+", local)):
+            fields["build"] = match[0]
+        if cudnn := _cudnn(contents.deep):
+            fields["cudnn"] = cudnn
+    if code is not None:
+        fields |= code._asdict()
+    return Program(name or "the image", {**fields, **_around(contents)}, tuple(notes))
+
+
+def _disagreements(counts: Evidence, all_stated: Iterable[Evidence]) -> Iterator[Note]:
+    reported = set()
+    for each in all_stated:
+        if not each.agrees(counts.value) and each not in reported:
+            reported.add(each)
+            yield Note(
+                f"{each.what} means CUDA {each.value}, but {counts.what} means {counts.value}: the latter counts, "
+                f"{counts.weight}",
+                counts.where,
+            )
+
+
+def _around(contents: ImageContents) -> dict[str, str]:
+    deep, fields = contents.deep, {}
+    if deep is not None:
+        fields["cuda_compat"] = "yes" if deep.compat else "no"
+        if deep.glibc and deep.glibc != "musl":
+            fields["image_glibc"] = deep.glibc
+    if env := _environment(contents):
+        fields["env"] = env
+    return fields
+
+
+def _cudnn(deep: Contents | None) -> str:
+    libraries = deep.libraries if deep is not None else ()
+    versions = [each.version for each in libraries if each.name == "cudnn" and each.version.count(".") >= 2]
+    return ".".join(versions[0].split(".")[:3]) if versions else ""
+
+
+def _environment(contents: ImageContents) -> str:
+    """Variables that rules read. One that does not fit whole is left out: half a requirement is another one."""
+    text = ""
+    for key, value in contents.settings.env:
+        if _ENV_READ.match(key):
+            added = f"{text};{key}={value.replace(';', ',')}" if text else f"{key}={value.replace(';', ',')}"
+            text = added if len(added) <= _LONGEST_ENV else text
+    return text
+
+
+def _code_in(deep: Contents, folders: tuple[str, ...]) -> Targets | None:
+    """Targets of the files below these folders of site-packages; None where there is no device code."""
+    return _targets(
+        each
+        for each in deep.code
+        for folder in folders
+        if f"-packages/{folder}" in each.path and "/nvidia/" not in each.path
+    )
+
+
+def _own_code(deep: Contents) -> Targets | None:
+    """Targets of programs that are not NVIDIA's: those libraries have code for all that their CUDA knows."""
+    return _targets(each for each in deep.code if not _BY_NVIDIA.search(each.path))
+
+
+def _targets(codes: Iterable[Code]) -> Targets | None:
+    cubins: dict[str, int] = {}
+    ptx: dict[str, int] = {}
+    compressed: set[str] = set()
+    for code in codes:
+        compressed.update(code.compressed)
+        for known, found in ((cubins, code.cubins), (ptx, code.ptx)):
+            for target, count in found:
+                known[target] = known.get(target, 0) + count
+    if not cubins and not ptx:
+        return None
+    by_zstd = ";".join(sorted(compressed, key=_order))
+    return Targets(_common(cubins) or "none", _common(ptx) or "none", by_zstd or "none")
+
+
+def _common(counts: Mapping[str, int]) -> str:
+    """Targets that most of the code is for, in order: rarer ones have code of a few kernels."""
+    least = ENOUGH * max(counts.values(), default=0)
+    return ";".join(sorted((target for target, count in counts.items() if count >= least), key=_order))
+
+
+def _order(target: str) -> tuple[int, str]:
+    match = re.search(r"(\d+)([a-z]?)$", target)
+    return (int(match[1]), match[2]) if match else (0, target)

@@ -1,0 +1,109 @@
+"""Facts by digest, on disk: what was read once is never read again. Nothing is written outside the store's folder.
+
+A file appears whole or not at all, and its name has the version of the finders, so a newer program reads anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from imaging.inspection.facts import CONTENTS, PUBLISHED, VERSION, ImageContents, Published
+from imaging.inspection.faults import InspectError
+from imaging.inspection.records import LayerRecord, NewRecord, open_record
+
+
+def store_folder(environment: Mapping[str, str]) -> Path:
+    """`${XDG_CACHE_HOME:-~/.cache}/gpu-commons/images`."""
+    given = environment.get("XDG_CACHE_HOME", "")
+    home = Path(given) if given.startswith("/") else Path(environment.get("HOME") or Path.home()) / ".cache"
+    return home / "gpu-commons" / "images"
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One folder. A file that cannot be read is as good as none; one that cannot be written is an error."""
+
+    folder: Path
+
+    def contents(self, digest: str, *, deep: bool) -> ImageContents | None:
+        """Facts of an image; with `deep` only those of one whose layers were read."""
+        names = ("deep",) if deep else ("deep", "plain")
+        for name in names:
+            found = self._load(self._path(digest, f"{name}.json"), CONTENTS)
+            if isinstance(found, ImageContents) and found.digest == digest and found.version == VERSION:
+                return found
+        return None
+
+    def published(self, digest: str) -> Published | None:
+        """The platforms of an index."""
+        found = self._load(self._path(digest, "index.json"), PUBLISHED)
+        fits = isinstance(found, Published) and found.digest == digest and found.version == VERSION
+        return found if fits else None
+
+    def keep(self, facts: ImageContents | Published) -> None:
+        """Write facts; raises InspectError, and leaves no part of a file."""
+        if isinstance(facts, Published):
+            self._write(self._path(facts.digest, "index.json"), PUBLISHED.dump_json(facts))
+        else:
+            self._write(
+                self._path(facts.digest, "deep.json" if facts.deep else "plain.json"), CONTENTS.dump_json(facts)
+            )
+
+    def layer(self, digest: str) -> LayerRecord | None:
+        """What is known of a layer, by the digest of its blob."""
+        return open_record(self._path(digest, "layer.gz"))
+
+    @contextmanager
+    def new_layer(self, digest: str) -> Iterator[NewRecord]:
+        """Takes a layer file by file, and keeps it if all goes well. Raises InspectError where it cannot be written."""
+        with self._draft(self._path(digest, "layer.gz")) as file:
+            record = NewRecord(file, self._disk_errors)
+            yield record
+            record.close()
+
+    def _path(self, digest: str, name: str) -> Path:
+        return self.folder / f"v{VERSION}" / f"{digest.replace(':', '-')}.{name}"
+
+    @staticmethod
+    def _load(path: Path, kind: TypeAdapter[Any]) -> Any:
+        try:
+            return kind.validate_json(path.read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def _write(self, path: Path, content: bytes) -> None:
+        with self._draft(path) as file, self._disk_errors():
+            file.write(content)
+
+    @contextmanager
+    def _draft(self, path: Path) -> Iterator[IO[bytes]]:
+        """A file beside `path`, which takes its place when all went well, and is gone otherwise."""
+        with self._disk_errors():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file = tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".part", delete=False)  # noqa: SIM115
+        try:
+            yield file
+            with self._disk_errors():
+                file.close()
+                os.replace(file.name, path)  # noqa: PTH105 - the name is text here
+        finally:
+            with contextlib.suppress(OSError):
+                file.close()
+            Path(file.name).unlink(missing_ok=True)
+
+    @contextmanager
+    def _disk_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            what = f"cannot be written: {error.strerror}"
+            raise InspectError(str(self.folder), what, "set XDG_CACHE_HOME, or add --no-cache") from None

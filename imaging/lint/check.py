@@ -1,0 +1,83 @@
+"""One file → findings. Pure: bytes, settings and the findings of another linter in, a report out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from imaging.lint.hadolint import Heard, is_hadolints, without_duplicates
+from imaging.lint.model import Finding, Kind, Recipe, Setting
+from imaging.lint.reading import read_recipe
+from imaging.lint.rules.index import ALL_RULES, BY_ID
+from imaging.lint.waivers import Waiver, read_waivers, waived_by
+
+# Runs hadolint: the text and its recipe in, what it reports out. The edge supplies one if the program is installed.
+Ask = Callable[[str, Recipe], Heard]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The results for one file."""
+
+    path: str
+    kind: Kind
+    findings: tuple[Finding, ...]  # of the numbered list, by line: they cost GPUs, bytes or reproducibility
+    waived: tuple[tuple[Finding, Waiver], ...] = ()
+    unused: tuple[Waiver, ...] = ()  # of comments: they cover nothing
+    unread: tuple[int, ...] = ()  # lines that the grammar could not read
+    general: tuple[Finding, ...] = ()  # by line: mistakes in any image, ours and hadolint's
+    heard: Heard = field(default_factory=Heard)
+
+    @property
+    def all(self) -> tuple[Finding, ...]:
+        """Both lists as one, by line."""
+        return tuple(sorted((*self.findings, *self.general), key=lambda finding: finding.line))
+
+
+def lint(  # noqa: PLR0913 - one file, and everything that it does not say itself
+    data: bytes,
+    path: str,
+    setting: Setting,
+    *,
+    kind: Kind | None = None,
+    waivers: Sequence[Waiver] = (),
+    ask: Ask | None = None,
+) -> Report:
+    """Read one file and ask every rule. Raises LintError for a file that cannot be read."""
+    recipe = read_recipe(data, path, kind)
+    text = data.decode("utf-8-sig")
+    comments = tuple(read_waivers(text, recipe))
+    own = findings(recipe, setting)
+    heard = ask(text.replace("\r\n", "\n"), recipe) if ask and recipe.kind is Kind.DOCKERFILE else Heard()
+    sorted_out = [
+        (finding, waived_by(finding, (*comments, *waivers)))
+        for finding in (*own, *without_duplicates(heard.findings, own, recipe))
+    ]
+    used = {waiver for _, waiver in sorted_out if waiver}
+    left = [finding for finding, waiver in sorted_out if waiver is None]
+    # If hadolint did not read the file, nothing shows whether a waiver of one of its rules is still needed.
+    unused = (each for each in comments if each not in used and (heard.has_read or not is_hadolints(each.rule)))
+    general = (finding for finding in left if not is_numbered(finding))
+    return Report(
+        path,
+        recipe.kind,
+        tuple(filter(is_numbered, left)),
+        tuple((finding, waiver) for finding, waiver in sorted_out if waiver is not None),
+        tuple(unused),
+        recipe.unread,
+        tuple(sorted(general, key=lambda finding: finding.line)),
+        heard,
+    )
+
+
+def is_numbered(finding: Finding) -> bool:
+    """Is it a mistake of the project's list, which is about GPUs?"""
+    rule = BY_ID.get(finding.rule)
+    return rule is not None and bool(rule.number)
+
+
+def findings(recipe: Recipe, setting: Setting) -> list[Finding]:
+    """The findings of all our rules, by line and without duplicates."""
+    found = (finding for rule in ALL_RULES for finding in rule.findings(recipe, setting))
+    order = {rule.id: index for index, rule in enumerate(ALL_RULES)}
+    return sorted(dict.fromkeys(found), key=lambda finding: (finding.line, order[finding.rule]))

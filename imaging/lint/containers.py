@@ -1,0 +1,53 @@
+"""Calls of container programs in scripts: options, image, and what comes behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from imaging.lint.model import Command, Recipe, Word
+
+DOCKER: Final = frozenset({"docker", "podman", "nvidia-docker", "nerdctl"})
+APPTAINER: Final = frozenset({"singularity", "apptainer"})
+# Long options of `docker run` without a value; all others take one. Short ones: -d -i -t -P and their bundles.
+_DOCKER_SWITCHES: Final = frozenset({
+    "--rm", "--detach", "--interactive", "--tty", "--init", "--privileged", "--priviledged", "--privilege",
+    "--read-only", "--publish-all", "--no-healthcheck", "--oom-kill-disable", "--quiet", "--sig-proxy",
+    "--disable-content-trust",
+})  # fmt: skip
+_APPTAINER_VALUED: Final = frozenset({
+    "-B", "--bind", "--mount", "-H", "--home", "-W", "--workdir", "-S", "--scratch", "--pwd", "--cwd", "--env",
+    "--env-file", "--overlay", "-o", "--app", "--network", "--network-args", "--dns", "--hostname", "--security",
+    "--add-caps", "--drop-caps", "--apply-cgroups", "--device", "--cdi-dirs", "--cpus", "--memory", "--fusemount",
+    "--shell", "-s",
+})  # fmt: skip
+
+
+def calls(recipe: Recipe, programs: frozenset[str], *verbs: str) -> Iterator[tuple[Command, tuple[Word, ...]]]:
+    """Calls of these programs with one of these verbs, and the words behind the verb."""
+    for command in recipe.commands:
+        if command.program in programs:
+            for index, word in enumerate(command.arguments):
+                if word.text in verbs:
+                    yield command, command.arguments[index + 1 :]
+                    break
+                if not word.text.startswith("-"):
+                    break
+
+
+def image_at(program: str, words: tuple[Word, ...]) -> int | None:
+    """Index of the image in what follows `run`, `exec` or `shell`; None where none is."""
+    skip = False
+    for index, word in enumerate(words):
+        text = word.text
+        if skip:
+            skip = False
+        elif not text.startswith("-"):
+            return index
+        elif program in APPTAINER:
+            skip = text in _APPTAINER_VALUED
+        elif text.startswith("--"):
+            skip = "=" not in text and text not in _DOCKER_SWITCHES
+        else:
+            skip = text[-1] not in "ditPq" and len(text) == 2
+    return None

@@ -1,0 +1,12 @@
+"""Which instructions copy the whole build context."""
+
+from __future__ import annotations
+
+from imaging.lint.model import Instruction
+
+
+def copies_everything(instruction: Instruction) -> bool:
+    """`COPY . …`, from the context and not from another stage."""
+    if instruction.keyword not in {"COPY", "ADD"} or "from" in instruction.flags or "each" in instruction.flags:
+        return False
+    return any(word.text in {".", "./", "/", "*", "./*"} for word in instruction.words[:-1])

@@ -1,0 +1,66 @@
+"""Frameworks among the packages of an installation, and the CUDA that they bring."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from compat.evidence.names.builds import choose, read_wish
+from compat.evidence.names.distributions import Device, device_of, framework_of
+from compat.values.versions import VersionError
+from imaging.lint.model import Recipe
+from imaging.lint.packages import Install, Manager, installs
+from imaging.lint.requirements import Package
+from imaging.lint.shell import option_value
+
+PYTHON: Final = frozenset({Manager.PIP, Manager.UV, Manager.CONDA})
+
+
+def python_installs(recipe: Recipe) -> Iterator[Install]:
+    """Installations of Python packages in the image, in order."""
+    for instruction in recipe.image:
+        if instruction.keyword in {"RUN", "SCRIPT"}:
+            yield from (install for install in installs(instruction.commands) if install.manager in PYTHON)
+
+
+def is_tensorflow(package: Package) -> bool:
+    """TensorFlow in any of its builds."""
+    return framework_of(package.name) == "tensorflow"
+
+
+def brought_cuda(install: Install, package: Package) -> str:
+    """CUDA line that a wheel brings with it, `some` where the tables do not know which; empty: it brings none."""
+    if install.manager is Manager.CONDA:
+        return ""
+    if match := re.fullmatch(r"nvidia-(?:cublas|cuda-runtime|cufft|cusolver)(?:-cu(\d+))?", package.name):
+        return match[1] or "some"
+    if is_tensorflow(package):
+        return "some" if "and-cuda" in package.extras else ""
+    if package.name == "jax":  # cuda12_local is the extra that brings none
+        return next((extra[4:6] for extra in package.extras if re.fullmatch(r"cuda\d\d(_pip)?", extra)), "")
+    brings = framework_of(package.name) in {"pytorch", "vllm"}  # torch's wheels have it, and vLLM asks for them
+    return _of_torch(install, package) if brings else ""
+
+
+def _of_torch(install: Install, package: Package) -> str:
+    words = install.command.words
+    index = option_value(words, "--index-url", "-i", "--extra-index-url", "--index", "--default-index")
+    index += option_value(words, "--find-links", "-f")
+    if re.search(r"/cpu/?$|rocm|xpu", index) or device_of(package.name, package.version) is not Device.GPU:
+        return ""
+    wheels = match[0] if (match := re.search(r"cu\d{2,3}", index)) else ""
+    return (_line_of(package.version, wheels) if package.name == "torch" else "") or "some"
+
+
+def _line_of(version: str, wheels: str) -> str:
+    try:
+        wish = read_wish("torch", version, f"pip {wheels}" if "+" not in version else "pip")
+    except VersionError:
+        return ""
+    if wish is None:
+        return ""
+    if wish.cuda:
+        return str(wish.cuda[0])
+    lines = {str(build.cuda.line) for build in choose(wish).builds if build.cuda is not None} if version else set()
+    return lines.pop() if len(lines) == 1 else ""

@@ -1,0 +1,188 @@
+"""What is linted, read once: a Dockerfile, a definition file or a job script as stages, instructions and commands.
+
+Every word keeps its own line, because a finding in the middle of a long RUN must point there. All values are frozen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+
+from errors import UserError
+
+
+class Kind(StrEnum):
+    """What a file is."""
+
+    DOCKERFILE = "dockerfile"
+    DEFINITION = "definition"  # Apptainer and SingularityCE
+    SCRIPT = "script"  # a job script, or the shell lines of notes
+
+
+class Role(StrEnum):
+    """What the image is for: a batch image needs a command, a driver image may hold a driver."""
+
+    APPLICATION = "application"
+    BATCH = "batch"
+    DRIVER = "driver"
+
+
+class Severity(StrEnum):
+    """The words of hadolint and SARIF, which editors and code review know."""
+
+    ERROR = "error"  # it does not work, or is not what was meant
+    WARNING = "warning"  # it works today, at a price
+
+
+class LintError(UserError):
+    """A file that cannot be read as what it is: `path:line: reason; fix`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of an instruction or a command, unquoted, with what is known of its variables filled in."""
+
+    text: str
+    line: int
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One program call. What only stands in front of it (sudo, env, conda run, …) is taken off."""
+
+    words: tuple[Word, ...]
+    line: int
+    environment: str = ""  # conda or virtual environment that it runs in; empty: that of the image
+    folder: str = "/"  # where it runs, as far as WORKDIR and cd say
+    variables: tuple[tuple[str, Word], ...] = ()  # set for it or exported by it
+    fed_by: tuple[Word, ...] = ()  # the programs before it in its pipeline: what they print is what it reads
+
+    @property
+    def program(self) -> str:
+        """Name without folder: `pip` for /opt/conda/bin/pip; empty where there is none."""
+        return self.words[0].text.rpartition("/")[2] if self.words else ""
+
+    @property
+    def arguments(self) -> tuple[Word, ...]:
+        return self.words[1:]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(word.text for word in self.words)
+
+    def has(self, *words: str) -> bool:
+        """Is one of these words among its arguments?"""
+        return any(word.text in words for word in self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction of a Dockerfile, or the section of a definition file that does the same."""
+
+    keyword: str
+    line: int
+    end_line: int
+    words: tuple[Word, ...] = ()  # COPY and ADD: sources and target; others: their arguments
+    flags: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[Mapping[str, str], ...] = ()
+    variables: tuple[tuple[str, Word], ...] = ()  # ARG, ENV, LABEL; the value of `ARG NAME` is empty
+    commands: tuple[Command, ...] = ()  # RUN, CMD, ENTRYPOINT, HEALTHCHECK
+    folder: str = "/"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """From one FROM to the next. `base` is empty where nothing says what it is; `parent` is another stage's index."""
+
+    name: str
+    base: str
+    line: int
+    instructions: tuple[Instruction, ...]
+    parent: int | None = None
+
+    @property
+    def is_base_known(self) -> bool:
+        return bool(self.base) and self.parent is None and "$" not in self.base and self.base != "scratch"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A whole file."""
+
+    path: str
+    kind: Kind
+    stages: tuple[Stage, ...]
+    unread: tuple[int, ...] = ()  # lines that the grammar could not read: reported, and not checked
+
+    @property
+    def image_stages(self) -> tuple[Stage, ...]:
+        """The stages whose layers are in the image: the last one and what it stands on, outermost base first."""
+        chain: list[Stage] = []
+        index: int | None = len(self.stages) - 1
+        while index is not None and index >= 0:
+            chain.insert(0, self.stages[index])
+            index = self.stages[index].parent
+        return tuple(chain)
+
+    @property
+    def image(self) -> tuple[Instruction, ...]:
+        """Instructions of the image, in order."""
+        return tuple(instruction for stage in self.image_stages for instruction in stage.instructions)
+
+    @property
+    def base(self) -> Stage | None:
+        """The stage whose base is the image's outermost one."""
+        return self.image_stages[0] if self.stages else None
+
+    @property
+    def commands(self) -> Iterator[Command]:
+        """Every command of every stage."""
+        for stage in self.stages:
+            for instruction in stage.instructions:
+                yield from instruction.commands
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a file alone does not say."""
+
+    role: Role = Role.APPLICATION
+    has_ignore_file: bool | None = None  # None: the build context is not known
+    today: date | None = None  # None: no check whether a release is still supported
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One mistake at one line."""
+
+    rule: str
+    severity: Severity
+    line: int
+    message: str
+    fix: str
+    is_of_module: bool = False  # an environment module that the file loads
+
+
+_VARIABLE = re.compile(r"\\\$|\$(?:\{(\w+)(?::?([-+])([^{}]*))?\}|(\w+))")
+
+
+def expand(text: str, known: Mapping[str, str]) -> str:
+    """Fill in the variables that are known; what is not stays as it is written."""
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1] or match[4]
+        if not name:
+            return match[0]
+        if match[2] == "-":
+            return known.get(name) or match[3]
+        if match[2] == "+":
+            return match[3] if known.get(name) else ""
+        return known.get(name, match[0])
+
+    return _VARIABLE.sub(value, text)

@@ -1,0 +1,46 @@
+"""D-BASE: a base image that is not pinned by digest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from imaging.lint.bases import parse_reference
+from imaging.lint.model import Recipe, Setting, Severity
+from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.lint.sources import image_references
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+    for text, line in image_references(recipe):
+        reference = parse_reference(text)
+        if reference is None or reference.digest:
+            continue
+        fix = (
+            f"write {reference.name}{f':{reference.tag}' if reference.tag else ''}@sha256:…, the digest that you tested"
+        )
+        if reference.tag:
+            message = f"{reference.name}:{reference.tag} has no digest: the next build may start from another image"
+            yield Mistake(line, message, fix, Severity.WARNING)
+        else:
+            yield Mistake(
+                line,
+                f"{reference.name} has neither tag nor digest: that means latest, which may be missing or "
+                "another image",
+                fix,
+            )
+
+
+RULE = Rule(
+    id="D-BASE",
+    number="E1",
+    title="Base not pinned",
+    says="Every image that a build starts from, or copies from, is named by digest.",
+    why="A tag moves, and no tag means latest; a rebuild then crosses a driver's CUDA ceiling without a change in Git.",
+    fix="Write the digest behind the tag: repository:tag@sha256:…; the tag stays as a note for people.",
+    sources=("https://docs.docker.com/build/building/best-practices/#pin-base-image-versions",),
+    severity=Severity.ERROR,
+    check=check,
+    kinds=IMAGE_FILES,
+    passing=Example(f"FROM ubuntu:24.04@{DIGEST}\nUSER 1000\n"),
+    failing=Example("FROM nvcr.io/nvidia/tensorflow\nUSER 1000\n"),
+)

@@ -1,0 +1,39 @@
+"""D-CONTEXT: the whole context is copied, and no ignore file says what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from imaging.lint.context import copies_everything
+from imaging.lint.model import Recipe, Setting, Severity
+from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
+
+
+def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
+    if setting.has_ignore_file is not False:
+        return
+    for stage in recipe.stages:
+        for instruction in stage.instructions:
+            if copies_everything(instruction):
+                yield Mistake(
+                    instruction.line,
+                    "the whole folder is copied, and there is no .dockerignore: history, data and keys go with it",
+                    "write a .dockerignore that begins with * and lets back in what the build needs (--context "
+                    "names the folder)",
+                )
+                return
+
+
+RULE = Rule(
+    id="D-CONTEXT",
+    number="E16",
+    title="No ignore file",
+    says="A build that copies its whole context has an ignore file.",
+    why="Without one .git, data sets and credentials are sent to the builder and stay in a layer.",
+    fix="A .dockerignore as an allow-list: * first, then !name for what is needed.",
+    sources=("https://docs.docker.com/build/concepts/context/#dockerignore-files",),
+    severity=Severity.WARNING,
+    check=check,
+    passing=Example(f"FROM python:3.12-slim@{DIGEST}\nCOPY . /app\nUSER 1000\n", has_ignore_file=True),
+    failing=Example(f"FROM python:3.12-slim@{DIGEST}\nCOPY . /app\nUSER 1000\n", has_ignore_file=False),
+)

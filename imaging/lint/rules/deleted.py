@@ -1,0 +1,65 @@
+"""D-DELETED: a base tag that its publisher deletes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from compat.facts.tables import toolkits
+from imaging.lint.bases import is_cuda_base, parse_reference
+from imaging.lint.model import Recipe, Setting, Severity
+from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.lint.sources import image_references
+
+_MAJORS_KEPT = 2  # NVIDIA's policy keeps the newest two majors
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+    for text, line in image_references(recipe):
+        reference = parse_reference(text)
+        if reference is None or reference.digest or not is_cuda_base(reference):
+            continue
+        major = re.match(r"(\d+)\.\d", reference.tag or "")
+        if major is None:
+            continue
+        name = f"{reference.name}:{reference.tag}"
+        if int(major[1]) <= newest_major() - _MAJORS_KEPT:
+            yield Mistake(
+                line,
+                f"NVIDIA deletes tags six months after the end of support, and CUDA {major[1]} is no longer supported: "
+                f"{name} may be gone",
+                "take a base of a supported CUDA line by digest, or start from a slim OS; keep a mirror of what "
+                "must stay",
+            )
+        else:
+            yield Mistake(
+                line,
+                f"NVIDIA deletes tags six months after the end of support: {name} will be gone one day",
+                "pin it by digest in a lock with its expected end, and keep a mirror if the image must be rebuilt "
+                "later",
+                Severity.WARNING,
+            )
+
+
+def newest_major() -> int:
+    """Of the tables."""
+    return max(toolkit.version.major for toolkit in toolkits())
+
+
+RULE = Rule(
+    id="D-DELETED",
+    number="E3",
+    title="Tag that will be deleted",
+    says="A base whose publisher deletes tags (nvidia/cuda, on Docker Hub and NGC) is locked by digest, or mirrored.",
+    why="NVIDIA deletes CUDA images six months after the end of support: the Dockerfile can then no longer be built.",
+    fix="Take a supported line by digest, note its expected end in the lock, and mirror what must stay.",
+    sources=(
+        "https://gitlab.com/nvidia/container-images/cuda/-/blob/master/doc/support-policy.md",
+        "https://github.com/pytorch/builder/pull/1446",
+    ),
+    severity=Severity.ERROR,
+    check=check,
+    kinds=IMAGE_FILES,
+    passing=Example(f"FROM nvidia/cuda:13.0.2-base-ubuntu24.04@{DIGEST}\nUSER 1000\n"),
+    failing=Example("FROM nvidia/cuda:9.2-runtime-ubuntu16.04\nUSER 1000\n"),
+)

@@ -1,0 +1,51 @@
+"""D-LATEST: a tag that moves by design."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from imaging.lint.bases import parse_reference
+from imaging.lint.containers import APPTAINER, DOCKER
+from imaging.lint.model import Kind, Recipe, Setting, Severity
+from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
+from imaging.lint.sources import image_references
+
+_MOVING = re.compile(
+    r"(?:^|[-_.])(latest|nightly|edge|devel-latest)(?:[-_.]|$)|^(main|master|stable|dev|rolling|current)$"
+)
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+    for text, line in [*image_references(recipe), *_run_by_scripts(recipe)]:
+        reference = parse_reference(text)
+        if reference and _MOVING.search(reference.tag or "") and not reference.digest:
+            message = f'the tag "{reference.tag}" of {reference.name} moves by design: nobody can say which image runs'
+            fix = f"name a release and its digest: {reference.name}:<release>@sha256:…"
+            yield Mistake(line, message, fix)
+
+
+def _run_by_scripts(recipe: Recipe) -> Iterator[tuple[str, int]]:
+    if recipe.kind is not Kind.SCRIPT:
+        return
+    for command in recipe.commands:
+        is_run = command.program in APPTAINER or (command.program in DOCKER and command.has("run", "pull"))
+        for word in command.arguments if is_run else ():
+            if re.fullmatch(r"(docker://)?[\w./-]+:[\w.-]+", word.text):
+                yield word.text, word.line
+
+
+RULE = Rule(
+    id="D-LATEST",
+    number="E2",
+    title="Moving tag",
+    says="No image is named by latest, nightly or another tag that its publisher moves.",
+    why="Two nodes, or two weeks, then run different images under one name, and a pull replaces what was tested.",
+    fix="Name a release, and pin it by digest.",
+    sources=("https://github.com/hadolint/hadolint/wiki/DL3007",),
+    severity=Severity.ERROR,
+    check=check,
+    kinds=ALL_FILES,
+    passing=Example(f"FROM pytorch/pytorch:latest@{DIGEST}\nUSER 1000\n"),
+    failing=Example("FROM pytorch/pytorch:latest\nUSER 1000\n"),
+)

@@ -1,0 +1,63 @@
+"""D-LIBRARIES: cuDNN or NCCL without a version beside a toolkit that has one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from imaging.lint.model import Recipe, Setting, Severity
+from imaging.lint.packages import Install, Manager, installs
+from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.references import known_image
+
+_LIBRARY = re.compile(r"(lib)?(cudnn|nccl)(\d+)?(-dev|-devel|-headers)?(-cuda-\d+)?|nvidia-(cudnn|nccl)-cu\d+")
+_TOOLKIT = re.compile(r"cudatoolkit|cuda-version|cuda-toolkit|cuda-runtime|pytorch-cuda|cuda|cuda-libraries")
+_NAMED = re.compile(r"cuda-[\w-]*?-?\d+-\d+|cuda-\d+-\d+")  # apt: the line is in the name
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+    base = known_image(recipe.base.base) if recipe.base and recipe.base.is_base_known else None
+    found = [install for run in recipe.image if run.keyword == "RUN" for install in installs(run.commands)]
+    pinned = {install.environment for install in found if _pins_toolkit(install)}
+    for install in found:
+        is_beside = bool(base and base.cudas) or install.environment in pinned
+        for package in install.packages if is_beside and not install.has_constraints else ():
+            if _LIBRARY.fullmatch(package.name) and not package.is_pinned:
+                message = (
+                    f"{package.name} has no version beside a pinned CUDA toolkit: a rebuild may bring a major "
+                    "that nothing loads"
+                )
+                sign = "==" if install.manager in {Manager.PIP, Manager.UV} else "="
+                fix = f"write {package.name}{sign}<version that was built for this CUDA line>"
+                yield Mistake(package.word.line, message, fix)
+
+
+def _pins_toolkit(install: Install) -> bool:
+    return any(
+        (_TOOLKIT.fullmatch(package.name) and package.is_pinned) or _NAMED.fullmatch(package.name)
+        for package in install.packages
+    )
+
+
+RULE = Rule(
+    id="D-LIBRARIES",
+    number="E5",
+    title="cuDNN or NCCL not pinned",
+    says="Where the CUDA toolkit has a version, cuDNN and NCCL have theirs.",
+    why=(
+        "They are built for a CUDA line, and a framework loads one major of them: cudnn beside toolkit 10.1 became 8.0."
+    ),
+    fix="Pin all three from one CUDA line.",
+    sources=("https://docs.nvidia.com/deeplearning/cudnn/backend/latest/reference/support-matrix.html",),
+    severity=Severity.ERROR,
+    check=check,
+    kinds=IMAGE_FILES,
+    passing=Example(
+        f"FROM quay.io/jupyter/scipy-notebook:2026-08-24@{DIGEST}\n"
+        "RUN mamba install -y cudatoolkit=10.1.243 cudnn=7.6.5 nccl=2.8.3.1 && mamba clean --all -f -y\n"
+    ),
+    failing=Example(
+        f"FROM quay.io/jupyter/scipy-notebook:2026-08-24@{DIGEST}\n"
+        "RUN mamba install -y cudatoolkit=10.1.243 cudnn && mamba clean --all -f -y\n"
+    ),
+)

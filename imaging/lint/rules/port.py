@@ -1,0 +1,36 @@
+"""D-PORT: a random port of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from imaging.lint.containers import DOCKER, calls
+from imaging.lint.model import Kind, Recipe, Setting, Severity
+from imaging.lint.rules.rule import Example, Mistake, Rule
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+    for _command, words in calls(recipe, DOCKER, "run", "create"):
+        for index, word in enumerate(words):
+            given = words[index + 1].text if word.text in {"-p", "--publish"} and index + 1 < len(words) else ""
+            given = given or word.text.removeprefix("--publish=") * word.text.startswith("--publish=")
+            if given.partition("/")[0].isdigit():
+                message = f"-p {given} takes a random port of the host, and listens for the whole network"
+                fix = f"-p 127.0.0.1:{given}:{given}, or the address and port that you mean"
+                yield Mistake(word.line, message, fix)
+
+
+RULE = Rule(
+    id="D-PORT",
+    number="E25",
+    title="Random host port",
+    says="A published port names the host's port, and its address.",
+    why="`-p 8000` means container port 8000 on a random port of every address: users miss it, strangers may find it.",
+    fix="-p 127.0.0.1:8000:8000",
+    sources=("https://docs.docker.com/engine/network/port-publishing/",),
+    severity=Severity.WARNING,
+    check=check,
+    kinds=frozenset({Kind.SCRIPT}),
+    passing=Example("docker run --rm -p 127.0.0.1:8000:8000 hub.example/app:1\n", Kind.SCRIPT),
+    failing=Example("docker run --rm -p 8000 hub.example/app:1\n", Kind.SCRIPT),
+)

@@ -1,0 +1,40 @@
+"""D-ROOT: the last stage ends as root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from imaging.lint.bases import parse_reference, starts_as_root
+from imaging.lint.model import Recipe, Setting, Severity
+from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+    users = [instruction for instruction in recipe.image if instruction.keyword == "USER" and instruction.words]
+    fix = "end with USER 1000:1000, or another number that is not 0"
+    if users:
+        name = users[-1].words[0].text
+        if name in {"root", "0"}:
+            message = f"the image ends as USER {name}: whatever breaks out of the program is root in the container"
+            yield Mistake(users[-1].line, message, fix)
+        return
+    base = recipe.base
+    reference = parse_reference(base.base) if base else None
+    if base and "$" not in base.base and (reference is None or starts_as_root(reference)):
+        message = "no USER is set, so the image runs as root"
+        yield Mistake(recipe.stages[-1].line, message, fix)
+
+
+RULE = Rule(
+    id="D-ROOT",
+    number="E21",
+    title="Root user",
+    says="The image ends as a user who is not root.",
+    why="Root in a container owns every file that is mounted into it, and clusters refuse it (runAsNonRoot).",
+    fix="USER with a number: a name cannot be checked by runAsNonRoot.",
+    sources=("https://docs.docker.com/build/building/best-practices/#user",),
+    severity=Severity.WARNING,
+    check=check,
+    passing=Example(f"FROM ubuntu:24.04@{DIGEST}\nUSER 1000\n"),
+    failing=Example(f"FROM ubuntu:24.04@{DIGEST}\n"),
+)

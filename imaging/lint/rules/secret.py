@@ -1,0 +1,96 @@
+"""D-SECRET: a secret in ARG, ENV or on a command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from errors.redaction.names import is_secret
+from imaging.inspection.secrets import hide_in, is_harmless
+from imaging.lint.containers import APPTAINER, DOCKER
+from imaging.lint.model import Command, Kind, Recipe, Setting, Severity, Word
+from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
+
+_LOGS_IN = DOCKER | APPTAINER | {"helm", "oras"}
+_NPM_TOKEN = re.compile(r"_authToken=(?!\$)\S+")
+_FIX = "mount it for the one RUN that needs it: RUN --mount=type=secret,id=NAME …; at run time give it as a secret"
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+    for stage in recipe.stages:
+        for instruction in stage.instructions:
+            if instruction.keyword in {"ARG", "ENV"} and recipe.kind is Kind.DOCKERFILE:
+                for name, word in instruction.variables:
+                    if is_secret(name) and (instruction.keyword == "ARG" or word.text.strip()):
+                        message = f"{instruction.keyword} {name} stays readable in the image's history"
+                        yield Mistake(word.line, message, _FIX)
+            for command in instruction.commands:
+                yield from _of_command(command, recipe.kind)
+
+
+def _of_command(command: Command, kind: Kind) -> Iterator[Mistake]:
+    for name, word in command.variables:
+        if is_secret(name) and word.text.strip() and not re.match(r"[\"']?[$`]", word.text):
+            yield Mistake(
+                word.line,
+                f"{name} is written out: it stays in {'the file' if kind is Kind.SCRIPT else 'the image'} for "
+                "everybody to read",
+                _FIX,
+            )
+    if line := _written_out(command):
+        yield Mistake(
+            line,
+            f"{command.program} gets a secret on its command line: it is in the history and in the list of processes",
+            _FIX,
+        )
+
+
+def _written_out(command: Command) -> int | None:
+    arguments = command.arguments
+    if command.program in _LOGS_IN and command.has("login"):
+        by = ("-p", "--password", "-e", "--email")
+        given = [
+            word for word in arguments if word.text in by or word.text.partition("=")[0] in {"--password", "--email"}
+        ]
+        return given[0].line if given else None
+    for index, word in enumerate(arguments):
+        name, equals, value = word.text.partition("=")
+        if name.startswith("--") and is_secret(name):
+            value = value if equals else _text_at(arguments, index + 1)
+            # `--secret id=…` names a secret mount for docker build.
+            if not re.match(r"[$`<-]|id=", value) and not is_harmless(value):
+                return word.line
+        if command.program in {"curl", "wget"} and word.text in {"-u", "--user"}:
+            text = _text_at(arguments, index + 1)
+            if ":" in text and "$" not in text:
+                return word.line
+        if hide_in(word.text) != word.text or _NPM_TOKEN.search(word.text):
+            return word.line
+    return None
+
+
+def _text_at(words: tuple[Word, ...], index: int) -> str:
+    return words[index].text if index < len(words) else ""
+
+
+RULE = Rule(
+    id="D-SECRET",
+    number="E20",
+    title="Secret in ARG, ENV or a command",
+    says="No secret is a build argument, a variable of the image, or a word of a command.",
+    why="docker history shows them to everybody who can pull the image; a command line shows them to the whole host.",
+    fix="Secret mounts for builds; secrets of the cluster or credential helpers at run time.",
+    sources=(
+        "https://docs.docker.com/build/building/secrets/",
+        "https://docs.docker.com/reference/build-checks/secrets-used-in-arg-or-env/",
+    ),
+    severity=Severity.ERROR,
+    check=check,
+    kinds=ALL_FILES,
+    passing=Example(
+        f"FROM ubuntu:24.04@{DIGEST}\n"
+        "RUN --mount=type=secret,id=token ./fetch --token-file /run/secrets/token\n"
+        "USER 1000\n"
+    ),
+    failing=Example(f"FROM ubuntu:24.04@{DIGEST}\nARG NGC_API_KEY\nUSER 1000\n"),
+)

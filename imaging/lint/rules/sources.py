@@ -1,0 +1,96 @@
+"""D-SOURCES: history, sources or compilers in the last stage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from posixpath import basename
+
+from imaging.lint.model import Command, Instruction, Kind, Recipe, Setting, Severity
+from imaging.lint.packages import Manager, install_of
+from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+
+_COMPILERS = re.compile(
+    r"build-essential|(gcc|g\+\+|clang)(-\d+)?|gcc-c\+\+|gxx_linux-64|gcc_linux-64|nvidia-cuda-toolkit|cuda-nvcc(-\d+-\d+)?"
+    r"|cuda-compiler(-\d+-\d+)?|cuda-toolkit-\d+-\d+|linux-(headers|source|kbuild)[\w.$(){}+-]*|kernel-(devel|headers)[\w.-]*"
+)
+_FIX = "do it in a separate stage, and COPY --from what the program needs"
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+    for instruction in recipe.image:
+        if instruction.keyword == "RUN":
+            yield from _clones(instruction)
+            # In a definition file without stages there is nowhere else to compile.
+            if recipe.kind is Kind.DOCKERFILE or len(recipe.stages) > 1:
+                yield from _compilers(instruction)
+
+
+def _clones(run: Instruction) -> Iterator[Mistake]:
+    for index, command in enumerate(run.commands):
+        if command.program != "git" or not command.has("clone"):
+            continue
+        if any(word.text.startswith(("--depth", "--shallow-")) for word in command.arguments):
+            continue
+        target = _folder_of(command)
+        if not any(_removes(later, target) for later in run.commands[index:]):
+            message = f"{target or 'the clone'} comes with its whole history, and it stays in the image"
+            yield Mistake(command.line, message, f"git clone --depth 1; better, {_FIX}")
+
+
+def _folder_of(command: Command) -> str:
+    words = [word.text for word in command.arguments if not word.text.startswith("-")]
+    at = next((index for index, word in enumerate(words) if re.search(r"://|@.*:|\.git$", word)), len(words) - 1)
+    return basename((words[at + 1] if len(words) > at + 1 else words[at]).rstrip("/")).removesuffix(".git")
+
+
+def _removes(command: Command, folder: str) -> bool:
+    return command.program == "rm" and any(
+        word.text.rstrip("/").endswith((".git", f"/{folder}")) or word.text.rstrip("/*") in {folder, command.folder}
+        for word in command.arguments
+    )
+
+
+def _compilers(run: Instruction) -> Iterator[Mistake]:
+    gone = {
+        word.text
+        for command in run.commands
+        if command.has("purge", "remove", "erase", "del", "autoremove")
+        for word in command.arguments
+    }
+    for command in run.commands:
+        install = install_of(command)
+        if install is None or install.manager not in {Manager.APT, Manager.RPM, Manager.CONDA}:
+            continue
+        for package in install.packages:
+            # conda's cuda-nvcc is how TensorFlow gets libdevice and ptxas, which it needs to run.
+            is_needed = install.manager is Manager.CONDA and package.name == "cuda-nvcc"
+            if _COMPILERS.fullmatch(package.name) and package.name not in gone and not is_needed:
+                yield Mistake(
+                    package.word.line,
+                    f"{package.name} stays in the image: a compiler and headers that the program does not need to run",
+                    f"{_FIX}; if kernels are compiled at run time (Triton, torch.compile), waive this with that reason",
+                )
+                break  # one for a call: the packages come and go together
+
+
+RULE = Rule(
+    id="D-SOURCES",
+    number="E9",
+    title="History, sources or compiler in the last stage",
+    says="The last stage has no clone with history, no kernel source and no compiler.",
+    why="The Linux source is 1.8 GB with its history and 0.7 GB without; a compiler adds hundreds of MB to every pull.",
+    fix="Build in a separate stage, and copy the result.",
+    sources=("https://docs.docker.com/build/building/multi-stage/",),
+    severity=Severity.WARNING,
+    check=check,
+    kinds=IMAGE_FILES,
+    passing=Example(
+        f"FROM debian:12@{DIGEST} AS build\n"
+        "RUN git clone https://example.org/tool.git /src && make -C /src\n"
+        f"FROM debian:12@{DIGEST}\n"
+        "COPY --from=build /src/tool /usr/local/bin/tool\n"
+        "USER 1000\n"
+    ),
+    failing=Example(f"FROM debian:12@{DIGEST}\nRUN git clone https://example.org/tool.git /src\nUSER 1000\n"),
+)

@@ -1,0 +1,55 @@
+"""D-TENSORFLOW: TensorFlow 1 and 2 in one environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from imaging.lint.frameworks import is_tensorflow, python_installs
+from imaging.lint.model import Recipe, Setting, Severity
+from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.references import known_image
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+    there: dict[str, tuple[int, str]] = {}  # environment → major, where it comes from
+    base = known_image(recipe.base.base) if recipe.base and recipe.base.is_base_known else None
+    if base and base.framework == "tensorflow" and base.framework_version:
+        there[""] = (int(base.framework_version.partition(".")[0]), "the base image")
+    for install in python_installs(recipe):
+        for package in install.packages:
+            if not is_tensorflow(package) or (package.is_pinned and not package.version[:1].isdigit()):
+                continue
+            major = int(package.version.partition(".")[0]) if package.version[:1].isdigit() else 2  # bare: the newest
+            first = there.setdefault(install.environment, (major, f"line {package.word.line}"))
+            if first[0] != major:
+                where = f"environment {install.environment}" if install.environment else "one environment"
+                yield Mistake(
+                    package.word.line,
+                    f"TensorFlow {major} goes into {where} with TensorFlow {first[0]} of {first[1]}: "
+                    "one overwrites the other",
+                    "make an environment for each major, each with its own Jupyter kernel",
+                )
+
+
+RULE = Rule(
+    id="D-TENSORFLOW",
+    number="E6",
+    title="TensorFlow 1 and 2 together",
+    says="An environment has one major of TensorFlow.",
+    why="Both are the module tensorflow: the second installation overwrites the first, and mixed files stay behind.",
+    fix="One environment for each major, each declared as its own kernel.",
+    sources=("https://www.tensorflow.org/guide/migrate",),
+    severity=Severity.ERROR,
+    check=check,
+    kinds=IMAGE_FILES,
+    passing=Example(
+        f"FROM quay.io/jupyter/scipy-notebook:2026-08-24@{DIGEST}\n"
+        "RUN pip install --no-cache-dir tensorflow==2.3.4\n"
+        "RUN conda run -n tf1 pip install --no-cache-dir tensorflow-gpu==1.15.5\n"
+    ),
+    failing=Example(
+        f"FROM quay.io/jupyter/scipy-notebook:2026-08-24@{DIGEST}\n"
+        "RUN pip install --no-cache-dir tensorflow==2.3.4\n"
+        "RUN pip install --no-cache-dir tensorflow-gpu==1.15.5\n"
+    ),
+)

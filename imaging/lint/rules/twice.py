@@ -1,0 +1,107 @@
+"""D-TWICE: CUDA from two sources in one environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from imaging.lint.bases import cuda_in
+from imaging.lint.frameworks import brought_cuda
+from imaging.lint.model import Recipe, Setting, Severity
+from imaging.lint.packages import Install, Manager, installs
+from imaging.lint.requirements import Package
+from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.references import known_image
+
+_CONDA = re.compile(
+    r"cudatoolkit|cuda-toolkit|cuda-runtime|cuda-libraries|pytorch-cuda|cuda|libcublas|libcufft|cuda-cudart"
+)
+_SYSTEM = re.compile(
+    r"(cuda-(toolkit|libraries|runtime)(-\d+-\d+)?|cuda(-\d+-\d+)?|libcublas-\d.*|nvidia-cuda-toolkit)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    kind: str
+    text: str  # conda's cudatoolkit 10.1
+    line: int
+
+
+def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+    there: dict[str, _Source] = {}  # by environment; that of the system serves all
+    system: _Source | None = None
+    framework = ""
+    base = recipe.base
+    if base and base.is_base_known:
+        if line := cuda_in(base.base):
+            system = _Source("system", f"the base image ({_cuda(line)})", base.line)
+        named = known_image(base.base)
+        framework = named.framework if named else ""
+    for install in [each for run in recipe.image if run.keyword == "RUN" for each in installs(run.commands)]:
+        for package in install.packages:
+            source = _source(install, package)
+            if source is None or _keeps_base(install, package, framework):
+                continue
+            first = system or there.get(install.environment)
+            if source.kind == "system":
+                system = system or source
+                first = next(iter(there.values()), None)
+            else:
+                there.setdefault(install.environment, source)
+            if first and first.kind != source.kind:
+                yield Mistake(
+                    source.line,
+                    f"CUDA is in the image twice: from {first.text}, line {first.line}, and from {source.text}",
+                    "take one source: with wheels that bring CUDA start from a slim OS or the base flavour, "
+                    "and leave the conda or apt packages out; that saves 2 to 6 GB",
+                )
+
+
+def _source(install: Install, package: Package) -> _Source | None:
+    name, line = package.name, package.word.line
+    if install.manager is Manager.CONDA and _CONDA.fullmatch(name):
+        return _Source("conda", f"conda's {name} {package.version}".rstrip(), line)
+    if install.manager in {Manager.APT, Manager.RPM} and _SYSTEM.fullmatch(name):
+        return _Source("system", f"the package {name}", line)
+    if install.manager in {Manager.PIP, Manager.UV} and (cuda := brought_cuda(install, package)):
+        return _Source("wheels", f"the wheel of {name} ({_cuda(cuda)})", line)
+    return None
+
+
+def _keeps_base(install: Install, package: Package, framework: str) -> bool:
+    """`pip install torch` on a PyTorch image finds what it asks for, and brings nothing."""
+    return framework == "pytorch" and package.name == "torch" and not package.is_pinned and not install.environment
+
+
+def _cuda(line: str) -> str:
+    return "its own CUDA" if line == "some" else f"CUDA {line}"
+
+
+RULE = Rule(
+    id="D-TWICE",
+    number="E11",
+    title="CUDA twice",
+    says="CUDA's libraries come from one source in an environment: the base image, packages, or a framework's wheels.",
+    why=(
+        "A framework's wheel loads the CUDA that it brings; the other copy is 2 to 6 GB that nothing reads, and with "
+        "two majors or two cuDNN the loader may take the wrong one."
+    ),
+    fix="Start from a slim OS or the base flavour under wheels that bring CUDA; leave conda's cudatoolkit out.",
+    sources=(
+        "https://github.com/h2oai/h2o-llmstudio/issues/1081",
+        "https://github.com/SYSTRAN/faster-whisper/issues/848",
+    ),
+    severity=Severity.WARNING,
+    check=check,
+    kinds=IMAGE_FILES,
+    passing=Example(
+        f"FROM nvidia/cuda:12.6.3-base-ubuntu24.04@{DIGEST}\nRUN pip install --no-cache-dir torch==2.7.1\nUSER 1000\n"
+    ),
+    failing=Example(
+        f"FROM nvidia/cuda:12.6.3-runtime-ubuntu24.04@{DIGEST}\n"
+        "RUN pip install --no-cache-dir torch==2.7.1\n"
+        "USER 1000\n"
+    ),
+)

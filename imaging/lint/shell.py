@@ -1,0 +1,295 @@
+"""Shell text → commands, each word with its line. tree-sitter reads the shell; this module only walks its tree.
+
+Commands that stand in front of another one (`sudo`, `env`, `conda run -n x`, `srun`) are taken off, and the text of
+`sh -c "…"` is read as well, so that a rule meets `pip install` in one form only.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import accumulate
+from posixpath import join, normpath
+from typing import TYPE_CHECKING, Final
+
+from imaging.lint.model import Command, Word, expand
+from imaging.lint.statements import CALLS, statements
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
+# Programs that run the rest of their line, with their options that take a value.
+_WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
+    "sudo": frozenset({"-u", "-g", "-h", "--user", "--group"}),
+    "env": frozenset({"-u", "--unset", "-C", "--chdir"}),
+    "exec": frozenset({"-a"}),
+    "command": frozenset(),
+    "time": frozenset({"-f", "-o"}),
+    "nohup": frozenset(),
+    "nice": frozenset({"-n"}),
+    "timeout": frozenset({"-s", "-k"}),
+    "stdbuf": frozenset({"-i", "-o", "-e"}),
+    "gosu": frozenset(),
+    "tini": frozenset({"-p"}),
+    "dumb-init": frozenset(),
+    "srun": frozenset({"-n", "-N", "-p", "-A", "-t", "-c", "-w", "-J", "-G"}),
+    "mpirun": frozenset({"-n", "-np", "-x", "-H", "--hostfile"}),
+    "mpiexec": frozenset({"-n", "-np", "-x", "-H", "--hostfile"}),
+}
+_FIRST_IS_OWN: Final = frozenset({"timeout", "gosu"})  # their first plain word is a duration, or a user
+_CONDAS: Final = frozenset({"conda", "mamba", "micromamba"})
+_RUN_OPTIONS: Final = frozenset({"-n", "--name", "-p", "--prefix"})
+_DEEPEST: Final = 8  # of sh -c "sh -c …": nobody writes more, and a hostile file shall not exhaust the stack
+
+
+@dataclass(frozen=True, slots=True)
+class ShellText:
+    """Bytes to read as shell. `lines[i]` is the line of the file from which the byte at `offsets[i]` comes."""
+
+    text: bytes
+    offsets: tuple[int, ...]  # rising, 0 first
+    lines: tuple[int, ...]
+
+    def line(self, offset: int) -> int:
+        """Line of the file at which a byte lies."""
+        return self.lines[bisect_right(self.offsets, offset) - 1]
+
+
+def plain_text(text: str, line: int = 1) -> ShellText:
+    """A piece of text that begins at that line."""
+    return shell_text(text.encode("utf-8", "surrogateescape"), line)
+
+
+def shell_text(source: bytes, line: int) -> ShellText:
+    """The same for bytes."""
+    starts = (0, *accumulate(len(part) + 1 for part in source.split(b"\n")[:-1]))
+    return ShellText(source, starts, tuple(range(line, line + len(starts))))
+
+
+@dataclass(slots=True)
+class _State:
+    """What earlier commands changed for later ones."""
+
+    folder: str
+    environment: str
+    known: Mapping[str, str]
+    depth: int = 0
+    found: list[Command] = field(default_factory=list)
+    calls: dict[int, Command] = field(default_factory=dict)  # by the id of their node
+
+
+def parse_shell(
+    source: ShellText,
+    *,
+    folder: str = "/",
+    environment: str = "",
+    known: Mapping[str, str] | None = None,
+    depth: int = 0,
+) -> tuple[Command, ...]:
+    """All commands of a shell text in order, those in substitutions, functions and branches included."""
+    state = _State(folder, environment, known or {}, depth)
+    tree = _parser().parse(source.text)
+    for node, fed_by in statements(tree.root_node):
+        _read(node, source, state, fed_by)
+    return tuple(state.found)
+
+
+def command_from(
+    words: Sequence[Word], *, folder: str, environment: str, known: Mapping[str, str]
+) -> tuple[Command, ...]:
+    """Commands of an exec form, `["sh", "-c", "…"]` included."""
+    state = _State(folder, environment, known)
+    _add(state, tuple(Word(expand(word.text, known), word.line) for word in words), ())
+    return tuple(state.found)
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter_bash  # noqa: PLC0415 - a file without a shell line needs no grammar of it
+    from tree_sitter import Language, Parser  # noqa: PLC0415
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def _read(node: Node, source: ShellText, state: _State, fed_by: tuple[Node, ...]) -> None:
+    if node.type == "heredoc_body":
+        _read_heredoc(node, source, state)
+    elif node.type == "variable_assignment":
+        if node.parent is not None and node.parent.type not in CALLS:
+            pair = _assignment(node, source, state)
+            state.found.append(
+                Command((), pair[1].line, state.environment, state.folder, (pair,)),
+            )
+    else:
+        variables = tuple(
+            _assignment(child, source, state) for child in node.named_children if child.type == "variable_assignment"
+        )
+        words = tuple(
+            _word(child, source, state)
+            for child in node.named_children
+            if child.type != "variable_assignment" and "redirect" not in child.type and child.type != "comment"
+        )
+        if node.type == "declaration_command":  # export, declare: the first word is no named child
+            words = (
+                Word(source.text[node.start_byte :].split(None, 1)[0].decode(), source.line(node.start_byte)),
+                *words,
+            )
+        before = len(state.found)
+        calls = (state.calls[call.id] for call in fed_by if call.id in state.calls)
+        _add(state, words, variables, tuple(call.words[0] for call in calls if call.words))
+        if len(state.found) > before:
+            state.calls[node.id] = state.found[before]
+
+
+def _read_heredoc(node: Node, source: ShellText, state: _State) -> None:
+    """The body of `bash <<EOF`; that of any other program is no shell."""
+    statement = node.parent and node.parent.parent
+    if statement is None or statement.type != "redirected_statement" or state.depth >= _DEEPEST:
+        return
+    body = statement.child_by_field_name("body")
+    text = source.text[body.start_byte : body.end_byte].split() if body is not None else []
+    names = [word.decode("utf-8", "replace").rpartition("/")[2] for word in text]
+    if names and (names[0] in SHELLS or (names[0] == "sudo" and len(names) > 1 and names[1] in SHELLS)):
+        inner = source.text[node.start_byte : node.end_byte].decode("utf-8", "surrogateescape")
+        state.found += parse_shell(
+            plain_text(inner, source.line(node.start_byte)),
+            folder=state.folder,
+            environment=state.environment,
+            known=state.known,
+            depth=state.depth + 1,
+        )
+
+
+def _add(
+    state: _State,
+    words: tuple[Word, ...],
+    variables: tuple[tuple[str, Word], ...],
+    fed_by: tuple[Word, ...] = (),
+) -> None:
+    """One call: take off what stands in front, follow `cd` and `activate`, look into `sh -c`."""
+    environment = state.environment
+    for _ in range(_DEEPEST):
+        rest, own_variables, environment = _unwrapped(words, environment)
+        variables += own_variables
+        if len(rest) == len(words):
+            break
+        words = rest
+    if not words and not variables:
+        return
+    line = words[0].line if words else variables[0][1].line
+    command = Command(words, line, environment, state.folder, variables, fed_by)
+    state.found.append(command)
+    if command.program in SHELLS and state.depth < _DEEPEST and (script := _script_of(command)) is not None:
+        state.found += parse_shell(
+            plain_text(script.text, script.line),
+            folder=state.folder,
+            environment=environment,
+            known=state.known,
+            depth=state.depth + 1,
+        )
+    _follow(command, state)
+
+
+def _follow(command: Command, state: _State) -> None:
+    arguments = [word.text for word in command.arguments if not word.text.startswith("-")]
+    if command.program in {"cd", "pushd"} and arguments:
+        state.folder = normpath(join(state.folder, arguments[0]))
+    if command.program in {"source", "."} and arguments:
+        path = arguments[0]
+        if path.rpartition("/")[2] == "activate":
+            state.environment = arguments[1] if len(arguments) > 1 else path.removesuffix("/bin/activate")
+    if command.program in _CONDAS and arguments[:1] == ["activate"]:
+        state.environment = "" if arguments[1:2] in ([], ["base"]) else arguments[1]
+
+
+def _unwrapped(words: tuple[Word, ...], environment: str) -> tuple[tuple[Word, ...], tuple[tuple[str, Word], ...], str]:
+    """The words without one wrapper, the variables that it sets, and the environment that it chooses."""
+    name = words[0].text.rpartition("/")[2] if words else ""
+    if name in _CONDAS and len(words) > 1 and words[1].text == "run":
+        rest, variables = _after_options(words[2:], _RUN_OPTIONS | {"--cwd"})
+        chosen = option_value(words[2 : len(words) - len(rest)], *sorted(_RUN_OPTIONS))
+        return rest, variables, chosen or environment
+    if name in _WRAPPERS and len(words) > 1:
+        rest, variables = _after_options(words[1:], _WRAPPERS[name])
+        if name in _FIRST_IS_OWN:
+            rest = rest[1:]
+        return rest or words[:1], variables, environment
+    return words, (), environment
+
+
+def _after_options(
+    words: tuple[Word, ...], valued: frozenset[str]
+) -> tuple[tuple[Word, ...], tuple[tuple[str, Word], ...]]:
+    """What follows a wrapper's options and NAME=VALUE pairs, and those pairs."""
+    variables: list[tuple[str, Word]] = []
+    index = 0
+    while index < len(words):
+        text = words[index].text
+        if text == "--":
+            index += 1
+            break
+        if pair := re.fullmatch(r"(\w+)=(.*)", text, re.DOTALL):
+            variables.append((pair[1], Word(pair[2], words[index].line)))
+        elif not text.startswith("-"):
+            break
+        elif text in valued:
+            index += 1
+        index += 1
+    return words[index:], tuple(variables)
+
+
+def option_value(words: Sequence[Word], *names: str) -> str:
+    """Value of the first of these options, `--name value` or `--name=value`; empty where none is given."""
+    for index, word in enumerate(words):
+        if word.text in names and index + 1 < len(words):
+            return words[index + 1].text
+        for name in names:
+            if name.startswith("--") and word.text.startswith(f"{name}="):
+                return word.text.partition("=")[2]
+    return ""
+
+
+def _script_of(command: Command) -> Word | None:
+    """The text of `bash -lc "…"`."""
+    for index, word in enumerate(command.arguments):
+        if re.fullmatch(r"-[a-z]*c[a-z]*", word.text):
+            rest = command.arguments[index + 1 :]
+            return rest[0] if rest else None
+        if not word.text.startswith(("-", "+")):
+            return None
+    return None
+
+
+def _assignment(node: Node, source: ShellText, state: _State) -> tuple[str, Word]:
+    name = node.child_by_field_name("name")
+    value = node.child_by_field_name("value")
+    text = source.text[name.start_byte : name.end_byte].decode("utf-8", "surrogateescape") if name is not None else ""
+    line = source.line(node.start_byte)
+    return text, (replace(_word(value, source, state), line=line) if value is not None else Word("", line))
+
+
+def _word(node: Node, source: ShellText, state: _State) -> Word:
+    return Word(expand(_value(node, source), state.known), source.line(node.start_byte))
+
+
+def _value(node: Node, source: ShellText) -> str:
+    """The word as the program gets it; expansions and substitutions stay as they are written."""
+    text = source.text[node.start_byte : node.end_byte].decode("utf-8", "surrogateescape")
+    match node.type:
+        case "command_name" | "concatenation" if node.named_child_count:
+            if node.type == "concatenation":
+                return "".join(_value(child, source) for child in node.children)
+            return _value(node.named_children[0], source)
+        case "raw_string":
+            return text[1:-1]
+        case "string":
+            # A backslash before a line end stays: read again by `sh -c`, it keeps the lines where they are.
+            return re.sub(r'\\(["\\`])', r"\1", text[1:-1])
+        case "word":
+            return re.sub(r"\\(\n|.)", lambda match: "" if match[1] == "\n" else match[1], text, flags=re.DOTALL)
+        case _:
+            return text

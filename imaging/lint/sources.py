@@ -1,0 +1,22 @@
+"""Where a recipe takes images from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from imaging.lint.model import Recipe
+
+
+def image_references(recipe: Recipe) -> Iterator[tuple[str, int]]:
+    """Every image of a registry that is built on or copied from, with its line; stages and open variables are none."""
+    names = {stage.name.lower() for stage in recipe.stages if stage.name}
+    for stage in recipe.stages:
+        if stage.is_base_known:
+            yield stage.base, stage.line
+        for instruction in stage.instructions:
+            sources = [(instruction.flags.get("from", ""), instruction.line)]
+            sources += [(mount.get("from", ""), instruction.line) for mount in instruction.mounts]
+            for text, line in sources:
+                # A plain word may be a named build context; only what looks like a reference is one.
+                if ("/" in text or ":" in text) and "$" not in text and text.lower() not in names:
+                    yield text, line

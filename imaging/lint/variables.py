@@ -1,0 +1,36 @@
+"""Variables that a file sets for the programs of an image or a job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from imaging.lint.containers import DOCKER
+from imaging.lint.model import Kind, Recipe, Word
+
+
+def set_variables(recipe: Recipe) -> Iterator[tuple[str, Word]]:
+    """Name and value of all that is there when a program runs: ENV, exports of scripts, `docker run -e`."""
+    for instruction in recipe.image:
+        if instruction.keyword == "ENV":
+            yield from instruction.variables
+        elif instruction.keyword in {"SCRIPT", "CMD", "ENTRYPOINT"}:
+            for command in instruction.commands:
+                yield from command.variables
+        if recipe.kind is Kind.SCRIPT:
+            for command in instruction.commands:
+                if command.program in DOCKER:
+                    yield from _passed(command.arguments)
+
+
+def _passed(words: tuple[Word, ...]) -> Iterator[tuple[str, Word]]:
+    for index, word in enumerate(words):
+        text = word.text
+        if text in {"-e", "--env"} and index + 1 < len(words):
+            text = words[index + 1].text
+        elif match := re.match(r"(?:--env=|-e)(\w+=.*)", text):
+            text = match[1]
+        else:
+            continue
+        name, _, value = text.partition("=")
+        yield name, Word(value, word.line)

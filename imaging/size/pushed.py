@@ -1,0 +1,55 @@
+"""Facts of an image that a registry has: read once with all its layers, and from then on known by digest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from imaging.inspection.facts import ImageContents
+from imaging.inspection.faults import InspectError
+from imaging.inspection.manifest import Platform
+from imaging.inspection.opening import open_session, registry_image
+from imaging.inspection.reading import DEFAULT_PLATFORM, from_store, inspect
+from imaging.inspection.store import Store, store_folder
+from imaging.size.estimate import Size
+from imaging.size.measured import size_of
+
+_OTHER = Platform(os="linux", architecture="arm64")
+_ASKED_WITHIN_S = 3.0  # a preview does not wait for a registry that is slow or away
+
+
+def read_pushed(reference: str, environment: Mapping[str, str] = os.environ) -> ImageContents:
+    """All that is known of `repository@digest`, with the user's own credentials. Raises InspectError."""
+    with open_session(environment, with_login=True, connections=4) as session:
+        image = registry_image(session, reference)
+        store = Store(store_folder(environment))
+        return inspect(image, deep=True, pinned=image.reference.digest or "", store=store).contents
+
+
+def known(reference: str, environment: Mapping[str, str] = os.environ) -> ImageContents | None:
+    """What was read before of `repository@digest`; never asks a registry. None without a digest or an entry.
+
+    Of an index it is the image for the platform of our nodes; one that is for arm64 alone says so.
+    """
+    _, at, digest = reference.partition("@")
+    store = Store(store_folder(environment))
+    for platform in (DEFAULT_PLATFORM, _OTHER) if at else ():
+        try:
+            found = from_store(reference, store, digest, platform, deep=False)
+        except InspectError:  # it is for another platform
+            continue
+        return found.contents if found else None
+    return None
+
+
+def size_of_tag(reference: str, environment: Mapping[str, str] = os.environ) -> Size | None:
+    """Size of what a registry has as `repository:tag`; None where it has nothing, or does not answer within seconds.
+
+    Reads manifest and config, no layer. Where the layers were read before, on this machine, the facts are used.
+    """
+    try:
+        with open_session(environment, with_login=True, connections=1, within_s=_ASKED_WITHIN_S) as session:
+            store = Store(store_folder(environment))
+            return size_of(inspect(registry_image(session, reference), store=store).contents)
+    except InspectError:
+        return None

@@ -1,0 +1,125 @@
+"""What people read about an image before they choose it: what is in it at this site, and what is not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from imaging.references import ImageReference, known_image
+from imaging.spec.described import Contents
+from imaging.spec.model import Environment, ImageSpec
+from imaging.spec.parts import CudaSource, Layout
+from imaging.spec.pins import Pin, read_pin
+from imaging.spec.plan import Plan
+
+# As the projects write themselves; other packages keep the name of their pin.
+_SPELLING: Final = {
+    "cupy": "CuPy",
+    "ipykernel": "ipykernel",
+    "jax": "JAX",
+    "jupyterhub": "JupyterHub",
+    "jupyterlab": "JupyterLab",
+    "matplotlib": "Matplotlib",
+    "mxnet": "MXNet",
+    "numpy": "NumPy",
+    "onnxruntime": "ONNX Runtime",
+    "pandas": "pandas",
+    "pytorch": "PyTorch",
+    "rapids": "RAPIDS",
+    "scikit-learn": "scikit-learn",
+    "scipy": "SciPy",
+    "tensorflow": "TensorFlow",
+    "tensorrt": "TensorRT",
+    "vllm": "vLLM",
+}
+# Plumbing: nobody chooses an image for these.
+_PLUMBING: Final = frozenset({"ipykernel", "jupyterhub"})
+
+
+def contents(family: Sequence[ImageSpec], plan: Plan) -> Contents:
+    """What is in an image (`family`: its spec and those that it stands on) as `plan` builds it."""
+    left_out = frozenset(plan.missing)
+    there, gone = _environments(family, left_out)
+    base = _base(family[-1])
+    is_replaced = family[-1].base.reference in plan.substituted_references
+    lines = _cuda_lines(there, without_base=is_replaced)
+    absent = [line for line in _cuda_lines([*there, *gone]) if line not in lines]
+    missing = [*_frameworks(gone), *(f"CUDA {line}" for line in absent), *_gone(family, plan)]
+    if base and is_replaced:
+        missing.append(f"what {base} brings")
+    values: dict[str, Any] = {
+        "title": family[0].title,
+        "cuda_lines": lines,
+        "frameworks": _unique(_frameworks(there)),
+        "packages": _unique(_packages(there, without=left_out)),
+        "stands_on": "" if is_replaced else base,
+        "missing": _unique(missing),
+        "missing_reason": "; ".join(_unique(each.reason for each in plan.substitutes)) if missing else "",
+    }
+    return Contents(**{key: value for key, value in values.items() if value})
+
+
+def _base(outermost: ImageSpec) -> str:
+    base = outermost.base
+    named = known_image(base.reference or "")
+    if base.reference is None or not (base.layout is Layout.JUPYTER or (named and named.framework)):
+        return ""
+    return ImageReference.parse(base.reference).repository
+
+
+def _environments(family: Sequence[ImageSpec], left_out: frozenset[str]) -> tuple[list[Environment], list[Environment]]:
+    """Those that are made here, and those of which a kernel's Python itself is left out."""
+    there: list[Environment] = []
+    gone: list[Environment] = []
+    for spec in family:
+        server, *kernels = spec.environments
+        there.append(server)
+        for kernel, environment in zip(spec.kernels, kernels, strict=True):
+            is_gone = f"python={kernel.python}" in left_out and {*kernel.pypi, *kernel.conda} <= left_out
+            (gone if is_gone else there).append(environment)
+    return there, gone
+
+
+def _cuda_lines(environments: Sequence[Environment], *, without_base: bool = False) -> tuple[str, ...]:
+    cudas = [environment.cuda for environment in environments if environment.cuda]
+    lines = {cuda.line for cuda in cudas if not (without_base and cuda.source is CudaSource.BASE)}
+    return tuple(sorted(lines, key=lambda line: [int(part) for part in line.split(".")]))
+
+
+def _frameworks(environments: Sequence[Environment]) -> Iterator[str]:
+    for environment in environments:
+        for pin, framework in environment.frameworks:
+            yield _name(framework, pin)
+
+
+def _packages(environments: Sequence[Environment], *, without: frozenset[str]) -> Iterator[str]:
+    """Packages of the servers' environments that are neither frameworks nor parts of CUDA."""
+    for environment in environments:
+        if environment.name.startswith("kernel "):
+            continue
+        cuda = set(environment.cuda.packages) if environment.cuda else set()
+        shown = {pin.text for pin, _ in environment.frameworks} | cuda | without
+        yield from (_name(pin.name, pin) for pin in environment.pins if pin.text not in shown and _is_worth_saying(pin))
+
+
+def _gone(family: Sequence[ImageSpec], plan: Plan) -> Iterator[str]:
+    """Packages of the servers' environments that are left out; a kernel's framework says enough of a kernel."""
+    left_out = frozenset(plan.missing)
+    for spec in family:
+        for package in spec.python.packages if spec.python else ():
+            if package.conda_pin in left_out:
+                pin = read_pin(package.pypi)
+                if _is_worth_saying(pin):
+                    yield _name(pin.name, pin)
+
+
+def _is_worth_saying(pin: Pin) -> bool:
+    return pin.name not in _PLUMBING
+
+
+def _name(name: str, pin: Pin) -> str:
+    return f"{_SPELLING.get(name, name)} {pin.version.partition('+')[0]}"
+
+
+def _unique(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))

@@ -1,0 +1,208 @@
+"""How a Flatcar node joins an EKS cluster: what nodeadm writes on Amazon Linux, as files and one unit. Pure.
+
+The node's role has an access entry of type EC2_LINUX, which makes it `system:node:` and its private DNS name; so the
+node has to be called by that name (docs.aws.amazon.com/eks/latest/userguide/access-entries.html). The values of the
+kubelet's configuration are nodeadm's: github.com/awslabs/amazon-eks-ami, nodeadm/internal/kubelet/config.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fleet.labels import Taint
+from platforms.aws.flatcar.ignition import Contents, File, Unit
+
+KUBELET: Final = "kubelet.service"
+_CA: Final = "/etc/kubernetes/pki/ca.crt"
+_CONFIG: Final = "/etc/kubernetes/kubelet/config.json"
+_KUBECONFIG: Final = "/var/lib/kubelet/kubeconfig"
+_CREDENTIALS: Final = "/etc/eks/image-credential-provider"
+# How long pods may take to end when EC2 shuts a node down, those of the node itself last: what nodeadm sets since
+# Kubernetes 1.34, because EC2 waits some minutes. Logind has to wait as long; Flatcar's waits 5 seconds.
+# Source: github.com/awslabs/amazon-eks-ami pull request 2390; github.com/poseidon/typhoon pull request 1222 (Flatcar).
+_SHUTDOWN_S: Final = 150
+_SHUTDOWN_CRITICAL_S: Final = 30
+_LOGIND: Final = "/etc/systemd/logind.conf.d/50-kubelet.conf"
+_REGISTRIES: Final = ("*.dkr.ecr.*.amazonaws.com", "*.dkr-ecr.*.on.aws", "*.dkr.ecr-fips.*.amazonaws.com")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that a node downloads, as its publisher states it: the image has none of them."""
+
+    url: str
+    sha256: str  # 64 hex digits
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What a node needs beside its image."""
+
+    kubelet: Program  # dl.k8s.io, .sha256 beside it
+    authenticator: Program  # aws-iam-authenticator: its releases have a list of sums
+    credential_provider: Program  # ecr-credential-provider of cloud-provider-aws, .sha256 beside it
+    toolkit: Program  # the extension nvidia-runtime of Flatcar's sysext bakery, for amd64 or arm64
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The cluster that a node joins. Raises ValueError for values that no cluster has."""
+
+    name: str
+    region: str
+    endpoint: str  # https://….eks.amazonaws.com
+    certificate_authority: str  # base64 of PEM, as EKS gives it
+    dns: str  # address of the cluster's DNS service
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}", self.name):
+            raise ValueError(f'"{self.name}" is not the name of an EKS cluster')
+        if not re.fullmatch(r"https://[0-9A-Za-z.:-]+", self.endpoint):
+            raise ValueError(f'"{self.endpoint}" is not the endpoint of an EKS cluster')
+        try:
+            pem = base64.b64decode(self.certificate_authority, validate=True)
+        except binascii.Error:
+            pem = b""
+        if not pem.startswith(b"-----BEGIN CERTIFICATE-----"):
+            raise ValueError(f"the certificate authority of {self.name} is not base64 of a certificate")
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """What a node says of itself when it joins."""
+
+    cluster: Cluster
+    programs: Programs
+    vcpu: int
+    max_pods: int  # that its network interfaces have addresses for
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: Sequence[Taint] = ()
+
+
+def files(joining: Joining) -> tuple[File, ...]:
+    """Programs, certificates and configurations."""
+    programs = joining.programs
+    return (
+        _program("/opt/bin/kubelet", programs.kubelet),
+        _program("/opt/bin/aws-iam-authenticator", programs.authenticator),
+        _program(f"{_CREDENTIALS}/ecr-credential-provider", programs.credential_provider),
+        File.of(f"{_CREDENTIALS}/config.json", _json(_credential_providers())),
+        File.of(_CA, base64.b64decode(joining.cluster.certificate_authority).decode()),
+        File.of(_KUBECONFIG, _json(_kubeconfig(joining.cluster)), mode=0o600),
+        File.of(_CONFIG, _json(_kubelet_config(joining))),
+        File.of(_LOGIND, f"[Login]\nInhibitDelayMaxSec={_SHUTDOWN_S}\n"),
+    )
+
+
+def unit(joining: Joining, after: Sequence[str]) -> Unit:
+    """The kubelet, once the units `after` have ended well."""
+    wait = " ".join(after)
+    labels = ",".join(f"{key}={value}" for key, value in sorted(joining.labels.items()))
+    lines = [
+        "[Unit]",
+        "Description=Kubernetes node agent",
+        f"Requires=containerd.service coreos-metadata.service {wait}",
+        f"After=containerd.service coreos-metadata.service network-online.target {wait}",
+        "Wants=network-online.target",
+        "[Service]",
+        "EnvironmentFile=/run/metadata/flatcar",
+        "ExecStart=/opt/bin/kubelet \\",
+        f"  --config={_CONFIG} \\",
+        f"  --kubeconfig={_KUBECONFIG} \\",
+        f"  --image-credential-provider-config={_CREDENTIALS}/config.json \\",
+        f"  --image-credential-provider-bin-dir={_CREDENTIALS} \\",
+        "  --cloud-provider=external \\",
+        "  --hostname-override=${COREOS_EC2_HOSTNAME} \\",
+        "  --node-ip=${COREOS_EC2_IPV4_LOCAL} \\",
+        *([f"  --node-labels={labels} \\"] if labels else []),
+        "  --provider-id=aws:///${COREOS_EC2_AVAILABILITY_ZONE}/${COREOS_EC2_INSTANCE_ID}",
+        "Restart=always",
+        "RestartSec=5",
+        "[Install]",
+        "WantedBy=multi-user.target",
+    ]
+    return Unit(name=KUBELET, enabled=True, contents="\n".join(lines) + "\n")
+
+
+def _program(path: str, program: Program) -> File:
+    return File(path=path, contents=Contents.download(program.url, program.sha256), mode=0o755)
+
+
+def _kubeconfig(cluster: Cluster) -> object:
+    """No secret: the token is made on the node, from the role of its instance."""
+    token = ["token", "-i", cluster.name, "--region", cluster.region]
+    exec_ = {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "command": "/opt/bin/aws-iam-authenticator",
+        "args": token,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "kubelet",
+        "clusters": [{"name": "eks", "cluster": {"certificate-authority": _CA, "server": cluster.endpoint}}],
+        "contexts": [{"name": "kubelet", "context": {"cluster": "eks", "user": "kubelet"}}],
+        "users": [{"name": "kubelet", "user": {"exec": exec_}}],
+    }
+
+
+def _credential_providers() -> object:
+    provider = {
+        "name": "ecr-credential-provider",
+        "matchImages": list(_REGISTRIES),
+        "defaultCacheDuration": "12h",
+        "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
+    }
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1",
+        "kind": "CredentialProviderConfig",
+        "providers": [provider],
+    }
+
+
+def _kubelet_config(joining: Joining) -> object:
+    taints = [{"key": each.key, "value": each.value, "effect": each.effect} for each in joining.taints]
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True, "cacheTTL": "2m0s"},
+            "x509": {"clientCAFile": _CA},
+        },
+        "authorization": {
+            "mode": "Webhook",
+            "webhook": {"cacheAuthorizedTTL": "5m0s", "cacheUnauthorizedTTL": "30s"},
+        },
+        "cgroupDriver": "systemd",
+        "clusterDNS": [joining.cluster.dns],
+        "clusterDomain": "cluster.local",
+        "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
+        "evictionHard": {"memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%"},
+        "featureGates": {"RotateKubeletServerCertificate": True},
+        "kubeReserved": _kube_reserved(joining.vcpu, joining.max_pods),
+        "maxPods": joining.max_pods,
+        "readOnlyPort": 0,
+        **({"registerWithTaints": taints} if taints else {}),
+        "serializeImagePulls": False,
+        "serverTLSBootstrap": True,
+        "shutdownGracePeriod": f"{_SHUTDOWN_S}s",
+        "shutdownGracePeriodCriticalPods": f"{_SHUTDOWN_CRITICAL_S}s",
+    }
+
+
+def _kube_reserved(vcpu: int, max_pods: int) -> dict[str, str]:
+    """6 % of the first core, 1 % of the second, 0.5 % of the next two, 0.25 % of the others; memory by pods."""
+    ranges = ((0, 1000, 600), (1000, 2000, 100), (2000, 4000, 50), (4000, vcpu * 1000, 25))  # from, to, 1/10000
+    cpu = sum(max(0, min(vcpu * 1000, end) - start) * share // 10_000 for start, end, share in ranges)
+    return {"cpu": f"{cpu}m", "memory": f"{255 + 11 * max_pods}Mi", "ephemeral-storage": "1Gi"}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")) + "\n"

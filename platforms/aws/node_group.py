@@ -1,0 +1,64 @@
+"""What a node group declares about its nodes, read from a component's plain arguments. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from errors.problems import Fault
+from platforms.aws.instance_agreements import of_group
+from platforms.aws.instance_group import InstanceGroupKeys
+from workloads.amounts import Gib
+from workloads.arguments import plain
+from workloads.arguments import read as read_arguments
+from workloads.names import Name
+
+_INPUTS = frozenset(
+    {
+        "cluster_name",
+        "region",
+        "endpoint",
+        "certificate_authority",
+        "dns",
+        "subnet_ids",
+        "security_group_ids",
+        "tags",
+        "cni_has_role",
+    }
+)  # may be outputs, or say nothing here
+
+
+class NodeGroup(InstanceGroupKeys):
+    """A group with its pool."""
+
+    pool: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
+    root_disk_gib: Gib = Field(description="Encrypted gp3 volume of one node, in GiB, for images and containers.")
+
+    @property
+    def node_labels(self) -> dict[str, str]:
+        """Labels of the nodes."""
+        return self.labels_of(self.pool)
+
+    @property
+    def recorded_gpus(self) -> dict[str, str | int]:
+        """What readers of a preview know a pool by: GPU model and how many a node offers; nothing without GPUs."""
+        shape = self.shape
+        return {"gpu": shape.gpu.name, "gpus_per_node": shape.schedulable_gpus} if shape.gpu else {}
+
+
+def read(name: str, args: Mapping[str, Any], owner: str = "EksGpuNodeGroup") -> NodeGroup:
+    """The group of a component's arguments; raises SettingsError with everything that is wrong."""
+    raw = plain({key: value for key, value in args.items() if key not in _INPUTS})
+    also = (*_of_owner(raw, owner), *of_group((), raw, raw.get("kubernetes")))
+    return read_arguments(NodeGroup, owner, name, raw, also)
+
+
+def _of_owner(raw: Mapping[str, Any], owner: str) -> Iterator[Fault]:
+    """One component has EKS's machine images, the other one Flatcar."""
+    is_on_flatcar = raw.get("flatcar") is not None
+    if is_on_flatcar and owner == "EksGpuNodeGroup":
+        yield Fault(("flatcar",), "belongs to another component", "use FlatcarGpuNodeGroup")
+    elif not is_on_flatcar and owner != "EksGpuNodeGroup":
+        yield Fault(("flatcar",), "is missing", "name the release, or use EksGpuNodeGroup")

@@ -1,0 +1,58 @@
+"""What the nodes of a group start from, whoever publishes it: a machine image of EKS, or a release of Flatcar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from compat.values.versions import DriverVersion
+from fleet.driver_key import DriverKey
+from platforms.aws.flatcar.driver import Driver, NoDriver, Way
+from platforms.aws.flatcar.driver import choose as choose_driver
+from platforms.aws.flatcar.releases import Release
+from platforms.aws.instances import GroupShape
+from platforms.aws.wanted_driver import WantedDriver
+
+
+class NodeImage(Protocol):
+    """Software of a node before anything of ours is on it; `str` names it."""
+
+    @property
+    def driver(self) -> DriverVersion | None: ...
+    @property
+    def container_toolkit(self) -> str: ...
+    @property
+    def has_device_plugin(self) -> bool: ...
+    @property
+    def has_persistence_daemon(self) -> bool | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FlatcarImage:
+    """A release of Flatcar with the driver that its nodes get at their first boot."""
+
+    release: Release
+    source: Driver
+    driver: DriverVersion
+    container_toolkit: str
+    has_device_plugin: bool = False
+    has_persistence_daemon: bool | None = True  # a unit of ours, or the driver container's own
+
+    def __str__(self) -> str:
+        return f"Flatcar {self.release.version}, {self.source}"
+
+
+def flatcar_image(
+    shape: GroupShape, release: Release, wanted: WantedDriver, container: DriverKey | None, toolkit: str
+) -> FlatcarImage | NoDriver:
+    """The release with the driver that is chosen for a group, or why there is none."""
+    if shape.gpu is None:
+        return NoDriver(f"{shape} has no GPU, and flatcar is for nodes with GPUs", "leave flatcar out")
+    found = choose_driver(shape, release, wanted, container)
+    if isinstance(found, NoDriver):
+        return found
+    if found.driver is None:
+        what = "driver container" if found.way is Way.CONTAINER else "extension"
+        reason = f"it is not known which driver the {what} {found} brings"
+        return NoDriver(reason, 'write the whole driver: driver: "580.126.09"', is_unknown=True)
+    return FlatcarImage(release, found, found.driver, toolkit)

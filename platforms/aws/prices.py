@@ -1,0 +1,38 @@
+"""What instances cost, by a dated table: on demand, Linux, US East (N. Virginia)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from platforms.aws import tables
+
+REGION: Final = "us-east-1"  # the table has no other
+HOURS_PER_WEEK: Final = 168
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Of one instance type, on the day that the table was made."""
+
+    usd_per_hour: Decimal
+    priced_on: dt.date
+    source: str
+
+    def __str__(self) -> str:
+        return f"${self.usd_per_hour.normalize():f}/h ({REGION}, {self.priced_on})"
+
+
+def price_of(instance_type: str) -> Price | None:
+    """None where the table has no price."""
+    row = tables.by_first_column("ec2_prices").get(instance_type)
+    if row is None:
+        return None
+    return Price(Decimal(row["usd_per_hour_us_east_1"]), dt.date.fromisoformat(row["priced_on"]), row["source"])
+
+
+def term_usd(price: Price, nodes: int, weeks: int) -> Decimal:
+    """What so many nodes cost in a term where they run all the time, to the cent."""
+    return (price.usd_per_hour * nodes * weeks * HOURS_PER_WEEK).quantize(Decimal("1.00"))

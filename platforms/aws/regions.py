@@ -1,0 +1,46 @@
+"""Which regions have an instance type, by a dated list of families; of the zones of a region it says nothing.
+
+AWS brings types to more regions all the time; `aws ec2 describe-instance-type-offerings` tells what there is today.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from errors.problems import listing, nearest
+from platforms.aws import tables
+from platforms.aws.instances import GroupShape
+
+
+@dataclass(frozen=True, slots=True)
+class RegionProblem:
+    """What the list does not have. It is unknown rather than denied: the list may be older than the offer."""
+
+    reason: str
+    fix: str
+
+
+def region_problem(shape: GroupShape, region: str) -> RegionProblem | None:
+    """Does any of the group's types not stand in the list of the region? None: all of them do."""
+    rows = tables.by_first_column("regions")
+    row = rows.get(region)
+    if row is None:
+        return RegionProblem(f"no table has the region {region}", nearest(region, rows, what="region"))
+    for each in shape.types:
+        having = regions_with(each.family)
+        if not having:
+            reason = f"the list of {row['listed_on']} has {each.family} in no region"
+            return RegionProblem(reason, f"see whether {region} has {each.name}")
+        if region not in having:
+            reason = f"the list of {row['listed_on']} has no {each.family} in {region}"
+            fix = f"see whether it has {each.name} by now, or take a region of the list: {listing(having, most=8)}"
+            return RegionProblem(reason, fix)
+    return None
+
+
+@cache
+def regions_with(family: str) -> tuple[str, ...]:
+    """Regions of the list that have a family, such as `g6e`; none where it has the family nowhere."""
+    rows = tables.rows("regions")
+    return tuple(row["region"] for row in rows if family in row["gpu_families"].split("|"))

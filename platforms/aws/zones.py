@@ -1,0 +1,41 @@
+"""In which zones of a region instance types can be started, by what EC2 answers, and which subnets follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from errors.problems import listing
+
+
+class NoZoneError(ValueError):
+    """No subnet of a group lies in a zone that has one of its instance types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What `ec2:DescribeInstanceTypeOfferings` answered: (instance type, zone)."""
+
+    pairs: frozenset[tuple[str, str]]
+
+    def zones_of(self, types: Iterable[str]) -> frozenset[str]:
+        """Zones that have at least one of the types."""
+        wanted = frozenset(types)
+        return frozenset(zone for name, zone in self.pairs if name in wanted)
+
+
+def check_zones(pool: str, types: Sequence[str], zones: Sequence[str], region: str, offers: Offers) -> tuple[str, ...]:
+    """Those of the zones that have one of the types; raises NoZoneError where none has."""
+    having = offers.zones_of(types)
+    if found := tuple(zone for zone in zones if zone in having):
+        return found
+    what, where = listing(tuple(types)), listing(tuple(sorted(having)), most=8)
+    if not having:
+        raise NoZoneError(f"pool {pool}: {region} has no {what}: take another instance type or another region")
+    reason = f"AWS has {what} in {where}, and in none of the pool's zones, {listing(tuple(dict.fromkeys(zones)))}"
+    raise NoZoneError(f"pool {pool}: {reason}: add a subnet in one of them, or take another instance type")
+
+
+def subnets_in(zones: Sequence[str], subnets: Sequence[str], of_subnets: Sequence[str]) -> list[str]:
+    """The subnets that lie in the zones, in their order; `of_subnets` are the zones of the subnets."""
+    return [subnet for subnet, zone in zip(subnets, of_subnets, strict=True) if zone in zones]

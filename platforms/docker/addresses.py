@@ -1,0 +1,42 @@
+"""Where an engine answers: a socket of this machine, ssh to another, or TCP with TLS."""
+
+import re
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, WithJsonSchema
+
+from errors.faults import Misfit
+
+_SSH_HOST: Final = re.compile(r"([a-z_][-a-z0-9_.]*@)?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:\d{1,5})?")
+_TCP_HOST: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?:\d{1,5}")
+_FORMS: Final = "write unix:///var/run/docker.sock, ssh://user@host or tcp://host:2376"
+
+
+def _engine(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.password is not None or (parts.scheme != "ssh" and "@" in parts.netloc):
+        raise Misfit("holds a password", "remove it, from the version history too: ssh takes keys, TCP certificates")
+    if parts.scheme == "unix" and not parts.netloc and re.fullmatch(r"/[\w./@+-]+", parts.path):
+        return value
+    form = {"ssh": _SSH_HOST, "tcp": _TCP_HOST}.get(parts.scheme)
+    if form is None or not form.fullmatch(parts.netloc) or parts.path or parts.query or parts.fragment:
+        raise Misfit("is not the address of a Docker engine", _FORMS)
+    return value
+
+
+# As DOCKER_HOST takes it: https://docs.docker.com/reference/cli/docker/#environment-variables
+EngineAddress = Annotated[str, AfterValidator(_engine), WithJsonSchema({"type": "string"})]
+
+
+USUAL_SOCKET: Final = "/var/run/docker.sock"
+
+
+def socket_on_host(address: str) -> str:
+    """The engine's socket as its own host has it: where a local engine answers, else where engines usually do."""
+    return address.removeprefix("unix://") if address.startswith("unix:") else USUAL_SOCKET
+
+
+def needs_certificates(address: str) -> bool:
+    """Whoever reaches an engine is root on its machine: TCP is for those with a certificate."""
+    return address.startswith("tcp:")

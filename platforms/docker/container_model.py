@@ -1,0 +1,94 @@
+"""What a container on a Docker host asks for, whether a stack file says it or a component's arguments.
+
+What else a program needs from its engine (locked memory, stack, IPC) is stated once, in the spec of its image.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+
+from errors.faults import FORM, Misfit
+from workloads.amounts import Count, Retries
+from workloads.arguments import ImageReference
+from workloads.names import AbsolutePath, Command, Line, Name
+from workloads.workload import Workload
+
+LOOPBACK: Final = "127.0.0.1"
+
+
+# How containers of a host get GPUs: device requests by CDI names (Docker 25 and later), or served by NVIDIA's runtime.
+GpuAccess = Literal["cdi", "runtime"]
+
+
+def _port(value: int) -> int:
+    if not 1 <= value <= 65535:
+        raise Misfit("is not a port", "write a port from 1 to 65535")
+    return value
+
+
+def _address(value: str) -> str:
+    if not re.fullmatch(r"\d{1,3}(\.\d{1,3}){3}", value) or any(int(part) > 255 for part in value.split(".")):
+        raise Misfit("is not an address of the host", "write 127.0.0.1, or one of the host's own addresses")
+    return value
+
+
+PortNumber = Annotated[int, AfterValidator(_port)]
+HostAddress = Annotated[str, AfterValidator(_address), WithJsonSchema({"type": "string"})]
+
+
+class Port(BaseModel):
+    """A port of the container, and where it is published."""
+
+    model_config = FORM
+    name: Name = Field(description="What answers there: tensorboard.")
+    container: PortNumber = Field(description="Port inside the container.")
+    host: PortNumber = Field(description="Port of the host. It is declared, so that two containers never share one.")
+    address: HostAddress = Field(LOOPBACK, description="Address of the host that it is published on.")
+
+
+class Mount(BaseModel):
+    """A volume of the engine or a folder of the host, at a path of the container."""
+
+    model_config = FORM
+    volume: Name | None = Field(None, description="Volume of the engine; it stays when the container goes.")
+    folder: AbsolutePath | None = Field(None, description="Folder of the host, in place of volume.")
+    target: AbsolutePath = Field(description="Path in the container.")
+    read_only: bool = Field(default=False, description="The container cannot write there.")
+
+
+class ContainerKeys(Workload):
+    """Keys of a container in a stack file and among the arguments of DockerGpuContainer alike."""
+
+    command: Command | None = Field(None, description="Program and its arguments; none: what the image starts.")
+    cards: tuple[Count, ...] = Field((), description="Which GPUs of the host, by index; none: any that are free.")
+    ports: tuple[Port, ...] = Field((), description="Ports that are published.")
+    mounts: tuple[Mount, ...] = Field((), description="Volumes and folders in the container.")
+    runs_to_end: bool = Field(
+        default=False,
+        description="A batch run: an update waits for its end and keeps its log; else a service that is kept running.",
+    )
+    retries: Retries = Field(0, description="How often a failed batch run is started again.")
+    env: dict[Line, str] = Field(default={}, description="Environment variables.")
+
+
+class RuntimeProfile(BaseModel):
+    """What the programs of an image need from an engine, as the image's spec says it."""
+
+    model_config = FORM
+    memlock: Literal["unlimited"] | Count | None = None
+    stack_mib: Count | None = None
+    ipc: Literal["host", "private"] | None = None
+
+
+class Container(ContainerKeys, RuntimeProfile):
+    """What DockerGpuContainer takes. CPU in cores, memory and shared memory in GiB, locked memory in bytes."""
+
+    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
+    image_name: Line = Field(description="Name of the image as people know it.")
+    pool: Name = Field(description="Pool of the host.")
+    access: GpuAccess | None = None
+    devices: tuple[Line, ...] = ()  # of the cards that it was granted
+    card_networks: tuple[Any, ...] = ()  # their names; outputs of DockerHost

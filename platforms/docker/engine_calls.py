@@ -1,0 +1,168 @@
+"""Every call that a hub on a Docker host, and the kernel gateways of its users, may make to the engine. Pure.
+
+A call is one line of text, `METHOD URL BODY`, and passes if it matches a row as a whole. Objects are addressed by
+their names, which begin with the hub's. A container can only be made as the stack wrote it: `engine_bodies`
+describes what else its body may hold.
+Calls and bodies: https://docs.docker.com/reference/api/engine/version/v1.41/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, quote_plus
+
+from fleet.labels import OWN_PREFIX
+from platforms.docker.engine_bodies import (
+    ANY_USER,
+    HUB_LABEL,
+    SAME,
+    USER,
+    Document,
+    attached,
+    container,
+    home,
+    user_network,
+)
+from platforms.docker.json_patterns import literal, one_of
+
+_KERNEL: Final = "[0-9a-f]{12}"
+_VERSION: Final = r"(?:/v1\.(?:2[4-9]|[3-9][0-9]))?"  # before 1.24 the start of a container had a body
+_TRUTH: Final = "(?:True|False|true|false|0|1)"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One row. `url` and `body` are patterns; a body that is None is not looked at, one that is "" must be empty."""
+
+    method: str
+    url: str
+    why: str
+    body: str | None = ""
+
+    @property
+    def address(self) -> str:
+        """Pattern of the beginning of the line."""
+        return f"{self.method} {_VERSION}{self.url} "
+
+
+def calls_of_hub(document: Document) -> tuple[Call, ...]:
+    """What the hub itself may do."""
+    hub = literal(document["hub"])
+    made = f"{hub}-(?:(?:server|gateway)-{ANY_USER}|kernel-{ANY_USER}-{_KERNEL})"
+    network = f"{hub}-user-{ANY_USER}"
+    homes = home(document)
+    servers = [(each["body"], each.get("gpus", 0)) for each in document["profiles"]]
+    gateway = [(document["gateway"]["body"], 0)] if document.get("gateway") else []
+    return (
+        *_seen(),
+        *_ruled(document, made),
+        Call("POST", rf"/containers/{made}/stop(?:\?t=[0-9]{{1,4}})?", "a server may save what it has"),
+        Call("GET", rf"/containers/{made}/logs\?{_query(_LOGS)}", "why a server ended"),
+        *_created(document, f"{hub}-server-{USER}", servers, hub, homes),
+        *_created(document, f"{hub}-gateway-{USER}", gateway, f"{hub}-user-{SAME}", None),
+        *_cards(document, f"{hub}-server-{ANY_USER}"),
+        Call("POST", "/networks/create", "server, gateway and kernels of a user meet", user_network(document)),
+        Call(
+            "POST",
+            f"/networks/{hub}-user-{USER}/connect",
+            "a server meets its gateway",
+            attached(f"{hub}-server-{SAME}"),
+        ),
+        Call("GET", f"/networks/{network}", "is it there"),
+        Call("DELETE", f"/networks/{network}", "its user's server ended"),
+        Call("GET", rf"/networks\?{_filter(document)}", "networks whose users are gone"),
+        *_images(document),
+    )
+
+
+def calls_of_kernels(document: Document) -> tuple[Call, ...]:
+    """What the gateways may do: kernels, and nothing else."""
+    hub = literal(document["hub"])
+    kernel = f"{hub}-kernel-{ANY_USER}-{_KERNEL}"
+    kernels = [(each["body"], each.get("gpus", 0)) for profile in document["profiles"] for each in _kernels(profile)]
+    named = f"{hub}-kernel-{USER}-{_KERNEL}"
+    return (
+        *_seen(),
+        *_ruled(document, kernel),
+        *_created(document, named, kernels, f"{hub}-user-{SAME}", home(document)),
+        *_cards(document, kernel),
+        Call("PUT", rf"/containers/{kernel}/archive\?path=%2F", "the kernel's connection file, a tar", None),
+    )
+
+
+def _seen() -> Iterator[Call]:
+    yield Call("GET", "/(?:_ping|version)", "which API the engine speaks")
+    yield Call("HEAD", "/_ping", "the same")
+
+
+_LOGS: Final = ("(?:stdout|stderr|timestamps|follow)=[01]", "tail=(?:all|[0-9]{1,6})")
+
+
+def _ruled(document: Document, name: str) -> Iterator[Call]:
+    """The life of a container between its making and its end."""
+    deletion = _query([f"(?:v|link|force)={_TRUTH}"])
+    yield Call("GET", f"/containers/{name}/json", "does it run")
+    yield Call("POST", f"/containers/{name}/start", "it was made and connected")
+    yield Call("POST", rf"/containers/{name}/kill(?:\?signal=[A-Z0-9]{{1,12}})?", "interrupt a kernel, end a container")
+    yield Call("DELETE", rf"/containers/{name}(?:\?{deletion})?", "it ended")
+    listing = _query([f"(?:all|size|trunc_cmd)={_TRUTH}", "limit=-?[0-9]{1,4}"])
+    yield Call("GET", rf"/containers/json\?{listing}&{_filter(document)}", "what an earlier process left")
+
+
+def _query(parameters: Sequence[str]) -> str:
+    each = one_of(parameters)
+    return f"{each}(?:&{each})*+"
+
+
+def _filter(document: Document) -> str:
+    """A filter by the hub's label, and by more labels: docker-py writes json.dumps, urlencoded."""
+    first = literal(quote_plus(f'{{"label": ["{HUB_LABEL}={document["hub"]}"'))
+    more = literal(quote_plus(f', "{OWN_PREFIX}')) + "(?:user|part)" + literal(quote_plus("=")) + "[a-z0-9-]+"
+    quote_mark, end = (literal(quote_plus(each)) for each in ('"', "]}"))
+    return f"filters={first}(?:{more}{quote_mark})*+{end}"
+
+
+def _created(
+    document: Document,
+    name: str,
+    bodies: Sequence[tuple[Document, int]],
+    network: str,
+    users_home: str | None,
+) -> Iterator[Call]:
+    patterns = dict.fromkeys(
+        container(document, body, gpus=gpus, network=network, home=users_home) for body, gpus in bodies
+    )
+    for pattern in patterns:
+        yield Call("POST", rf"/containers/create\?name={name}", "as the stack wrote it", pattern)
+
+
+def _cards(document: Document, name: str) -> Iterator[Call]:
+    """Take a card, and see who has it."""
+    networks = [literal(card["network"]) for card in document["cards"] if card["network"]]
+    if networks:
+        yield Call("GET", f"/networks/{one_of(networks)}", "who holds this card")
+        yield Call("POST", f"/networks/{one_of(networks)}/connect", "take this card", attached(name))
+
+
+def _images(document: Document) -> Iterator[Call]:
+    """Images of the stack, and no others: are they there, and pull them."""
+    for image in _image_names(document):
+        repository, _, digest = image.partition("@")
+        yield Call("GET", f"/images/{literal(quote(image, safe='/:'))}/json", "is it on the host")
+        if digest:
+            place, tag = (
+                literal(f"{key}={quote_plus(it)}") for key, it in (("fromImage", repository), ("tag", digest))
+            )
+            yield Call("POST", rf"/images/create\?(?:{tag}&{place}|{place}&{tag})", "pull it")
+
+
+def _image_names(document: Document) -> tuple[str, ...]:
+    bodies = [each["body"] for profile in document["profiles"] for each in (profile, *_kernels(profile))]
+    bodies += [document["gateway"]["body"]] if document.get("gateway") else []
+    return tuple(dict.fromkeys(str(body["Image"]) for body in bodies))
+
+
+def _kernels(profile: Document) -> Sequence[Document]:
+    return profile.get("kernels") or ()

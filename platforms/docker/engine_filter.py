@@ -1,0 +1,96 @@
+"""haproxy.cfg of what stands between an engine's socket and a hub: a list of calls, and everything else refused. Pure.
+
+Two sockets, one for the hub and one for all kernel gateways. Written for HAProxy 2.6 with PCRE2, as Debian 12 has it
+(https://docs.haproxy.org/2.6/configuration.html). Decision 41 has what a filter cannot do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from platforms.docker.engine_bodies import Document
+from platforms.docker.engine_calls import Call, calls_of_hub, calls_of_kernels
+
+ENGINE_SOCKET: Final = "/run/docker.sock"
+HUB_SOCKET: Final = "/run/hub/hub.sock"
+KERNELS_SOCKET: Final = "/run/kernels/kernels.sock"
+# Of a body, in bytes. Call, body and URL have to fit into a buffer, of which HAProxy keeps a part for headers.
+LARGEST_BODY: Final = 48 * 1024
+_BUFFER: Final = 64 * 1024
+
+_HEAD: Final = f"""\
+# Rendered by gpu-commons: change the stack, not this.
+global
+    log stdout format raw local0 info
+    tune.bufsize {_BUFFER}
+    maxconn 1000  # without it, as many as the engine allows files, with memory for each
+
+defaults
+    mode http
+    log global
+    log-format "%HM %HU: %ST"
+    timeout connect 5s
+    timeout http-request 10s
+    timeout http-keep-alive 1h
+    timeout client 15m  # an image is pulled, a container's end is waited for
+    timeout server 15m
+
+backend engine
+    server engine unix@{ENGINE_SOCKET}
+"""
+
+_READ: Final = """\
+    http-request set-log-level silent
+    http-request wait-for-body time 10s if { method POST }
+    http-request set-var(txn.size) req.body_size
+    http-request set-var(txn.body) req.body
+    http-request set-var(txn.url) url
+    http-request set-var(txn.call) method,concat(" ",txn.url," "),concat("",txn.body)"""
+
+
+def render_filter(document: Document) -> str:
+    """Text of haproxy.cfg for a hub; `document` is its hub.json."""
+    parts = [_HEAD, *_frontend(document["hub"], "hub", HUB_SOCKET, calls_of_hub(document))]
+    if any(profile.get("kernels") for profile in document["profiles"]):
+        parts += ["", *_frontend(document["hub"], "kernels", KERNELS_SOCKET, calls_of_kernels(document))]
+    return "\n".join(parts) + "\n"
+
+
+def _frontend(hub: str, name: str, socket: str, calls: Sequence[Call]) -> Iterator[str]:
+    filtered = f"the filter of hub {hub} passes"
+    yield f"frontend {name}"
+    yield f"    bind unix@{socket} mode 666 proto h1"
+    yield "    default_backend engine"
+    yield _READ
+    whole = f"{filtered} only requests that say how long they are, up to {LARGEST_BODY} bytes, and change no protocol"
+    yield _refused(whole, "{ req.fhdr(transfer-encoding) -m found }")
+    yield _refused(whole, "{ req.hdr(upgrade) -m found }")
+    yield _refused(whole, f"{{ var(txn.size) -m int gt {LARGEST_BODY} }}")
+    yield _refused(whole, "!{ method POST PUT } { var(txn.size) -m int gt 0 }")
+    # The length of a text ends at its first NUL, and so does what an expression sees of it.
+    partly = "{ method POST } { var(txn.size) -m int gt 0 } !{ req.body,length,sub(txn.size) -m int eq 0 }"
+    yield _refused(f"{filtered} only bodies that are text and arrive as a whole", partly)
+    for call in calls:
+        yield f"    # {call.why}"
+        yield f"    http-request allow if {{ var(txn.call) -m reg '{_expression(call)}' }}"
+    yield "    http-request set-log-level warning"
+    for address in dict.fromkeys(call.address for call in calls if call.body):
+        message = f"{filtered} only bodies that its stack wrote, with their keys in order, for objects of one user"
+        yield _refused(message, f"{{ var(txn.call) -m reg '\\A{address}' }}")
+    kinds = f"{hub}-kernel-..." if name == "kernels" else f"{hub}-server-..., {hub}-gateway-..., {hub}-kernel-..."
+    message = f"only calls that its programs need, by name, for containers {kinds} and what belongs to them"
+    yield _refused(f"{filtered} {message}", "")
+
+
+def _expression(call: Call) -> str:
+    """The whole line; of a call whose body is not looked at, its beginning."""
+    return rf"\A{call.address}" if call.body is None else rf"\A{call.address}{call.body}\z"
+
+
+def _refused(sentence: str, condition: str) -> str:
+    """In the form in which an engine reports an error, which its clients show."""
+    body = json.dumps({"message": sentence})
+    under = f" if {condition}" if condition else ""
+    return f"    http-request return status 403 content-type application/json string '{body}'{under}"

@@ -1,0 +1,77 @@
+"""hub.json: what the programs of a hub on a Docker host know of their site, their profiles and the GPUs. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from platforms.docker.hub_bodies import ENGINE_FOLDER, gateway_body, kernel_body, server_body
+from platforms.docker.hub_model import Hub, Kernel, Profile
+from platforms.docker.hub_names import Names
+from workloads.hub_options import jupyterhub_options, login_sections
+
+HOME: Final = "/home/jovyan"  # in servers and kernels
+
+
+def hub_document(name: str, hub: Hub) -> dict[str, Any]:
+    """Everything in hub.json. References of images and names of networks may be outputs of other resources."""
+    names = Names(name)
+    return {
+        "access": hub.access,
+        "cards": [{"index": each.index, "device": each.device, "network": each.network} for each in hub.cards],
+        "cull": {
+            "idle_s": hub.cull.idle_s,
+            "max_age_s": hub.cull.max_age_s,
+            "every_s": hub.cull.every_s,
+            "kernel_idle_s": hub.cull.kernel_idle_s or hub.cull.idle_s,
+        },
+        "engine": {
+            "hub": f"unix://{ENGINE_FOLDER}/hub.sock",
+            "kernels": f"unix://{ENGINE_FOLDER}/kernels.sock",
+        },
+        "gateway": (
+            {"body": gateway_body(names, hub), "max_kernels": hub.kernels_per_user} if hub.has_kernels else None
+        ),
+        "help_url": hub.help_url,
+        "home": HOME,
+        "hub": name,
+        "network": name,
+        "login_ca": hub.login.ca_certificates,
+        "options": {
+            "JupyterHub": jupyterhub_options(hub.login, hub.public_url),
+            **login_sections(hub.login),
+        },
+        "pool": hub.pool,
+        "profiles": [_profile(names, hub, each) for each in hub.profiles],
+        "site_name": hub.site_name,
+        "timeouts": {"start_s": hub.start_timeout_s, "http_s": hub.http_timeout_s},
+        "url": hub.url,
+    }
+
+
+def hub_text(document: Mapping[str, Any]) -> str:
+    """Text of hub.json, once everything in it is known."""
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def checksum(files: Mapping[str, str]) -> str:
+    """Short fingerprint of all files: as a label of the hub's container it makes a change of them restart the hub."""
+    return hashlib.sha256(json.dumps(dict(files), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _profile(names: Names, hub: Hub, profile: Profile) -> dict[str, Any]:
+    return {
+        "body": server_body(names, hub, profile),
+        "description": profile.second_line,
+        "gpus": profile.gpus,
+        "is_default": profile.is_default,
+        "kernels": [_kernel(names, hub, each) for each in profile.kernels],
+        "name": profile.name,
+        "title": profile.title,
+    }
+
+
+def _kernel(names: Names, hub: Hub, kernel: Kernel) -> dict[str, Any]:
+    return {"body": kernel_body(names, hub, kernel), "gpus": kernel.gpus, "name": kernel.name, "title": kernel.title}

@@ -1,0 +1,145 @@
+"""The containers of a hub on a Docker host that the stack itself makes, as pulumi-docker takes them. Pure.
+
+Only the filter has the engine's socket; it reaches no network, and whom it serves is decided by who has the volumes
+with its two sockets. No container has a capability, but for the one that gives files their owner, and ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fleet.labels import OWN_PREFIX
+from platforms.docker.container import container_args
+from platforms.docker.container_model import Container, Mount, Port
+from platforms.docker.hub import checksum
+from platforms.docker.hub_bodies import ENGINE_FOLDER, PROGRAM_FOLDER
+from platforms.docker.hub_model import Hub
+from platforms.docker.hub_names import Names
+
+CHECKSUM: Final = f"{OWN_PREFIX}configuration"  # label of what has to start anew when it changes
+HUB_PORT: Final = 8081
+PROXY_PORT: Final = 8000
+PROXY_API_PORT: Final = 8001
+FILTER_FILE: Final = "/etc/gpu-commons/engine_filter.cfg"
+SETUP_FOLDER: Final = "/setup"
+CREDENTIALS: Final = "/credentials"
+DATABASE: Final = "/srv/jupyterhub"
+SECRETS_OF_HOST: Final = "/etc/gpu-commons/secrets"  # folder of a host with what people put there: NAME/KEY
+_ROOT, _USER = "0:0", "1000:1000"
+
+
+def filter_container(names: Names, hub: Hub, configuration: Any) -> dict[str, Any]:
+    """What stands between the hub and the engine."""
+    shape = _shape(hub, hub.filter_image, hub.filter_image_name, cpu=0.5, memory_gib=0.25, mounts=(
+        Mount(folder=hub.socket, target="/run/docker.sock"),
+        Mount(volume=names.engine, target="/run/hub"),
+        Mount(volume=names.kernels, target="/run/kernels"),
+    ))  # fmt: skip
+    # Root without capabilities opens the engine's socket as its owner, and is no root otherwise.
+    return container_args(names.engine, shape, None) | {
+        "user": _ROOT,
+        "uploads": _uploads({FILTER_FILE: configuration}),
+    }
+
+
+def setup_container(names: Names, hub: Hub, files: Mapping[str, Any]) -> dict[str, Any]:
+    """Writes programs and credentials into volumes and ends; `files` by their path below its folder."""
+    folders = [
+        Mount(volume=names.program, target=PROGRAM_FOLDER),
+        Mount(volume=names.credentials, target=CREDENTIALS),
+        Mount(volume=names.tls, target="/tls"),
+        Mount(volume=names.database, target="/database"),
+    ]
+    given = {"certificate": hub.expose.certificate, "key": hub.expose.key, "client-secret": _client_secret(hub)}
+    folders += [
+        Mount(folder=path, target=f"/given/{name}", read_only=True) for name, path in given.items() if path is not None
+    ]
+    command = ("python3", f"{SETUP_FOLDER}/hub_files/setup.py")
+    shape = _shape(
+        hub, hub.hub_image, hub.hub_image_name, cpu=1, memory_gib=0.5, mounts=tuple(folders), command=command
+    )
+    args = container_args(names.setup, shape.model_copy(update={"runs_to_end": True}), None)
+    # The provider takes another source of a mount for a change in place, and makes none: a label starts it anew.
+    return args | {
+        "labels": [*args["labels"], _mark({name: path or "" for name, path in given.items()})],
+        "user": _ROOT,
+        "capabilities": {"drops": ["ALL"], "adds": ["CAP_CHOWN"]},
+        "uploads": _uploads({f"{SETUP_FOLDER}/{path}": text for path, text in files.items()}),
+    }
+
+
+def proxy_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
+    """Where people come in: it has the certificate, and nothing of the hub but the token by which that commands it."""
+    flags = [
+        "--ip=0.0.0.0",
+        f"--port={PROXY_PORT}",
+        "--api-ip=0.0.0.0",
+        f"--api-port={PROXY_API_PORT}",
+        f"--default-target=http://{names.process}:{HUB_PORT}",
+        f"--error-target=http://{names.process}:{HUB_PORT}/hub/error",
+        f"--ssl-cert={CREDENTIALS}/tls.crt",
+        f"--ssl-key={CREDENTIALS}/tls.key",
+    ]
+    # The proxy reads its token from the environment only.
+    started = f'CONFIGPROXY_AUTH_TOKEN="$(cat {CREDENTIALS}/proxy-token)" exec configurable-http-proxy "$@"'
+    shape = _shape(
+        hub,
+        hub.proxy_image,
+        hub.proxy_image_name,
+        cpu=1,
+        memory_gib=0.5,
+        command=("sh", "-c", started, "proxy", *flags),
+        mounts=(Mount(volume=names.tls, target=CREDENTIALS, read_only=True),),
+        ports=(Port(name="https", container=PROXY_PORT, host=hub.expose.port, address=hub.expose.address),),
+    )
+    args = container_args(names.proxy, shape, network)
+    # It reads its certificate when it starts: another one makes a new container.
+    served = {"certificate": hub.expose.certificate or "", "key": hub.expose.key or "", "url": hub.url}
+    return args | {"user": _USER, "labels": [*args["labels"], _mark(served)]}
+
+
+def hub_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
+    """JupyterHub itself."""
+    shape = _shape(
+        hub,
+        hub.hub_image,
+        hub.hub_image_name,
+        cpu=2,
+        memory_gib=1,
+        command=("jupyterhub", "--config", f"{PROGRAM_FOLDER}/hub_files/jupyterhub_config.py"),
+        env={"PYTHONPATH": PROGRAM_FOLDER},
+        mounts=(
+            Mount(volume=names.program, target=PROGRAM_FOLDER, read_only=True),
+            Mount(volume=names.credentials, target=CREDENTIALS, read_only=True),
+            Mount(volume=names.engine, target=ENGINE_FOLDER, read_only=True),
+            Mount(volume=names.database, target=DATABASE),
+        ),
+    )
+    return container_args(names.process, shape, network) | {"user": _USER}
+
+
+def own_containers(name: str, hub: Hub) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All of them with their names, without what only an update knows: for who looks at what they may do."""
+    names = Names(name)
+    yield names.engine, filter_container(names, hub, "")
+    yield names.setup, setup_container(names, hub, {})
+    yield names.proxy, proxy_container(names, hub, name)
+    yield names.process, hub_container(names, hub, name)
+
+
+def _shape(hub: Hub, image: Any, image_name: str, **more: Any) -> Container:
+    return Container(image=image, image_name=image_name, pool=hub.pool, **more)
+
+
+def _mark(values: Mapping[str, str]) -> dict[str, str]:
+    return {"label": CHECKSUM, "value": checksum(values)}
+
+
+def _client_secret(hub: Hub) -> str | None:
+    secret = hub.login.client_secret
+    return f"{SECRETS_OF_HOST}/{secret.secret}/{secret.key}" if secret else None
+
+
+def _uploads(files: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"file": path, "content": text} for path, text in sorted(files.items())]

@@ -1,0 +1,96 @@
+"""The service that counts what is free: an account that may list nodes and pods, and a pod that only the hub may ask.
+
+Pure. The hub's own rights stay in its namespace.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fleet import labels
+from platforms.kubernetes import hub_access, hub_pods
+from platforms.kubernetes.hub import AVAILABILITY_FILE, CONFIG, HUB, checksum, component_labels, metadata
+from platforms.kubernetes.user_servers import AVAILABILITY, AVAILABILITY_PORT, render_availability
+from workloads.hub import Hub
+
+PROGRAM = "availability.py"
+
+
+def cluster_name(hub: Hub) -> str:
+    """Of what belongs to no namespace: one for each hub of the cluster."""
+    return f"gpu-commons-{AVAILABILITY}-{hub.namespace}"
+
+
+def cluster_role(hub: Hub) -> dict[str, Any]:
+    """Reads nodes and pods of the whole cluster, because others' pods hold GPUs too; and nothing else."""
+    rule = {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]}
+    return {"metadata": {"labels": component_labels(AVAILABILITY), "name": cluster_name(hub)}, "rules": [rule]}
+
+
+def cluster_role_binding(hub: Hub) -> dict[str, Any]:
+    """Gives it to the account of the service and to no other."""
+    return {
+        "metadata": {"labels": component_labels(AVAILABILITY), "name": cluster_name(hub)},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": cluster_name(hub)},
+        "subjects": [{"kind": "ServiceAccount", "name": AVAILABILITY, "namespace": hub.namespace}],
+    }
+
+
+def network_policy(hub: Hub) -> dict[str, Any]:
+    """Only the hub may ask, and it only reaches the API server, whose address is not known here."""
+    return hub_access.policy(
+        hub,
+        AVAILABILITY,
+        AVAILABILITY,
+        ingress=[
+            {
+                "from": [{"podSelector": {"matchLabels": component_labels(HUB)}}],
+                "ports": [{"port": AVAILABILITY_PORT, "protocol": "TCP"}],
+            }
+        ],
+        egress=hub_access.anywhere_but_metadata(),
+    )
+
+
+def service(hub: Hub) -> dict[str, Any]:
+    """Where the hub asks."""
+    ports = [{"name": "http", "protocol": "TCP", "port": AVAILABILITY_PORT, "targetPort": "http"}]
+    spec = {"type": "ClusterIP", "ports": ports, "selector": component_labels(AVAILABILITY)}
+    return {"metadata": metadata(hub, AVAILABILITY, AVAILABILITY), "spec": spec}
+
+
+def deployment(hub: Hub, *, program: str) -> dict[str, Any]:
+    """The service. A changed program or profile restarts it."""
+    mounted = {PROGRAM: program, AVAILABILITY_FILE: render_availability(hub)}
+    probe = {"httpGet": {"path": "/health", "port": "http"}}
+    container = {
+        "name": AVAILABILITY,
+        "image": hub.hub_image,
+        "command": ["python3", f"{hub_pods.CONFIG_FOLDER}/{PROGRAM}"],
+        "ports": [{"name": "http", "containerPort": AVAILABILITY_PORT, "protocol": "TCP"}],
+        "readinessProbe": {**probe, "periodSeconds": 2, "failureThreshold": 30},
+        "livenessProbe": {**probe, "initialDelaySeconds": 30, "periodSeconds": 10, "timeoutSeconds": 5},
+        "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}},
+        "securityContext": {**hub_pods.CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
+        "volumeMounts": [{"name": "config", "mountPath": hub_pods.CONFIG_FOLDER, "readOnly": True}],
+    }
+    items = [{"key": name, "path": name} for name in sorted(mounted)]
+    pod = {
+        **hub_pods.core_pod(hub, uid=hub_pods.HUB_UID),
+        "serviceAccountName": AVAILABILITY,
+        "automountServiceAccountToken": True,
+        "containers": [container],
+        "volumes": [{"name": "config", "configMap": {"name": CONFIG, "items": items}}],
+    }
+    annotations = {labels.IMAGE: hub.hub_image_name, hub_pods.CONFIG_ANNOTATION: checksum(mounted)}
+    return {
+        "metadata": metadata(hub, AVAILABILITY, AVAILABILITY),
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": component_labels(AVAILABILITY)},
+            "template": {
+                "metadata": {"annotations": annotations, "labels": component_labels(AVAILABILITY)},
+                "spec": pod,
+            },
+        },
+    }

@@ -1,0 +1,217 @@
+"""Pods of a notebook hub: the hub, the proxy, and the step that creates their credentials. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fleet import labels
+from platforms.kubernetes.hub import (
+    ADMIN_CREDENTIALS,
+    CONFIG,
+    CONFIG_FILE,
+    CREDENTIALS,
+    HUB,
+    HUB_PORT,
+    PROXY,
+    PROXY_API_PORT,
+    PROXY_PORT,
+    component_labels,
+    metadata,
+)
+from platforms.kubernetes.hub_access import credentials_names, network_access
+from workloads.hub import Hub
+
+CONFIG_ANNOTATION = labels.OWN_PREFIX + "config"
+CONFIG_FOLDER = "/usr/local/etc/hub_files"  # the name of a package: see hub_files
+STATE_FOLDER = "/srv/jupyterhub"
+HUB_UID = 1000
+PROXY_UID = 65534
+
+CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+def hub_stateful_set(hub: Hub, *, config_checksum: Any) -> dict[str, Any]:
+    """The hub with its database.
+
+    A StatefulSet and not a Deployment: it makes the database's claim itself, never deletes it, and takes up the one
+    that is there, so the claim outlives `destroy` and any replacement; and it never runs two hubs on one SQLite file.
+    """
+    container = {
+        "name": "hub",
+        "image": hub.hub_image,
+        "command": ["jupyterhub"],
+        "args": ["--config", f"{CONFIG_FOLDER}/{CONFIG_FILE}"],
+        "workingDir": STATE_FOLDER,
+        "env": _hub_environment(hub),
+        "ports": [{"name": "http", "containerPort": HUB_PORT, "protocol": "TCP"}],
+        # Five minutes to upgrade a database and to ask every running server how it is.
+        "startupProbe": {**_probe("/hub/health"), "periodSeconds": 2, "failureThreshold": 150},
+        "readinessProbe": {**_probe("/hub/health"), "periodSeconds": 5, "timeoutSeconds": 3},
+        "livenessProbe": {**_probe("/hub/health"), "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 6},
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
+        "securityContext": CONTAINER_SECURITY,
+        "volumeMounts": [
+            {"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True},
+            {"name": "database", "mountPath": STATE_FOLDER},
+        ],
+    }
+    pod = {
+        **core_pod(hub, uid=HUB_UID),
+        "serviceAccountName": HUB,
+        "automountServiceAccountToken": True,
+        "containers": [container],
+        "volumes": [{"name": "config", "configMap": {"name": CONFIG}}],
+    }
+    return {
+        "metadata": metadata(hub, HUB, HUB),
+        "spec": {
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+            # OrderedReady waits for ever for a broken pod before it replaces it with the repaired one.
+            "podManagementPolicy": "Parallel",
+            "replicas": 1,
+            "selector": {"matchLabels": component_labels(HUB)},
+            "serviceName": HUB,
+            "template": {
+                "metadata": {
+                    "annotations": {labels.IMAGE: hub.hub_image_name, CONFIG_ANNOTATION: config_checksum},
+                    "labels": {
+                        **component_labels(HUB),
+                        **network_access("proxy-api", "proxy-http", "singleuser"),
+                    },
+                },
+                "spec": pod,
+            },
+            "volumeClaimTemplates": [_database_claim(hub)],
+        },
+    }
+
+
+def proxy_deployment(hub: Hub) -> dict[str, Any]:
+    """configurable-http-proxy, a pod of its own: people stay connected to their servers while the hub restarts."""
+    container = {
+        "name": "proxy",
+        "image": hub.proxy_image,
+        "command": ["configurable-http-proxy"],
+        "args": [
+            "--ip=0.0.0.0",
+            f"--port={PROXY_PORT}",
+            "--api-ip=0.0.0.0",
+            f"--api-port={PROXY_API_PORT}",
+            f"--default-target=http://hub:{HUB_PORT}",
+            f"--error-target=http://hub:{HUB_PORT}/hub/error",
+        ],
+        "env": [_secret_variable("CONFIGPROXY_AUTH_TOKEN", CREDENTIALS, "proxy-token")],
+        "ports": [
+            {"name": "http", "containerPort": PROXY_PORT, "protocol": "TCP"},
+            {"name": "api", "containerPort": PROXY_API_PORT, "protocol": "TCP"},
+        ],
+        "readinessProbe": {**_probe("/_chp_healthz"), "periodSeconds": 2, "failureThreshold": 30},
+        "livenessProbe": {**_probe("/_chp_healthz"), "initialDelaySeconds": 60, "periodSeconds": 10},
+        "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}},
+        "securityContext": {**CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
+    }
+    return {
+        "metadata": metadata(hub, PROXY, PROXY),
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": component_labels(PROXY)},
+            # Routes live in the proxy's memory: of two at a time, one would not know them.
+            "strategy": {"type": "Recreate"},
+            "template": {
+                "metadata": {
+                    "annotations": {labels.IMAGE: hub.proxy_image_name},
+                    "labels": {**component_labels(PROXY), **network_access("hub", "singleuser")},
+                },
+                "spec": {
+                    **core_pod(hub, uid=PROXY_UID),
+                    "automountServiceAccountToken": False,
+                    "containers": [container],
+                },
+            },
+        },
+    }
+
+
+def credentials_job(hub: Hub, *, script: str) -> dict[str, Any]:
+    """The step that creates the Secrets, once; of those that are there it changes nothing and succeeds."""
+    container = {
+        "name": "credentials",
+        "image": hub.hub_image,
+        "command": ["python3", "-c", script, hub.namespace, *credentials_names(hub)],
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
+        "securityContext": {**CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
+    }
+    pod = {
+        **core_pod(hub, uid=HUB_UID),
+        "serviceAccountName": CREDENTIALS,
+        "automountServiceAccountToken": True,
+        "restartPolicy": "Never",
+        "containers": [container],
+    }
+    return {
+        "metadata": metadata(hub, CREDENTIALS, CREDENTIALS),
+        "spec": {
+            # An API server that is being restarted is the usual reason to fail.
+            "backoffLimit": 6,
+            "template": {
+                "metadata": {
+                    "annotations": {labels.IMAGE: hub.hub_image_name},
+                    "labels": component_labels(CREDENTIALS),
+                },
+                "spec": pod,
+            },
+        },
+    }
+
+
+def _hub_environment(hub: Hub) -> list[dict[str, Any]]:
+    variables = [
+        _secret_variable("CONFIGPROXY_AUTH_TOKEN", CREDENTIALS, "proxy-token"),
+        _secret_variable("JPY_COOKIE_SECRET", CREDENTIALS, "cookie-secret"),
+    ]
+    if hub.authenticator.kind == "dummy":
+        variables.append(_secret_variable("DUMMY_PASSWORD", CREDENTIALS, "dummy-password"))
+    if hub.login.has_admin_password:
+        variables.append(_secret_variable("ADMIN_PASSWORD", ADMIN_CREDENTIALS, "admin-password"))
+    if secret := hub.login.client_secret:
+        variables.append(_secret_variable("OAUTH_CLIENT_SECRET", secret.secret, secret.key))
+    return variables
+
+
+def _secret_variable(variable: str, name: str, key: str) -> dict[str, Any]:
+    return {"name": variable, "valueFrom": {"secretKeyRef": {"name": name, "key": key}}}
+
+
+def _probe(path: str) -> dict[str, Any]:
+    return {"httpGet": {"path": path, "port": "http"}}
+
+
+def core_pod(hub: Hub, *, uid: int) -> dict[str, Any]:
+    """What all pods of the hub have that are not people's: where they stand, and as whom they run."""
+    selector: Mapping[str, str] = hub.core_selector
+    return {
+        # Without it every service of the namespace becomes variables, and HUB_… or PROXY_… mean something to programs.
+        "enableServiceLinks": False,
+        **({"nodeSelector": dict(selector)} if selector else {}),
+        "securityContext": {
+            "fsGroup": uid,
+            "fsGroupChangePolicy": "OnRootMismatch",
+            "runAsGroup": uid,
+            "runAsNonRoot": True,
+            "runAsUser": uid,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "tolerations": [each.manifest() for each in hub.core_tolerations],
+    }
+
+
+def _database_claim(hub: Hub) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": f"{hub.database_gib:g}Gi"}},
+    }
+    if hub.storage_class:
+        spec["storageClassName"] = hub.storage_class
+    # Named so that the claim is database-hub-0.
+    return {"metadata": {"name": "database", "labels": component_labels(HUB)}, "spec": spec}

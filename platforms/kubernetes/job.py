@@ -1,0 +1,111 @@
+"""A batch job as a Kubernetes Job. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from errors.problems import Fault
+from fleet import labels
+from platforms.kubernetes import claims
+from platforms.kubernetes.pools import one_of, required
+from platforms.kubernetes.runtime import RUNTIME_CLASS
+from workloads.agreements import of_workload
+from workloads.amounts import Count, GibOrNone, SecondsOrNever
+from workloads.arguments import ImageReference, plain, read
+from workloads.job import DEFAULT_USER, VISIBILITY_VARIABLES, JobKeys
+from workloads.names import Line
+from workloads.raw import Raw, mapping
+
+
+class Job(JobKeys):
+    """What a job asks for. CPU in cores, memory and shared memory in GiB, time in seconds."""
+
+    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
+    image_name: Line = Field(description="Name of the image as people know it.")
+    gpus: Count = Field(description="Whole GPUs; 0 for none.")
+    shm_gib: GibOrNone | None = None
+    deadline_s: SecondsOrNever | None = None
+    queue: Line | None = None
+    env: dict[Line, str] = Field(default={})
+    claimed_products: tuple[Line, ...] | None = Field(
+        None, description="Products of GPUs, as nvidia.com/gpu.product has them, to request by a claim (DRA)."
+    )
+    user: int = Field(DEFAULT_USER, ge=1, le=65535, description="User id; root is refused.")
+
+    @property
+    def is_claiming(self) -> bool:
+        """Whether its GPUs come by a claim."""
+        return bool(self.gpus and self.claimed_products)
+
+
+def parse_job(name: str, args: Mapping[str, Any]) -> Job:
+    """Arguments of GpuJob without its namespace. Raises SettingsError with every problem."""
+    raw = plain(args)
+    return read(Job, f"GpuJob {name}", name, raw, (*of_workload((), raw), *_visibility(raw)))
+
+
+def _visibility(raw: Raw) -> Iterator[Fault]:
+    for key in sorted(VISIBILITY_VARIABLES & mapping(raw, "env").keys()):
+        yield Fault(("env", key), "is set by the device plugin", "leave it out, and ask for GPUs by gpus")
+
+
+def job_spec(name: str, shape: Job) -> dict[str, Any]:
+    """Job spec. A job without GPUs is kept from seeing any; one with GPUs tolerates the GPU taint."""
+    marks = {"app.kubernetes.io/name": "gpu-job", "app.kubernetes.io/instance": name}
+    env = [{"name": key, "value": value} for key, value in sorted(shape.env.items())]
+    container: dict[str, Any] = {
+        "name": "job",
+        "image": shape.image,
+        "command": list(shape.command),
+        "resources": _resources(shape),
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    pod: dict[str, Any] = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": shape.user,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        # Every node of a GPU fleet carries the taint, those that run jobs without a GPU too.
+        "tolerations": [{"key": labels.GPU_TAINT.key, "operator": "Exists", "effect": "NoSchedule"}],
+        "containers": [container],
+    }
+    if shape.is_claiming:
+        pod.update(claims.of_pod(claims.template_name(name)))
+    elif shape.gpus:
+        pod["runtimeClassName"] = RUNTIME_CLASS
+    else:
+        env.append({"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"})
+    if env:
+        container["env"] = env
+    if shape.pool:
+        pod["nodeSelector"] = {labels.POOL: shape.pool}
+    if shape.pools:
+        pod["affinity"] = required(one_of(shape.pools))
+    if shape.shm_gib:
+        container["volumeMounts"] = [{"name": "shm", "mountPath": "/dev/shm"}]  # noqa: S108 - shared memory, not a file
+        pod["volumes"] = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{shape.shm_gib:g}Gi"}}]
+    spec: dict[str, Any] = {
+        "backoffLimit": shape.retries,
+        "template": {"metadata": {"labels": marks, "annotations": {labels.IMAGE: shape.image_name}}},
+    }
+    if shape.deadline_s:
+        spec["activeDeadlineSeconds"] = shape.deadline_s
+    if shape.queue:
+        spec["suspend"] = True  # Kueue starts it
+    spec["template"]["spec"] = pod
+    return spec
+
+
+def _resources(shape: Job) -> dict[str, Any]:
+    amounts: dict[str, str] = {"cpu": f"{shape.cpu:g}", "memory": f"{shape.memory_gib:g}Gi"}
+    if shape.is_claiming:
+        return {"requests": dict(amounts), "limits": amounts, "claims": claims.of_container()}
+    if shape.gpus:
+        amounts[labels.GPU_RESOURCE] = str(shape.gpus)
+    return {"requests": dict(amounts), "limits": amounts}

@@ -1,0 +1,171 @@
+"""The daemons that make GPUs of a node usable by pods, as Kubernetes objects. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fleet import labels
+from platforms.kubernetes.pools import one_of, required
+
+NAMESPACE = "gpu-runtime"  # of the daemons, unless a program says otherwise
+DAEMONS = ("device-plugin", "persistence-daemon")  # beside one `driver-POOL` for each pool with a driver container
+RUNTIME_CLASS = "nvidia"
+
+# The driver's own daemon runs from the host: its version is then the driver's by construction. It keeps the GPUs
+# initialised while nobody uses them; the loop notices when it ends, so that the pod is restarted.
+PERSISTENCE_SCRIPT = """\
+set -eu
+if [ ! -x /host/usr/bin/nvidia-persistenced ]; then
+  echo "no /usr/bin/nvidia-persistenced on this node: is the NVIDIA driver installed?" >&2
+  exit 1
+fi
+trap 'kill "$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid)"; exit 0' TERM
+chroot /host /usr/bin/nvidia-persistenced --verbose
+while kill -0 "$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid)"; do sleep 5 & wait $!; done
+echo "nvidia-persistenced ended" >&2
+exit 1
+"""
+
+
+def daemon_sets(args: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Specs of the DaemonSets that arguments of NvidiaRuntime ask for, by name.
+
+    A driver container starts the persistence daemon itself, so that daemon stays away from its pool.
+    """
+    pools, drivers = args.get("pools"), args.get("driver_containers") or ()
+    found = {
+        driver_daemon(each["pool"]): driver_set_spec(
+            each["pool"], driver_pod(each["image"], each["kernel"], each["pool"])
+        )
+        for each in drivers
+    }
+    found["device-plugin"] = daemon_set_spec("device-plugin", device_plugin_pod(args["device_plugin_image"], pools))
+    brought = {each["pool"] for each in drivers}
+    others = None if pools is None else [pool for pool in pools if pool not in brought]
+    if (image := args.get("persistence_daemon_image")) and others != []:
+        found["persistence-daemon"] = daemon_set_spec("persistence-daemon", persistence_pod(image, others))
+    return found
+
+
+def device_plugin_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
+    """Pod spec of the device plugin: it reports `nvidia.com/gpu` to the kubelet and names the GPUs given to a pod."""
+    return {
+        **_daemon_pod(pools),
+        "runtimeClassName": RUNTIME_CLASS,
+        "containers": [
+            {
+                "name": "device-plugin",
+                "image": image,
+                "env": [
+                    {"name": "FAIL_ON_INIT_ERROR", "value": "true"},
+                    {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+                    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+                    {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "utility"},
+                ],
+                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+                "resources": _small(),
+                "volumeMounts": [{"name": "device-plugins", "mountPath": "/var/lib/kubelet/device-plugins"}],
+            }
+        ],
+        "volumes": [{"name": "device-plugins", "hostPath": {"path": "/var/lib/kubelet/device-plugins"}}],
+    }
+
+
+def persistence_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
+    """Pod spec of the persistence daemon. Privileged: it opens every GPU device of the host."""
+    return {
+        **_daemon_pod(pools),
+        "containers": [
+            {
+                "name": "persistence-daemon",
+                "image": image,
+                "command": ["/bin/sh", "-c", PERSISTENCE_SCRIPT],
+                "securityContext": {"privileged": True},
+                "resources": _small(),
+                "volumeMounts": [{"name": "host", "mountPath": "/host"}],
+            }
+        ],
+        "volumes": [{"name": "host", "hostPath": {"path": "/"}}],
+    }
+
+
+def driver_daemon(pool: str) -> str:
+    """Name of the DaemonSet that brings the driver to the nodes of a pool."""
+    return f"driver-{pool}"
+
+
+def driver_pod(image: Any, kernel: str, pool: str) -> dict[str, Any]:
+    """Pod spec of a driver container, for a pool whose OS has no driver. Privileged: it loads kernel modules.
+
+    First the image says whether its modules are for `kernel` and the node runs it, with no right at all: on another
+    kernel nothing privileged is started. Then it reads what its modules need of the kernel's own, and shows its
+    libraries to the node in /run/nvidia/driver, where the container runtime looks for them: so what it mounts there
+    has to reach the node. The image is one that was made of a spec with `modules`, whose entry point knows both words.
+    """
+    modules = {"name": "modules", "mountPath": "/lib/modules", "readOnly": True}
+    shown = {"name": "shown", "mountPath": "/run/nvidia", "mountPropagation": "Bidirectional"}
+    return {
+        **_daemon_pod([pool]),
+        "initContainers": [
+            {
+                "name": "same-kernel",
+                "image": image,
+                "args": ["check", kernel],
+                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+                "resources": _small(),
+            }
+        ],
+        "containers": [
+            {
+                "name": "driver",
+                "image": image,
+                "args": ["stay"],
+                "securityContext": {"privileged": True},
+                "resources": _small(),
+                "volumeMounts": [modules, shown],
+            }
+        ],
+        "volumes": [
+            {"name": "modules", "hostPath": {"path": "/lib/modules", "type": "Directory"}},
+            {"name": "shown", "hostPath": {"path": "/run/nvidia", "type": "DirectoryOrCreate"}},
+        ],
+    }
+
+
+def driver_set_spec(pool: str, pod: dict[str, Any]) -> dict[str, Any]:
+    """DaemonSet around the pod spec of a driver container.
+
+    Modules in use cannot be replaced by those of another driver, and a node of an older release runs another kernel:
+    such nodes keep the pod that they have until they are replaced.
+    """
+    spec = daemon_set_spec("driver", pod, **{labels.POOL: pool})
+    return {**spec, "updateStrategy": {"type": "OnDelete"}}
+
+
+def daemon_set_spec(component: str, pod: dict[str, Any], **more: str) -> dict[str, Any]:
+    """DaemonSet around a pod spec. `component` names it and its image; `more` are further labels that it selects by."""
+    selector = {"app.kubernetes.io/name": "nvidia-runtime", "app.kubernetes.io/component": component, **more}
+    return {
+        "selector": {"matchLabels": selector},
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%"}},
+        "template": {
+            "metadata": {"labels": selector, "annotations": {labels.IMAGE: component}},
+            "spec": pod,
+        },
+    }
+
+
+def _daemon_pod(pools: Sequence[str] | None) -> dict[str, Any]:
+    """Every node of these pools, None: of any pool, whatever keeps other pods away from it."""
+    in_a_pool = {"matchExpressions": [{"key": labels.POOL, "operator": "Exists"}]}
+    return {
+        "priorityClassName": "system-node-critical",
+        "automountServiceAccountToken": False,
+        "affinity": required(in_a_pool if pools is None else one_of(pools)),
+        "tolerations": [{"operator": "Exists"}],
+    }
+
+
+def _small() -> dict[str, Any]:
+    return {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "256Mi"}}

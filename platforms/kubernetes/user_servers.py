@@ -1,0 +1,170 @@
+"""The pods of users' servers, as options from which KubeSpawner makes them; options of the hub and the culler. Pure.
+
+Section and option names are those of traitlets: jupyterhub 5.5, kubespawner 7.1, idle culler 2.0. Those that are the
+same wherever a hub runs are in `hub_options`.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any
+
+from fleet import labels
+from platforms.kubernetes.pools import one_of, required
+from workloads.hub import Hub, Profile
+from workloads.hub_options import jupyterhub_options, kernel_culling, login_sections
+
+AVAILABILITY = "availability"
+AVAILABILITY_PORT = 8082
+AVAILABILITY_URL = f"http://{AVAILABILITY}:{AVAILABILITY_PORT}/counts"
+
+HOME = "/home/jovyan"
+HOME_VOLUME = "home"
+SHM_VOLUME = "shm"
+USER_UID = 1000
+USER_GROUP = 100
+
+
+def render_options(hub: Hub) -> str:
+    """Text of `options.json`: every option of the hub but images and secrets."""
+    sections = {
+        "JupyterHub": {**jupyterhub_options(hub.login, hub.public_url), **_jupyterhub(hub)},
+        "ConfigurableHTTPProxy": {"api_url": "http://proxy-api:8001", "should_start": False},
+        **login_sections(hub.login),
+        "KubeSpawner": _kubespawner(hub),
+    }
+    return json.dumps(sections, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def render_availability(hub: Hub) -> str:
+    """Text of `availability.json`: what the scheduler sets aside for one server, and where it may land."""
+    profiles = {profile.name: _counted(hub, profile) for profile in hub.profiles}
+    return json.dumps({"profiles": profiles}, indent=2, sort_keys=True) + "\n"
+
+
+def _counted(hub: Hub, profile: Profile) -> dict[str, Any]:
+    pools = hub.pools_of(profile)
+    cpu, memory_gib = profile.guaranteed
+    return {
+        **({"affinity": required(one_of(pools))} if len(pools) > 1 else {}),
+        "nodeSelector": hub.selector_of(profile),
+        "requests": {
+            "cpu": cpu,
+            "memory": round(memory_gib * 2**30),
+            labels.GPU_RESOURCE: profile.gpus,
+        },
+        "tolerations": [each.manifest() for each in profile.tolerations],
+    }
+
+
+def _jupyterhub(hub: Hub) -> dict[str, Any]:
+    return {
+        # A restart of the hub ends no server, and the proxy, a pod of its own, keeps the routes.
+        "cleanup_proxy": False,
+        "cleanup_servers": False,
+        "concurrent_spawn_limit": 64,
+        "db_url": "sqlite:////srv/jupyterhub/jupyterhub.sqlite",
+        "hub_bind_url": "http://:8081",
+        "hub_connect_url": "http://hub:8081",
+        # Also how often the routes are compared with the proxy's: a restarted proxy has lost them all.
+        "last_activity_interval": 60,
+        "load_roles": [
+            {
+                "name": "idle-culler",
+                "scopes": ["list:users", "read:users:activity", "read:servers", "delete:servers"],
+                "services": ["idle-culler"],
+            }
+        ],
+        "services": [{"command": _culler(hub), "name": "idle-culler"}],
+        "spawner_class": "hub_files.spawner.CommonsSpawner",
+        # Show the progress page at once: a GPU pod takes longer than the ten seconds a blank page would wait.
+        "tornado_settings": {"slow_spawn_timeout": 0},
+        "upgrade_db": True,
+    }
+
+
+def _culler(hub: Hub) -> list[str]:
+    return [
+        "python3",
+        "-m",
+        "jupyterhub_idle_culler",
+        f"--timeout={hub.cull.idle_s}",
+        f"--cull-every={hub.cull.every_s}",
+        f"--max-age={hub.cull.max_age_s}",
+    ]
+
+
+def _kubespawner(hub: Hub) -> dict[str, Any]:
+    return {
+        "allow_privilege_escalation": False,
+        # Our own kernels end when idle; a GPU is given back when its server ends.
+        "args": kernel_culling(hub.cull),
+        "automount_service_account_token": False,
+        "cmd": ["jupyterhub-singleuser"],
+        "container_security_context": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "default_url": "/lab",
+        # Homes outlive servers, users' accounts and the stack; the hub has no right to delete a claim.
+        "delete_pvc": False,
+        "extra_labels": {"hub.jupyter.org/network-access-hub": "true"},
+        "fs_gid": USER_GROUP,
+        "http_timeout": hub.http_timeout_s,
+        "image_pull_policy": "IfNotPresent",
+        "namespace": hub.namespace,
+        # Large homes: do not walk every file at each start.
+        "pod_security_context": {"fsGroupChangePolicy": "OnRootMismatch"},
+        "profile_list": [_profile(hub, profile) for profile in hub.profiles],
+        "start_timeout": hub.start_timeout_s,
+        "storage_access_modes": ["ReadWriteOnce"],
+        "storage_capacity": f"{hub.volume_gib:g}Gi",
+        **({"storage_class": hub.storage_class} if hub.storage_class else {}),
+        "storage_pvc_ensure": True,
+        "uid": USER_UID,
+        "volume_mounts": {HOME_VOLUME: {"mountPath": HOME, "name": HOME_VOLUME}},
+        "volumes": {HOME_VOLUME: {"name": HOME_VOLUME, "persistentVolumeClaim": {"claimName": "{pvc_name}"}}},
+        "working_dir": HOME,
+    }
+
+
+def _profile(hub: Hub, profile: Profile) -> dict[str, Any]:
+    pools = hub.pools_of(profile)
+    cpu_guarantee, memory_guarantee_gib = profile.guaranteed
+    override: dict[str, Any] = {
+        "cpu_guarantee": cpu_guarantee,
+        "cpu_limit": profile.cpu,
+        "extra_annotations": {labels.IMAGE: profile.image_name},
+        # The name: jupyterhub_config.py puts the reference of images.json in its place.
+        "image": profile.image_name,
+        # KubeSpawner's G is a GiB.
+        "mem_guarantee": f"{memory_guarantee_gib:g}G",
+        "mem_limit": f"{profile.memory_gib:g}G",
+        "node_selector": hub.selector_of(profile),
+        "tolerations": [each.manifest() for each in profile.tolerations],
+    }
+    if len(pools) > 1:
+        override["node_affinity_required"] = [one_of(pools)]
+    if profile.gpus:
+        amount = {labels.GPU_RESOURCE: str(profile.gpus)}
+        override["extra_pod_config"] = {"runtimeClassName": hub.runtime_class}
+        override["extra_resource_guarantees"] = amount
+        override["extra_resource_limits"] = amount
+    else:
+        # Images of the CUDA family say "all": without this word they would see every GPU of the node.
+        override["environment"] = {"NVIDIA_VISIBLE_DEVICES": "void"}
+    if shm_gib := profile.shared_memory_gib:
+        size = f"{round(shm_gib * 1024)}Mi"
+        override["volumes"] = {SHM_VOLUME: {"emptyDir": {"medium": "Memory", "sizeLimit": size}, "name": SHM_VOLUME}}
+        override["volume_mounts"] = {SHM_VOLUME: {"mountPath": "/dev/shm", "name": SHM_VOLUME}}  # noqa: S108
+    return {
+        # KubeSpawner's form puts both texts into the page as they are.
+        "description": html.escape(profile.second_line),
+        "display_name": html.escape(profile.title),
+        "kubespawner_override": override,
+        "slug": profile.name,
+        **({"default": True} if profile.is_default else {}),
+    }

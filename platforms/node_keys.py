@@ -1,0 +1,38 @@
+"""What a pool says of its nodes, whoever owns the machines: keys of a stack file that components take as well."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from errors.faults import FORM
+from fleet.machines import DISK_MB_PER_S, PULL_MB_PER_S
+from workloads.amounts import MegabytesPerSecond
+from workloads.names import LabelValue, SiteKey
+
+
+class Taint(BaseModel):
+    """A taint of the site's own, beside the one for GPUs that every node with GPUs gets."""
+
+    model_config = FORM
+    key: SiteKey = Field(description="Taint key, such as example.edu/course.")
+    value: LabelValue = Field("", description="Taint value.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="What it does to pods.")
+
+
+DefaultRuntime = Annotated[
+    Literal["nvidia", "runc"] | None,
+    Field(
+        description="Runtime that a pod without a runtime class gets on these nodes: under nvidia an image of the CUDA "
+        "family sees all GPUs without asking for one; none: not known."
+    ),
+]
+PullRate = Annotated[
+    MegabytesPerSecond | None,
+    Field(description=f"MB per second that one node pulls; none: a planning figure, {PULL_MB_PER_S:g}."),
+]
+DiskRate = Annotated[
+    MegabytesPerSecond | None,
+    Field(description=f"MB per second that a node's disk writes; none: a planning figure, {DISK_MB_PER_S:g}."),
+]
+Labels = Annotated[dict[SiteKey, LabelValue], Field(description="Further labels for these nodes.")]
+Taints = Annotated[tuple[Taint, ...], Field(alias="taints", description="Further taints for these nodes.")]

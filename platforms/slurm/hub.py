@@ -1,0 +1,104 @@
+"""hub.json and jobs.json: what the programs of a hub on a cluster with Slurm know of their site and profiles. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from platforms.slurm.batch_script import variables_prefix
+from platforms.slurm.hub_model import LOOPBACK, Hub, hubs_of
+from platforms.slurm.server_script import server_script
+from platforms.slurm.site_model import SlurmAccess
+from workloads.authenticator import Login
+from workloads.hub_options import jupyterhub_options, login_sections
+
+FOLDER: Final = "hubs"  # of the image store: all hubs of a site, and the agent that they share
+AGENT: Final = "agent.py"
+SECRETS: Final = "/etc/gpu-commons/secrets"  # of the login node: what people put there, NAME/KEY
+
+
+def agent_path(site: SlurmAccess) -> str:
+    """What users let the key of the hubs run."""
+    return f"{site.image_store.rstrip('/')}/{FOLDER}/{AGENT}"
+
+
+def folder_of(site: SlurmAccess, hub: str) -> str:
+    """Where the stack keeps what a hub runs."""
+    return f"{site.image_store.rstrip('/')}/{FOLDER}/{hub}"
+
+
+def texts(hub: Hub, site: SlurmAccess, sifs: Mapping[str, str]) -> dict[str, str]:
+    """Text of the job of each profile; `sifs`: files of images by their names. Raises Unwritable."""
+    return {each.name: server_script(each, site, sifs[each.image_name], hub.cull) for each in hub.profiles}
+
+
+def files(
+    name: str, hub: Hub, site: SlurmAccess, sifs: Mapping[str, str], programs: Mapping[str, str]
+) -> dict[str, str]:
+    """All files of a hub by their paths below the folder of all hubs. Raises Unwritable."""
+    return {
+        AGENT: programs[AGENT],
+        f"{name}/hub.json": _text(hub_document(name, hub, site, sifs)),
+        f"{name}/jobs.json": _text({"config": site.config, "profiles": [each.name for each in hub.profiles]}),
+        f"{name}/service.py": programs["service.py"],
+        **{f"{name}/profiles/{profile}.sbatch": text for profile, text in texts(hub, site, sifs).items()},
+        **{f"{name}/hub_files/{file}": content for file, content in sorted(programs.items())},
+    }
+
+
+def hub_document(name: str, hub: Hub, site: SlurmAccess, sifs: Mapping[str, str]) -> dict[str, Any]:
+    """Everything in hub.json; no secret is in it."""
+    here, secret = hubs_of(site), hub.login.client_secret
+    return {
+        "accounts": dict(here.accounts),
+        "client_secret": f"{SECRETS}/{secret.secret}/{secret.key}" if secret else None,
+        "admins": sorted(hub.login.admins),
+        "cull": {"idle_s": hub.cull.idle_s, "max_age_s": hub.cull.max_age_s, "every_s": hub.cull.every_s},
+        "expose": hub.expose.model_dump(include={"address", "certificate", "key", "port"}),
+        "help_url": hub.help_url,
+        "host": hub.host,
+        "hub": name,
+        "hub_port": hub.expose.hub_port,
+        "images": {"hub": sifs[hub.hub_image_name], "proxy": sifs[hub.proxy_image_name]},
+        "inside": here.inside,
+        "login_ca": hub.login.ca_certificates,
+        "options": {
+            "JupyterHub": jupyterhub_options(hub.login, hub.public_url),
+            **_who(hub.login, here.accounts),
+        },
+        "prefix": variables_prefix(site),
+        "profiles": [
+            {
+                "description": each.description,
+                "is_default": each.is_default,
+                "name": each.name,
+                "size": each.page_size,
+                "title": each.title,
+            }
+            for each in hub.profiles
+        ],
+        "program": site.program,
+        "proxy_api_port": hub.expose.proxy_api_port,
+        "site_name": hub.site_name,
+        "submit": {
+            "address": LOOPBACK,
+            "identity": here.identity,
+            "known_hosts": here.known_hosts,
+            "port": here.port,
+        },
+        "timeouts": {"start_s": hub.start_timeout_s, "http_s": hub.http_timeout_s},
+        "url": hub.url,
+    }
+
+
+def _who(login: Login, accounts: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Only people with an account log in, whoever else the site's login knows."""
+    sections = login_sections(login)
+    closed = {"allow_all": False, "allow_existing_users": False}
+    listed = sorted(accounts if login.allow_all else {*accounts} & {*login.allowed_users})
+    return {**sections, "Authenticator": {**sections["Authenticator"], **closed, "allowed_users": listed}}
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

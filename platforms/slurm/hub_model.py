@@ -1,0 +1,159 @@
+"""What a notebook hub on a cluster with Slurm is: its keys in a stack file, the arguments of SlurmHub. Pure.
+
+What every hub has, wherever it runs, is in `workloads.hub`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, field_validator
+
+from errors.faults import FORM, Misfit
+from errors.problems import Fault, Loc
+from imaging.spec.described import Contents
+from platforms.slurm.partition_model import Partition
+from platforms.slurm.site_model import HubsHere, SlurmAccess
+from workloads.agreements import of_hub, of_login
+from workloads.amounts import GibOrNone
+from workloads.arguments import ImageReference, plain, read
+from workloads.authenticator import Authenticator, Login, login
+from workloads.hub import Course, HubKeys, ProfileKeys
+from workloads.names import AbsolutePath, Line, Name
+from workloads.raw import Raw, mapping
+
+LOOPBACK: Final = "127.0.0.1"
+HTTPS: Final = 443
+LONGEST_NAME: Final = 63
+
+
+def _address(value: str) -> str:
+    try:
+        return str(ipaddress.IPv4Address(value))
+    except ValueError:
+        raise Misfit("is not an IPv4 address of the login node", "write one, or 0.0.0.0 for all") from None
+
+
+Port = Annotated[int, Field(ge=1024, le=65535)]  # lower ones are root's
+
+
+class LoginNodePort(BaseModel):
+    """The hub answers on a port of the login node, by https."""
+
+    model_config = FORM
+    kind: Literal["login_node"] = Field(description="A port of the login node.")
+    port: Port = Field(8000, description="Port that people open, 1024 or more.")
+    address: Annotated[str, AfterValidator(_address), WithJsonSchema({"type": "string"})] = Field(
+        LOOPBACK, description="Address of the login node that the hub answers on; people reach 127.0.0.1 by ssh -L."
+    )
+    hub_port: Port = Field(8081, description="Port that users' servers report to, on `inside` of the site.")
+    proxy_api_port: Port = Field(8001, description="Port by which the hub commands its proxy, on 127.0.0.1.")
+    certificate: AbsolutePath | None = Field(
+        None,
+        description="PEM file of the login node with the certificate and its chain; none: one that the hub signs "
+        "itself, which every browser warns about.",
+    )
+    key: AbsolutePath | None = Field(None, description="PEM file of the login node with the certificate's private key.")
+
+
+class Profile(ProfileKeys):
+    """One choice on the page that starts servers: a partition, GPUs and a time. CPU in cores, memory in GiB."""
+
+    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
+    image_name: Name = Field(description="Name of the image as people know it.")
+    sif: Any = None  # an output of SifImage
+    partitions: tuple[Partition, ...] = Field(min_length=1, description="Pools that it may land on, in their order.")
+    time_min: int = Field(ge=1, le=10_000_000, description="Minutes after which Slurm ends the server.")
+    gpu: Line = ""
+    gpu_memory_gb: GibOrNone = 0
+    contents: Contents = Contents()
+
+    @property
+    def page_size(self) -> str:
+        """What people read of it: also how long it lasts."""
+        hours = self.time_min / 60
+        lasts = f"{hours:g} {'hour' if hours == 1 else 'hours'}" if self.time_min % 30 == 0 else f"{self.time_min} min"
+        gpu = f" ({self.gpu})" if self.gpu and self.gpus else ""
+        return f"{self.size}{gpu}, at most {lasts}"
+
+
+class Hub(HubKeys):
+    """A hub with everything checked. Times in seconds, sizes in GiB."""
+
+    expose: LoginNodePort = Field(description="How people reach the hub.")
+    hub_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
+    hub_image_name: Name = "slurm-hub"
+    hub_sif: Any = None
+    proxy_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
+    proxy_image_name: Name = "proxy"
+    proxy_sif: Any = None
+    profiles: tuple[Profile, ...] = Field(min_length=1, description="What users can choose.")
+    authenticator: Authenticator = Field(description="How people log in.")
+    site_name: Line = "JupyterHub"
+    # For policies and reviewers: nothing of the hub depends on these.
+    courses: tuple[Course, ...] = ()
+
+    @field_validator("public_url")
+    @classmethod
+    def _without_slash(cls, url: str | None) -> str | None:
+        return url.rstrip("/") if url else url
+
+    @property
+    def login(self) -> Login:
+        """The authenticator as JupyterHub takes it."""
+        return login(self.authenticator)
+
+    @property
+    def host(self) -> str:
+        """What the certificate is for."""
+        return LOOPBACK if self.expose.address == "0.0.0.0" else self.expose.address  # noqa: S104 - compared
+
+    @property
+    def url(self) -> str:
+        """Where people open the hub."""
+        if self.public_url:
+            return f"{self.public_url}/"
+        return f"https://{self.host}:{self.expose.port}/"
+
+
+def hubs_of(site: SlurmAccess) -> HubsHere:
+    """What hubs need of their site; settings and `parse_hub` refuse a site without it."""
+    if site.hubs is None:
+        raise AssertionError("hubs")
+    return site.hubs
+
+
+def parse_hub(name: str, args: Mapping[str, Any], site: SlurmAccess) -> Hub:
+    """Arguments of SlurmHub but for `site`. Raises SettingsError with every problem."""
+    raw = plain(args)
+    if isinstance(given := raw.get("authenticator"), Mapping) and given.get("allowed_users"):
+        raw["authenticator"] = {"allow_all": False, **given}  # a list of users is the list of all users
+    faults = (*_of_site(site), *of_hub((), raw), *of_login((), raw), *of_slurm_hub((), raw))
+    accounts = site.hubs.accounts if site.hubs else {}
+    faults = (*faults, *of_admins(("authenticator",), mapping(raw, "authenticator"), accounts))
+    return read(Hub, f"SlurmHub {name}", name, raw, faults)
+
+
+def of_slurm_hub(loc: Loc, hub: Raw) -> Iterator[Fault]:
+    """Where the hub answers."""
+    expose = mapping(hub, "expose")
+    for given, missing in (("certificate", "key"), ("key", "certificate")):
+        if expose.get(given) is not None and expose.get(missing) is None:
+            fix = "name both files of the login node, or none: the hub then signs a certificate itself"
+            yield Fault((*loc, "expose", missing), f"is missing beside {given}", fix)
+
+
+def of_admins(loc: Loc, authenticator: Raw, accounts: Raw) -> Iterator[Fault]:
+    """JupyterHub lets every administrator in."""
+    admins = authenticator.get("admins")
+    for at, admin in enumerate(admins if isinstance(admins, Sequence) and not isinstance(admins, str) else ()):
+        if accounts and admin not in accounts:
+            fix = "add the account to site.slurm.hubs.accounts, or take the administrator out"
+            yield Fault((*loc, "admins", at), "has no account on the cluster", fix, admin)
+
+
+def _of_site(site: SlurmAccess) -> Iterator[Fault]:
+    if site.hubs is None:
+        yield Fault(("site", "hubs"), "is missing", "add access, inside, identity and accounts: what hubs need here")

@@ -1,0 +1,120 @@
+"""A batch job of a Slurm site: what only Slurm knows of it, and everything that SlurmGpuJob takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+
+from errors.faults import FORM, Misfit
+from errors.problems import Fault
+from platforms.slurm.partition_model import Partition
+from workloads.amounts import Count, SecondsOrNever
+from workloads.arguments import ImageReference, plain, read
+from workloads.job import VISIBILITY_VARIABLES, JobKeys
+from workloads.names import Line, Name
+from workloads.raw import Raw, mapping
+
+_RANGE: Final = r"\d{1,7}(-\d{1,7}(:\d{1,7})?)?"
+_ARRAY: Final = re.compile(rf"{_RANGE}(,{_RANGE})*(%[1-9]\d{{0,6}})?", re.ASCII)
+
+
+def _array(value: str) -> str:
+    """As sbatch takes it: https://slurm.schedmd.com/sbatch.html#OPT_array."""
+    fix = "write indexes and ranges, and how many may run at a time: 0-9%2"
+    if not _ARRAY.fullmatch(value):
+        raise Misfit("is not an array of jobs", fix)
+    for part in value.partition("%")[0].split(","):
+        first, dash, last = part.partition(":")[0].partition("-")
+        if dash and int(last) < int(first):
+            raise Misfit("has a range that ends before it begins", fix)
+    return value
+
+
+def _address(value: str) -> str:
+    if not re.fullmatch(r"[^\s@,'\"]+(@[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?)?", value):
+        raise Misfit("is not an address for mail", "write one such as ops@example.edu, or a user of the site")
+    return value
+
+
+def _word(value: str) -> str:
+    if not re.fullmatch(r"[\w.+-]+", value):
+        raise Misfit("is not a name that Slurm takes", "use letters, digits, - _ . and +")
+    return value
+
+
+Word = Annotated[str, AfterValidator(_word), WithJsonSchema({"type": "string"})]
+
+
+class Mail(BaseModel):
+    """To whom Slurm writes, and when."""
+
+    model_config = FORM
+    to: Annotated[str, AfterValidator(_address), WithJsonSchema({"type": "string"})] = Field(
+        description="Who gets the mail."
+    )
+    on: tuple[Literal["begin", "end", "fail", "requeue", "time_limit", "array_tasks"], ...] = Field(
+        ("end", "fail"), min_length=1, description="What is written about."
+    )
+
+
+class SlurmKeys(BaseModel):
+    """What a job says to Slurm alone."""
+
+    model_config = FORM
+    account: Word | None = Field(None, description="Account that it is charged to; none: the site's.")
+    qos: Word | None = Field(None, description="Quality of service; none: the account's default.")
+    array: Annotated[str, AfterValidator(_array), WithJsonSchema({"type": "string"})] | None = Field(
+        None, description="Several runs of it, by their indexes, and how many at a time: 0-9%2; none: one run."
+    )
+    mail: Mail | None = Field(None, description="Mail about it; none: no mail.")
+    waits_for: Literal["submission", "end"] = Field(
+        "submission", description="What an update waits for: that Slurm took the job, or that it ended well."
+    )
+    run: Count = Field(1, description="A job runs once for each image, text and run: count up to run it again.")
+    nodes: int = Field(1, ge=1, le=10_000, description="Nodes that it runs on, with `gpus` on each of them.")
+
+
+class SlurmJob(JobKeys):
+    """What SlurmGpuJob takes. CPU in cores, memory in GiB, both of each node; time in seconds."""
+
+    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
+    image_name: Line = Field(description="Name of the image as people know it.")
+    name: Name = Field(description="Name of the job.")
+    gpus: Count = Field(description="Whole GPUs of each node; 0 for none.")
+    deadline_s: SecondsOrNever | None = None
+    partitions: tuple[Partition, ...] = Field(min_length=1, description="Pools that it may land on, in their order.")
+    slurm: SlurmKeys = SlurmKeys()
+    env: dict[Line, str] = Field(default={})
+
+    @property
+    def time_min(self) -> int | None:
+        """Minutes that it may take, rounded up: Slurm counts minutes; None: what the partition gives."""
+        return -(-self.deadline_s // 60) if self.deadline_s else None
+
+    @property
+    def gres(self) -> str | None:
+        """GPUs as --gres takes them, None for none. Pools of several types leave the type to Slurm."""
+        if not self.gpus:
+            return None
+        types = {each.gres for each in self.partitions}
+        typed = types.pop() if len(types) == 1 else None
+        return f"gpu:{typed}:{self.gpus}" if typed else f"gpu:{self.gpus}"
+
+    @property
+    def partition_names(self) -> tuple[str, ...]:
+        """Partitions for --partition, each once."""
+        return tuple(dict.fromkeys(each.partition for each in self.partitions))
+
+
+def parse_slurm_job(name: str, args: Mapping[str, Any]) -> SlurmJob:
+    """Arguments of SlurmGpuJob. Raises SettingsError with every problem."""
+    raw = plain({"name": name, **args})
+    return read(SlurmJob, f"SlurmGpuJob {name}", name, raw, _visibility(raw))
+
+
+def _visibility(raw: Raw) -> Iterator[Fault]:
+    for key in sorted(VISIBILITY_VARIABLES & mapping(raw, "env").keys()):
+        yield Fault(("env", key), "is set by Slurm", "leave it out, and ask for GPUs by gpus")

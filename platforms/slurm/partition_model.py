@@ -1,0 +1,49 @@
+"""Nodes of a Slurm partition with one type of GPU: keys of a pool of a stack file that a job takes as well."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+
+from errors.faults import FORM, Misfit
+from workloads.amounts import Count
+from workloads.names import Name
+
+_WORD: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,62}", re.ASCII)
+
+
+def _partition(value: str) -> str:
+    if not _WORD.fullmatch(value):
+        raise Misfit("is not the name of a partition", "write one that sinfo prints, without the asterisk of a default")
+    return value
+
+
+def _gres(value: str) -> str:
+    if not _WORD.fullmatch(value):
+        fix = "write the type alone, such as k80: it is what stands between the colons of gpu:k80:4 in sinfo -o %G"
+        raise Misfit("is not a type of GPUs in Slurm", fix)
+    return value
+
+
+class PartitionKeys(BaseModel):
+    """What Slurm calls the nodes of a pool, and what it allows there."""
+
+    model_config = FORM
+    partition: Annotated[str, AfterValidator(_partition), WithJsonSchema({"type": "string"})] = Field(
+        description="Partition of Slurm, as sinfo prints it."
+    )
+    gres: Annotated[str, AfterValidator(_gres), WithJsonSchema({"type": "string"})] | None = Field(
+        None, description="Type of its GPUs in Slurm: k80 for --gres=gpu:k80:1; none: GPUs there have no type."
+    )
+    exclusive: bool = Field(default=False, description="The partition gives whole nodes, also to who asks for less.")
+    max_time_min: Count | None = Field(
+        None, description="Longest time of a job there in minutes; none: not known, and Slurm alone refuses."
+    )
+
+
+class Partition(PartitionKeys):
+    """A pool that a job may land on, among the arguments of SlurmGpuJob."""
+
+    pool: Name = Field(description="Pool of the stack.")

@@ -1,0 +1,196 @@
+"""A site with Slurm as a stack file describes it: how it is reached, what starts images there, where images are kept.
+
+Partitions are pools of the fleet: `partition_model`. Names and forms are those of Slurm's own pages
+(https://slurm.schedmd.com/slurm.conf.html, https://slurm.schedmd.com/rest.html).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema
+
+from errors.faults import FORM, Misfit, quoted
+from workloads.addresses import Registry
+from workloads.amounts import Count
+from workloads.names import AbsolutePath, FilePath, Line, UserName
+
+_SSH: Final = re.compile(r"([A-Za-z_][-A-Za-z0-9_.]*@)?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?")
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def _host(value: str) -> str:
+    if not _SSH.fullmatch(value):
+        raise Misfit("is not an address for ssh", "write user@host, or host; the port is a key of its own")
+    return value
+
+
+def _inside(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?", value):
+        raise Misfit("is not a name or an address of a login node", "write one that nodes reach: login-1.cluster")
+    return value
+
+
+def _account(value: str) -> str:
+    if not re.fullmatch(r"[a-z_][-a-z0-9_.]{0,31}", value):
+        raise Misfit("is not an account of a cluster", "write the user's name as id -un prints it on the login node")
+    if value == "root":
+        raise Misfit("is root, which no job runs as", "write the account that the user has on the cluster")
+    return value
+
+
+def _login(value: str) -> str:
+    if value != value.lower():
+        raise Misfit("has capital letters, which JupyterHub makes small", f"write {value.lower()}")
+    return value
+
+
+def _rest(value: str) -> str:
+    fix = "write unix:///run/slurmrestd/slurmrestd.socket, or https://host:6820"
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        raise Misfit("is not an address of slurmrestd", fix) from None
+    if "@" in parts.netloc:
+        raise Misfit("holds a user or a password", "remove it: the user is a key of its own, the token is in a file")
+    if parts.scheme == "unix" and not parts.netloc and re.fullmatch(r"/[\w./@+-]+", parts.path):
+        return value
+    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise Misfit("sends its token in clear text", "write https://…, or the socket of slurmrestd")
+    if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0 or parts.path.strip("/"):
+        raise Misfit("is not an address of slurmrestd", fix)
+    return value
+
+
+def _program(value: str) -> str:
+    if not re.fullmatch(r"(/[^\s:,]+/)?[A-Za-z][\w.+-]*", value) or ".." in value.split("/"):
+        raise Misfit("is not a program", "write apptainer or singularity, or its absolute path on the nodes")
+    return value
+
+
+def _version(value: str) -> str:
+    if not re.fullmatch(r"\d{1,3}\.\d{1,3}(\.\d{1,3})?(-[\w.]+)?", value, re.ASCII):
+        raise Misfit("is not a version", 'write what it prints for --version: program_version: "1.5.2"')
+    return value
+
+
+def _api(value: str) -> str:
+    if not re.fullmatch(r"v0\.0\.\d{2}", value):
+        fix = "write one that this slurmrestd has, such as v0.0.42: slurmrestd -d list prints them"
+        raise Misfit("is not a version of Slurm's REST interface", fix)
+    return value
+
+
+def _module(value: str) -> str:
+    if not re.fullmatch(r"[\w.+-]+(/[\w.+-]+)*", value):
+        raise Misfit("is not the name of a module", "write it as module avail does: cuda/9.2")
+    return value
+
+
+ProgramVersion = Annotated[str, BeforeValidator(quoted), AfterValidator(_version), WithJsonSchema({"type": "string"})]
+ModuleName = Annotated[str, AfterValidator(_module), WithJsonSchema({"type": "string"})]
+
+
+class LocalAccess(BaseModel):
+    """Slurm's commands are on the machine that runs the update."""
+
+    model_config = FORM
+    kind: Literal["local"] = Field(description="Slurm's commands and the image store are on this machine.")
+
+
+class SshAccess(BaseModel):
+    """Slurm's commands are on a login node. Nobody is asked for a password, and the host's key is always checked."""
+
+    model_config = FORM
+    kind: Literal["ssh"] = Field(description="Slurm's commands and the image store are on a login node.")
+    address: Annotated[str, AfterValidator(_host)] = Field(description="Login node: user@host, or host.")
+    port: int = Field(22, ge=1, le=65535, description="Port of its ssh.")
+    identity: FilePath | None = Field(None, description="File of the private key; none: those that ssh tries itself.")
+    known_hosts: FilePath | None = Field(
+        None, description="File with the key of the host, which must be in it; none: the user's own."
+    )
+
+
+Access = Annotated[LocalAccess | SshAccess, Field(discriminator="kind")]
+
+
+class SlurmRest(BaseModel):
+    """Slurm's REST service: jobs go through it, files still go by `access`."""
+
+    model_config = FORM
+    url: Annotated[str, AfterValidator(_rest), WithJsonSchema({"type": "string"})] = Field(
+        description="Where slurmrestd answers: unix:///run/slurmrestd/slurmrestd.socket or https://host:6820."
+    )
+    version: Annotated[str, AfterValidator(_api), WithJsonSchema({"type": "string"})] = Field(
+        description="Version of the interface that is spoken: v0.0.42."
+    )
+    user: Line | None = Field(None, description="User that the token is for; none: the user at the socket.")
+    token_file: FilePath | None = Field(
+        None, description="File with a token of scontrol token; it is read in each run and never stored."
+    )
+
+
+class HubsHere(BaseModel):
+    """What the hubs of a site share: the account that they run as, and the accounts of their users."""
+
+    model_config = FORM
+    access: Access = Field(
+        description="How the account that hubs run as is reached on the login node: one of its own, never root."
+    )
+    inside: Annotated[str, AfterValidator(_inside), WithJsonSchema({"type": "string"})] = Field(
+        description="Name or address of the login node by which the nodes reach it."
+    )
+    identity: AbsolutePath = Field(
+        description="File of the login node with the private key by which hubs start and end jobs as their users; "
+        "readable for the account that hubs run as, and nobody else."
+    )
+    known_hosts: AbsolutePath = Field(
+        "/etc/ssh/ssh_known_hosts", description="File of the login node with its own key, for 127.0.0.1."
+    )
+    port: int = Field(22, ge=1, le=65535, description="Port of the login node's ssh, on 127.0.0.1.")
+    accounts: dict[Annotated[UserName, AfterValidator(_login)], Annotated[str, AfterValidator(_account)]] = Field(
+        min_length=1, description="The account that each user of the hubs has on the cluster; nobody else may log in."
+    )
+
+
+class SlurmAccess(BaseModel):
+    """One Slurm cluster: how it is reached, what starts images, where they are."""
+
+    model_config = FORM
+    access: Access = Field(description="How its commands and files are reached: on this machine, or by ssh.")
+    rest: SlurmRest | None = Field(None, description="Its REST service; none: its commands submit and follow jobs.")
+    program: Annotated[str, AfterValidator(_program), WithJsonSchema({"type": "string"})] = Field(
+        "apptainer", description="What starts images on the nodes: apptainer, singularity, or an absolute path."
+    )
+    program_version: ProgramVersion | None = Field(
+        None, description='Its version, quoted: "1.5.2"; none: not known, and no option that only some versions have.'
+    )
+    image_store: AbsolutePath = Field(
+        description="Folder for images that login and compute nodes share, and that nobody purges."
+    )
+    scratch: tuple[AbsolutePath, ...] = Field((), description="Folders that are purged: no image is kept in them.")
+    config: AbsolutePath | None = Field(
+        None, description="slurm.conf for the commands (SLURM_CONF); none: that of the site."
+    )
+    account: Line | None = Field(None, description="Account of jobs that name none; none: the user's own.")
+    hubs: HubsHere | None = Field(None, description="What hubs need here; none: no hub can run.")
+    insecure_registries: tuple[Registry, ...] = Field(
+        (), description="Registries without TLS, host[:port], which images may be pulled from: those of a lab."
+    )
+    modules: tuple[ModuleName, ...] = Field(
+        (),
+        description="Environment modules of the site, such as cuda/9.2. No job loads one: images bring what they need.",
+    )
+    poll_s: Count = Field(5, description="Seconds between two looks at the jobs of an update, all at once.")
+
+
+# Of every node alone, and emptied with it: nothing that two nodes are to see can be there.
+OF_ONE_NODE: Final = ("/tmp", "/var/tmp", "/dev/shm", "/run")  # noqa: S108 - refused, not used
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path is a folder or in it."""
+    return f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")

@@ -1,0 +1,64 @@
+"""Reads a component's plain arguments into a model, and says everything that is wrong with them at once. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ValidationError
+
+from errors.faults import LENIENT, Misfit, model_faults
+from errors.problems import Fault, Problem, SettingsError, path_text, show
+from workloads.raw import Raw
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+# Mappings whose keys are the user's own: there None is a mistake, and no key that was left out.
+OWN_KEYS: Final = frozenset({"node_selector", "core_node_selector", "env"})
+
+
+def plain(value: Any) -> Any:
+    """As a writer of Python means it: 3.0, which hosted components receive, is 3; None is a key that nobody wrote."""
+    if isinstance(value, Mapping):
+        return {
+            key: inner if key in OWN_KEYS and isinstance(inner, Mapping) else plain(inner)
+            for key, inner in value.items()
+            if inner is not None
+        }
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return tuple(map(plain, value))
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def read(model: type[Model], owner: str, name: str, raw: Raw, also: Iterable[Fault]) -> Model:
+    """The model of plain arguments. `owner` heads the message: NotebookHub datahub; `also`: what they disagree on.
+
+    Raises SettingsError with every problem.
+    """
+    found: Model | None = None
+    faults: list[Fault] = []
+    try:
+        found = model.model_validate(raw, context=LENIENT)
+    except ValidationError as error:
+        faults += model_faults(error, model)
+    known = {fault.loc for fault in faults}
+    faults += [fault for fault in also if fault.loc not in known]
+    if faults or found is None:
+        raise SettingsError(_problem(fault, owner, name) for fault in faults)
+    return found
+
+
+def _problem(fault: Fault, owner: str, name: str) -> Problem:
+    path = path_text((name, *fault.loc))
+    return Problem(path, show(fault.value, fault.loc), fault.reason, fault.fix, file=owner)
+
+
+def _image(value: object) -> object:
+    """An image that may be another resource's output: only its absence can be seen here."""
+    if isinstance(value, str) and not value:
+        raise Misfit("is empty", "give an image by digest, such as the `ref` of a GpuImage")
+    return value
+
+
+ImageReference = Annotated[Any, AfterValidator(_image)]

@@ -1,0 +1,149 @@
+"""Who may log in to a hub, and the options of JupyterHub's authenticators that say so. Pure.
+
+Option names are those of jupyterhub 5.5, oauthenticator 17.4 and ltiauthenticator 1.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, ValidationInfo
+
+from errors.faults import FORM, Misfit, is_lenient
+from workloads.addresses import BaseUrl, Endpoint
+from workloads.names import DataKey, Line, ObjectName, Scope, UserName
+
+SHARED_PASSWORD = "shared-password"  # noqa: S105 - a class of JupyterHub 5.3 and later
+
+
+def _certificates(value: str, info: ValidationInfo) -> str:
+    import ssl  # noqa: PLC0415 - few hubs have certificates
+
+    if "PRIVATE KEY" in value:
+        raise Misfit("holds a private key", "remove it, from the version history too: only certificates belong here")
+    try:
+        ssl.create_default_context(cadata=value)
+    except (ssl.SSLError, ValueError, TypeError):  # the last two: it is not ASCII, as PEM is
+        fix = "give the text of the file with its lines BEGIN CERTIFICATE and END CERTIFICATE"
+        fix += "" if is_lenient(info) else ", as a block: ca_certificates: |"
+        raise Misfit("is not a list of PEM certificates", fix) from None
+    return value
+
+
+Certificates = Annotated[str, Field(min_length=1, max_length=500_000), AfterValidator(_certificates)]
+
+
+class SecretKey(BaseModel):
+    """One key of a Kubernetes Secret, or a file of a Docker host. The value never passes through here."""
+
+    model_config = FORM
+    secret: ObjectName = Field(
+        description="Name of a Kubernetes Secret in the hub's namespace; on a Docker host a folder below "
+        "/etc/gpu-commons/secrets."
+    )
+    key: DataKey = Field(description="Key inside that Secret; on a Docker host a file in that folder.")
+
+
+class DummyAuthenticator(BaseModel):
+    """Everybody who knows the hub's one password gets in (SharedPasswordAuthenticator). Only for the lab."""
+
+    model_config = FORM
+    kind: Literal["dummy"] = Field(description="Everybody who knows the hub's one password gets in; only for the lab.")
+    admins: tuple[UserName, ...] = Field((), description="Administrators of the hub, who have a password of their own.")
+
+
+class ListingDummyAuthenticator(DummyAuthenticator):
+    """The same with a list of who may use the password, as the component takes it."""
+
+    allow_all: bool = True
+    allowed_users: tuple[UserName, ...] = ()
+
+
+class OAuthAuthenticator(BaseModel):
+    """Log in at an OAuth or OpenID Connect provider (GenericOAuthenticator of oauthenticator)."""
+
+    model_config = FORM
+    kind: Literal["oauth"] = Field(description="Log in at an OAuth provider.")
+    client_id: Line = Field(description="Client id that the provider gave to this hub; quoted.")
+    client_secret: SecretKey = Field(
+        description="Where the client secret is kept, {secret: a Kubernetes Secret, key: its key}; never the value."
+    )
+    callback_url: Endpoint = Field(description="The hub's callback: https://hub.example.edu/hub/oauth_callback.")
+    authorize_url: Endpoint = Field(description="The provider's authorization endpoint.")
+    token_url: Endpoint = Field(description="The provider's token endpoint.")
+    userdata_url: Endpoint = Field(description="The provider's user information endpoint.")
+    username_claim: Line = Field("preferred_username", description="Field of the response that becomes the user name.")
+    scopes: tuple[Scope, ...] = Field(("openid",), min_length=1, description="Scopes to ask for.")
+    login_service: Line | None = Field(None, description="Name on the login button.")
+    ca_certificates: Certificates | None = Field(
+        None,
+        description="PEM certificates of the authority that signed the provider's certificate; none: public ones.",
+    )
+    allow_all: bool = Field(default=False, description="Everybody with an account at the provider may log in.")
+    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
+    admins: tuple[UserName, ...] = Field((), description="Administrators of the hub.")
+
+
+class Lti13Authenticator(BaseModel):
+    """Users come from a learning platform by LTI 1.3 (LTI13Authenticator of ltiauthenticator)."""
+
+    model_config = FORM
+    kind: Literal["lti13"] = Field(description="Users come from a learning platform by LTI 1.3.")
+    issuer: BaseUrl = Field(description="The platform's issuer identifier, an https address.")
+    authorize_url: Endpoint = Field(description="The platform's authorization endpoint.")
+    jwks_endpoint: Endpoint = Field(description="Where the platform publishes its keys (JWKS).")
+    client_ids: tuple[Line, ...] = Field(min_length=1, description="Client ids of this hub at the platform; quoted.")
+    username_key: Line = Field("email", description="Claim that becomes the user name; custom_… for custom claims.")
+    allow_all: bool = Field(default=True, description="Whoever the platform sends may log in.")
+    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
+    admins: tuple[UserName, ...] = Field((), description="Administrators of the hub.")
+
+
+Authenticator = Annotated[
+    ListingDummyAuthenticator | OAuthAuthenticator | Lti13Authenticator, Field(discriminator="kind")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """The same as JupyterHub takes it: the class of an authenticator, its plain options, and where its secret lies."""
+
+    class_name: str
+    options: Mapping[str, Any]
+    allow_all: bool
+    allowed_users: Sequence[str]
+    admins: Sequence[str]
+    client_secret: SecretKey | None = None
+    ca_certificates: str | None = None
+    """PEM certificates that the hub trusts when it calls the provider. None: the public authorities."""
+
+    @property
+    def has_admin_password(self) -> bool:
+        """Whether administrators have a password that the other users do not know."""
+        return self.class_name == SHARED_PASSWORD and bool(self.admins)
+
+
+def login(given: ListingDummyAuthenticator | OAuthAuthenticator | Lti13Authenticator) -> Login:
+    """An authenticator as options of JupyterHub."""
+    who: dict[str, Any] = {
+        "allow_all": given.allow_all,
+        "allowed_users": sorted(set(given.allowed_users)),
+        "admins": sorted(set(given.admins)),
+    }
+    if isinstance(given, OAuthAuthenticator):
+        options = given.model_dump(
+            include={"authorize_url", "client_id", "token_url", "userdata_url", "username_claim"}
+        )
+        options["login_service"] = given.login_service or "single sign-on"
+        options["oauth_callback_url"] = given.callback_url
+        options["scope"] = list(given.scopes)
+        name = "oauthenticator.generic.GenericOAuthenticator"
+        return Login(name, options, **who, client_secret=given.client_secret, ca_certificates=given.ca_certificates)
+    if isinstance(given, Lti13Authenticator):
+        options = given.model_dump(include={"authorize_url", "issuer", "jwks_endpoint", "username_key"})
+        options["client_id"] = list(given.client_ids)
+        return Login("ltiauthenticator.lti13.auth.LTI13Authenticator", options, **who)
+    # Not JupyterHub's class of that name: there the password of everybody is also the administrators'.
+    return Login(SHARED_PASSWORD, {}, **who)

@@ -1,0 +1,47 @@
+"""What a server, a kernel or a job asks for, whether a stack file says it or a component's arguments. Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from errors.faults import FORM
+from workloads.amounts import Cores, Count, Gib
+from workloads.names import Name
+
+Pools = Annotated[tuple[Name, ...], Field(min_length=1)]
+
+
+class Placed(BaseModel):
+    """Where something runs."""
+
+    model_config = FORM
+    pool: Name | None = Field(None, description="Pool it runs on.")
+    pools: Pools | None = Field(None, description="Several pools in place of pool: it runs on a node of any of them.")
+
+    @property
+    def named_pools(self) -> tuple[str, ...]:
+        """Pools that it names, by pool or by pools."""
+        return self.pools or tuple(filter(None, [self.pool]))
+
+
+class Amounts(BaseModel):
+    """CPU in cores, memory in GiB."""
+
+    model_config = FORM
+    gpus: Count = Field(0, description="Whole GPUs; 0 for none.")
+    cpu: Cores = Field(description="CPU cores.")
+    memory_gib: Gib = Field(description="Memory in GiB.")
+    shm_gib: Gib | None = Field(None, description="Shared memory at /dev/shm in GiB, part of the memory.")
+
+    @property
+    def shared_memory_gib(self) -> float:
+        """Data loaders pass batches through /dev/shm; the 64 MiB of a container end them with a bus error."""
+        if self.shm_gib is not None:
+            return self.shm_gib
+        return self.memory_gib / 4 if self.gpus else 0
+
+
+class Workload(Amounts, Placed):  # the last one's keys come first
+    """What runs somewhere, and how much it may use."""
