@@ -11,7 +11,7 @@ from components.gpu_image import GpuImage
 from components.own_outputs import own_output, own_output_now
 from components.settling import settled
 from components.stack_record import StackRecord
-from imaging.spec.mistakes import SpecError
+from imaging.spec.problems import SpecError
 from platforms.aws.registries import EcrRegistry
 from settings.cluster import Cluster
 from settings.instance_table import instance_pools, quota_lines

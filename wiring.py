@@ -13,8 +13,8 @@ from imaging.spec.load import load_family
 from imaging.spec.plan import Substitute, plan_image
 from platforms.aws.instance_group import InstanceGroupKeys
 from platforms.aws.registries import EcrRegistry
-from platforms.docker.cards import Grant, Request
 from platforms.docker.container_model import ContainerKeys
+from platforms.docker.gpu_leases import Grant, Request
 from platforms.docker.hub_model import hosted
 from platforms.slurm.partition_model import PartitionKeys
 from settings.cluster import Cluster

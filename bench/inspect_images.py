@@ -26,8 +26,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from imaging.inspection.judge import judge
-from imaging.inspection.opening import registry_image
+from imaging.inspection.conclusions import judge
+from imaging.inspection.image_locations import registry_image
 from imaging.inspection.reading import inspect
 from imaging.inspection.session import Session
 

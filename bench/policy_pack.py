@@ -32,7 +32,7 @@ from pulumi_policy.policy import _PolicyAnalyzerServicer
 
 from imaging.inspection.facts import VERSION, Contents, ImageContents, Layer, LayerUse, Library, Package, Settings
 from imaging.inspection.store import Store, store_folder
-from policies.adapter import pack_policies
+from policies.crossguard import pack_policies
 from policies.model import Site
 from policies.stacks import site_of_stack
 

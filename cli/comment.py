@@ -105,10 +105,10 @@ def _text(review: Review, form: str, today: dt.date) -> str:
 
 def _spec_cases(name: str, facts: Mapping[str, Any]) -> tuple[Case, ...] | None:
     """Cases from the spec of that image or target, where it is the one whose facts these are."""
-    from imaging.spec.cases import cases_of  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
+    from imaging.spec.compat_cases import cases_of  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
     from imaging.spec.load import load_named  # noqa: PLC0415
-    from imaging.spec.mistakes import SpecError  # noqa: PLC0415
     from imaging.spec.plan import pinned  # noqa: PLC0415
+    from imaging.spec.problems import SpecError  # noqa: PLC0415
 
     if not name or "/" in name:
         return None

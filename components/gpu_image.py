@@ -16,9 +16,9 @@ from imaging.build.building import LEVELS, content_tag, dockerfiles
 from imaging.build.instructions import CA_CONTEXT
 from imaging.build.labels import installed_pins
 from imaging.build.render import build_arguments, stage_of
+from imaging.inspection.conclusions import judge
 from imaging.inspection.facts import ImageContents
 from imaging.inspection.faults import InspectError
-from imaging.inspection.judge import judge
 from imaging.references import ImageReference
 from imaging.size.expected import Expected, expected
 from imaging.size.forecast import Megabytes, Speed, sizes_of
@@ -26,9 +26,9 @@ from imaging.size.measured import size_of
 from imaging.size.origin import Origin
 from imaging.size.pushed import read_pushed
 from imaging.spec.load import IMAGES, load_family, load_sizes
-from imaging.spec.mistakes import SpecError
 from imaging.spec.model import ImageSpec
 from imaging.spec.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
+from imaging.spec.problems import SpecError
 from imaging.spec.runtime import runtime_words
 from imaging.spec.targets import kind_of
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fleet.nodes import Node
-from fleet.obstacles import NoTerm, OtherLabel, Undescribed
+from fleet.scheduling_blockers import NoTerm, OtherLabel, Undescribed
 from fleet.unknown import UNKNOWN, Unknown, has_unknown, list_at, mapping_at, unknown_paths
 
 

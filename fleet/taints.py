@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fleet.nodes import Node
-from fleet.obstacles import Misfit
+from fleet.scheduling_blockers import Misfit
 from fleet.unknown import UNKNOWN, has_unknown, list_at, mapping_at
 
 

@@ -21,9 +21,9 @@ import httpx
 
 from imaging.references import ImageReference
 from imaging.spec.load import IMAGES, read_spec
-from imaging.spec.mistakes import SPEC_FILE, SpecError
 from imaging.spec.plan import CONDA_FORGE, NOTHING, outside_references
-from lab import pushes
+from imaging.spec.problems import SPEC_FILE, SpecError
+from lab import image_pushes
 from lab.instance import LabError
 from lab.machine import debian
 from lab.stand_ins import images as stand_ins
@@ -198,10 +198,10 @@ def _push(
     repository = f"{instance.registry_address}/{wanted.repository}"
     digests: dict[str, str] = _read(_record(instance))
     digest = digests.get(f"{wanted.repository}:{wanted.key}")
-    if digest is None or not pushes.has(repository, digest):
+    if digest is None or not image_pushes.has(repository, digest):
         prepare()
         report(f"lab image {wanted.repository}: building …")
-        digest = pushes.push(instance, tools, f"{repository}:{wanted.tag}", wanted.dockerfile, wanted.files)
+        digest = image_pushes.push(instance, tools, f"{repository}:{wanted.tag}", wanted.dockerfile, wanted.files)
         _write(_record(instance), {**_without(digests, wanted.repository), f"{wanted.repository}:{wanted.key}": digest})
     return f"{repository}@{digest}"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 
 from imaging.inspection.faults import InspectError
-from imaging.inspection.surroundings import check_network
+from imaging.inspection.network_environment import check_network
 from lab.instance import LabError
 from lab.pins import Download
 

@@ -2,7 +2,7 @@
 
 import pulumi_policy
 
-from policies.adapter import looks_at, pack_policies
+from policies.crossguard import looks_at, pack_policies
 from policies.sdk_handlers import listen
 from policies.stacks import configure, site_of_stack
 

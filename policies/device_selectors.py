@@ -11,7 +11,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fleet.devices import DRIVER, WHOLE_GPU, Device
+from fleet.dra_devices import DRIVER, WHOLE_GPU, Device
 from fleet.quantities import quantity
 from fleet.unknown import UNKNOWN
 

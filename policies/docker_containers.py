@@ -15,8 +15,8 @@ from fleet.labels import GPU_RESOURCE, IMAGE, POOL
 from fleet.unknown import UNKNOWN
 from policies.docker_gpus import GPU_DEVICES, gpu_limits
 from policies.model import DockerContainer, Workload
-from policies.nouns import DOCKER
 from policies.shapes import at, is_list, items, some, text
+from policies.wording import DOCKER
 
 # Other resources that run or build something on a host, and why the pack cannot look at them.
 OUT_OF_SIGHT: Final = {

@@ -12,8 +12,8 @@ from typing import Any, Final
 from fleet.labels import GPU_RESOURCE, POOL
 from fleet.unknown import UNKNOWN, Unknown
 from policies.model import DockerContainer, Workload
-from policies.nouns import DOCKER
 from policies.shapes import is_list, text
+from policies.wording import DOCKER
 from workloads.hub import DEFAULT_START_TIMEOUT_S
 
 DOCKER_HUB_TOKEN: Final = "gpu-commons:index:DockerHub"  # noqa: S105 - a resource type

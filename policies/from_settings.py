@@ -9,21 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from fleet import labels
-from fleet.devices import device_of
+from fleet.dra_devices import device_of
 from fleet.nodes import Node
 from imaging.inspection.facts import ImageContents
 from imaging.size.estimate import GB
-from imaging.spec.cases import Use, uses_of
+from imaging.spec.compat_cases import Use, uses_of
 from imaging.spec.load import IMAGES, load_named
 from platforms.docker.hub_names import Names
 from platforms.kubernetes.runtime import DAEMONS as RUNTIME_DAEMONS
 from platforms.kubernetes.runtime import NAMESPACE as RUNTIME_NAMESPACE
 from platforms.kubernetes.runtime import driver_daemon
 from policies.configuration import Configuration
+from policies.enforcement import Strictness, Waiver
 from policies.finding import Level
 from policies.model import ClaimedGpus, Coverage, Limits, Site, SizeWaiver
 from policies.plans import planner
-from policies.strictness import Strictness, Waiver
 from settings.driver_containers import driver_containers
 from settings.fleet import courses, default_runtimes, machine_of, nodes_of, pools_gpus, usages
 from settings.host_pools import HostPool

@@ -11,7 +11,7 @@ from typing import Any, Final
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.node_trees import is_below, is_data, is_obeyed, is_socket
-from policies.nouns import KUBERNETES, Vocabulary, sentence
+from policies.wording import KUBERNETES, Vocabulary, sentence
 
 # Whoever reaches one of these starts containers beside the scheduler, with all GPUs. /var/run is /run.
 RUNTIME_SOCKETS: Final = (

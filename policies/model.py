@@ -9,18 +9,18 @@ from enum import Enum
 from typing import Any, Final
 
 from fleet.courses import Course, Usage
-from fleet.devices import Device
-from fleet.landing import Landing, landing, shape
+from fleet.dra_devices import Device
 from fleet.machines import Machine
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
+from fleet.scheduling import Landing, landing, shape
 from fleet.unknown import UNKNOWN, Unknown
 from imaging.inspection.facts import ImageContents
 from imaging.size.estimate import GB, Size
-from imaging.spec.cases import Use
+from imaging.spec.compat_cases import Use
+from policies.enforcement import Strictness
 from policies.finding import Finding
-from policies.nouns import KUBERNETES, Vocabulary
-from policies.strictness import Strictness
+from policies.wording import KUBERNETES, Vocabulary
 from settings.models import ImageLimits
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from imaging.size.expected import expected_of
 from imaging.spec.load import IMAGES, load_named
-from imaging.spec.mistakes import SpecError
 from imaging.spec.plan import Substitute, plan_image
+from imaging.spec.problems import SpecError
 from policies.model import Planned
 from settings.reading import Stack
 

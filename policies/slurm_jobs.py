@@ -13,8 +13,8 @@ from fleet.labels import GPU_RESOURCE
 from fleet.unknown import UNKNOWN
 from platforms.kubernetes.pools import one_of, required
 from policies.model import SlurmJob, Workload
-from policies.nouns import SLURM
 from policies.shapes import is_list, text
+from policies.wording import SLURM
 
 SLURM_JOB_TOKEN: Final = "pulumi-python:dynamic/gpu-commons:SlurmJob"  # noqa: S105 - a resource type
 SLURM_HUB_TOKEN: Final = "pulumi-python:dynamic/gpu-commons:HubProcess"  # noqa: S105 - a resource type

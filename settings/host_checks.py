@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from errors.problems import Fault, Loc, nearest
 from platforms.docker.addresses import needs_certificates
-from platforms.docker.cards import CARD_NETWORK, subnet
 from platforms.docker.container import of_container
+from platforms.docker.gpu_leases import CARD_NETWORK, subnet
 from platforms.docker.hub_model import DEFAULT_PORT
 from settings.host_hubs import check_hubs
 from workloads.agreements import of_workload

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from fleet.pools import Variant
 from platforms.docker.addresses import EngineAddress
-from platforms.docker.cards import CARD_NETWORK, Card
 from platforms.docker.container_model import GpuAccess
+from platforms.docker.gpu_leases import CARD_NETWORK, Card
 from platforms.node_keys import Labels, Taints
 from settings.pool import MachinePool
 from settings.values import Assumptions, CardNetwork

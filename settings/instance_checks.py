@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from errors.clock import today
 from errors.problems import Fault
-from platforms.aws.image_refusals import by_version
 from platforms.aws.instance_agreements import image_of, of_group, shape_of
 from platforms.aws.kubernetes_versions import is_version
+from platforms.aws.machine_image_errors import by_version
 from platforms.aws.registries import EcrRegistry
 from workloads.raw import Raw, is_count, items, mapping
 

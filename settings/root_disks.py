@@ -8,8 +8,8 @@ from errors.problems import Fault
 from imaging.size.estimate import GB, GIB, Size, disk_use
 from imaging.size.expected import expected_of
 from imaging.size.measured import UNPACKED_RATIO
-from imaging.spec.mistakes import SpecError
 from imaging.spec.plan import Substitute
+from imaging.spec.problems import SpecError
 from platforms.aws.volumes import Volume, in_steps, root_volume_gib, volume_problems
 from settings.fleet import usages
 from settings.instance_pools import InstancePool

@@ -126,7 +126,7 @@ def test_what_decides_is_imported_without_the_engine() -> None:
         "platforms.slurm.job_model",
         "policies.workloads",
     ]
-    pure += ["fleet.labels", "fleet.landing", "imaging.references"]
+    pure += ["fleet.labels", "fleet.scheduling", "imaging.references"]
     assert not loaded_by([name for name in pure if name not in run_in_the_cluster]) & {*ENGINE, "httpx", "yaml"}
 
 

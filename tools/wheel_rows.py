@@ -18,7 +18,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from compat.facts import tables
 from compat.values.versions import CudaVersion, Target, parse_release
-from imaging.inspection.judge import ENOUGH
+from imaging.inspection.conclusions import ENOUGH
 from imaging.inspection.wheels import Library, Wheel
 from tools.tables import TABLES
 

@@ -24,8 +24,8 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from compat.facts.csv_files import DATA
 from compat.values.versions import CudaVersion, VersionError, parse_release
 from imaging.inspection.faults import InspectError
+from imaging.inspection.image_locations import open_session
 from imaging.inspection.index import File, Index, index_url
-from imaging.inspection.opening import open_session
 from imaging.inspection.ranges import opened
 from imaging.inspection.wheels import Wheel, find_wheel, observe, requirements
 from tools.table_file import write_rows

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field, field_validator
 
 from errors.faults import FORM, Misfit
 from fleet import labels
-from imaging.spec.described import Contents
+from imaging.spec.hub_description import Contents
 from workloads.addresses import BaseUrl, Url
 from workloads.agreements import DEFAULT_IDLE_S
 from workloads.amounts import (

@@ -16,7 +16,7 @@ import orjson
 from cli.answers import body_data, problem_lines, unreadable_data
 from cli.check.mapping import case_from
 from cli.clock import today
-from cli.lines import LONGEST, numbered_lines
+from cli.json_lines import LONGEST, numbered_lines
 from cli.words import counted
 from compat import CaseError, Verdict, check
 from compat.verdict.staleness import aged

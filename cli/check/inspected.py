@@ -20,8 +20,8 @@ from compat.verdict.answer import worst
 from compat.verdict.staleness import aged
 
 if TYPE_CHECKING:
+    from imaging.inspection.conclusions import Judgement, Program
     from imaging.inspection.facts import ImageContents
-    from imaging.inspection.judge import Judgement, Program
 
 _RULE: Final = "R-FRAMEWORK"  # which of several CUDAs counts
 _WITHOUT_GPU_USE: Final = "ubuntu:22.04"
@@ -33,7 +33,7 @@ def answer_for(reference: str, stated: Mapping[str, str]) -> Answer:
 
     What the user states overrides what was found. Raises CaseError if it cannot be read.
     """
-    from imaging.inspection.judge import judge  # noqa: PLC0415 - a check without an image needs no pydantic
+    from imaging.inspection.conclusions import judge  # noqa: PLC0415 - a check without an image needs no pydantic
 
     platform = _platform(stated)
     with ExitStack() as stack:

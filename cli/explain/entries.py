@@ -37,7 +37,7 @@ class Entry:
 def entries() -> Iterator[Entry]:
     """All ids except the engine's rules, family by family, in the order of their indexes."""
     # Here, because models and parsers cost a quarter of a second: `explain R-MINOR` needs none of them.
-    from imaging.inspection.remarks import REMARKS  # noqa: PLC0415
+    from imaging.inspection.recommendations import REMARKS  # noqa: PLC0415
     from imaging.lint.rules.index import ALL_RULES as LINT_RULES  # noqa: PLC0415
     from policies.rules.index import ABOUT_THE_PACK, ALL_RULES  # noqa: PLC0415
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 
 from cli.image.build_report import Built, build_data, build_text
-from cli.image.ours import family_of, folder_of
+from cli.image.project_images import family_of, folder_of
 from cli.stacks import stack_file
 from cli.terminal import InputError, StatusLine, as_json, json_text, painter
 from errors.problems import show
@@ -24,8 +24,8 @@ from imaging.build.buildkit import find_client
 from imaging.build.faults import BuildError, NoBuilderError
 from imaging.build.modules import Weight, weighed
 from imaging.inspection.faults import InspectError
+from imaging.inspection.image_locations import open_session, registry_image
 from imaging.inspection.layouts import DockerArchive, OciLayout
-from imaging.inspection.opening import open_session, registry_image
 from imaging.inspection.reading import Inspected, inspect
 from imaging.inspection.store import Store, store_folder
 from imaging.references import ImageReference

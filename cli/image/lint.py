@@ -18,8 +18,8 @@ from cli.image.lint_sarif import sarif
 from cli.terminal import InputError, as_json, json_text, painter
 from imaging.lint.check import Ask, Report
 from imaging.lint.check import lint as lint_recipe
-from imaging.lint.model import Kind, LintError, Role, Setting
 from imaging.lint.reading import LARGEST_BYTES
+from imaging.lint.recipe import Kind, LintError, Role, Setting
 from imaging.lint.waivers import Waiver, waiver_from
 
 STDIN: Final = "-"

@@ -8,7 +8,7 @@ from typing import Any
 from cli.words import Paint, counted, plain
 from imaging.lint.check import Report
 from imaging.lint.hadolint import page_of
-from imaging.lint.model import Finding, Severity
+from imaging.lint.recipe import Finding, Severity
 from imaging.lint.rules.index import BY_ID
 
 TONES = {Severity.ERROR: "bad", Severity.WARNING: "warn"}

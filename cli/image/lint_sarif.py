@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from imaging.lint.check import Report
 from imaging.lint.hadolint import page_of
-from imaging.lint.model import Finding, Severity
+from imaging.lint.recipe import Finding, Severity
 from imaging.lint.rules.index import ALL_RULES
 from imaging.lint.rules.rule import Rule
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cli.image.ours import folder_of
+from cli.image.project_images import folder_of
 from cli.terminal import as_json, json_text
 from imaging.spec.load import read_spec
 from imaging.spec.lock import lock_command

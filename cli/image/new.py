@@ -14,13 +14,13 @@ import click
 from cli.clock import today
 from cli.terminal import InputError, as_json, json_text
 from errors.problems import nearest, show
-from imaging.inspection.surroundings import network_faults
+from imaging.inspection.network_environment import network_faults
 from imaging.spec.load import IMAGES, load_family, read_spec
 from imaging.spec.lock import lock_command
-from imaging.spec.mistakes import SPEC_FILE, SpecError
 from imaging.spec.model import ImageSpec
 from imaging.spec.pins import wheel_pin
-from imaging.spec.starting import CUDA_WHEELS, DEBIAN, ImageKind, Wanted, files_of
+from imaging.spec.problems import SPEC_FILE, SpecError
+from imaging.spec.scaffold import CUDA_WHEELS, DEBIAN, ImageKind, Wanted, files_of
 
 _JOVYAN = ("jovyan", 1000, 100, "/home/jovyan")
 _KINDS = tuple(kind.value for kind in ImageKind)

@@ -8,15 +8,15 @@ from pathlib import Path
 import click
 
 from cli.entry import FINDINGS
-from cli.image.ours import family_of, folder_of
 from cli.image.plan_report import Fit, Page, Place, plan_data, plan_text
+from cli.image.project_images import family_of, folder_of
 from cli.stacks import pools_of, read_stack, stack_files, stack_name
 from cli.terminal import InputError, as_json, json_text, painter, width
 from compat import CaseError, check_on
 from compat.evidence.host import with_any_name
 from compat.verdict.newest_supported import ceiling
 from imaging.size.expected import expected
-from imaging.spec.cases import Use, uses_of
+from imaging.spec.compat_cases import Use, uses_of
 from imaging.spec.load import load_sizes
 from imaging.spec.model import ImageSpec
 from imaging.spec.plan import plan_image

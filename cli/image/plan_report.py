@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from cli.answers import body_data
-from cli.image.brings import brings
+from cli.image.base_contents import brings
 from cli.matrix.grid import what
 from cli.words import SIGNS, Paint, counted, folded, plain
 from compat import Answer, Finding, Host, Severity
@@ -16,7 +16,7 @@ from fleet.machines import Machine
 from imaging.build.labels import facts
 from imaging.size.estimate import amount, cold_start, disk_use, room
 from imaging.size.expected import Expected
-from imaging.spec.cases import Use
+from imaging.spec.compat_cases import Use
 from imaging.spec.parts import CudaSource
 from imaging.spec.plan import Plan, kernel_pins
 from imaging.spec.runtime import Runtime, engines, runtime_words

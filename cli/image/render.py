@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cli.image.ours import family_of
+from cli.image.project_images import family_of
 from cli.terminal import as_json, json_text
 from imaging.build.render import render_dockerfile
 

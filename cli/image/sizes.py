@@ -9,11 +9,11 @@ from typing import Final
 
 import click
 
-from cli.image.ours import folder_of
+from cli.image.project_images import folder_of
 from cli.terminal import InputError, as_json, json_text
 from cli.words import counted
+from imaging.inspection.image_locations import open_session
 from imaging.inspection.index import Index, index_url
-from imaging.inspection.opening import open_session
 from imaging.size.estimate import amount
 from imaging.spec.load import load_spec
 from imaging.spec.wheels import SIZES_FILE, Wanted, WheelSize, sizes_text, wanted_wheels

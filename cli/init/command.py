@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cli.init.answered import EXAMPLE, KEYS, parse_pool, problem_of
+from cli.init.answers import EXAMPLE, KEYS, parse_pool, problem_of
 from cli.init.derived import completed
 from cli.init.first_stack import LOGINS, REGISTRY, Answers, assumptions, stack_text
 from cli.init.questions import ask, ask_missing
 from cli.terminal import InputError, as_json, json_text, painter, width
 
 if TYPE_CHECKING:
-    from cli.stack.checked import Checked
+    from cli.stack.check import Checked
     from errors.problems import Problem
 
 _FOLDER: Final = "stacks"
@@ -126,7 +126,7 @@ def _checked_name(text: str) -> str:
 
 def _check(text: str, path: Path) -> Checked:
     """Check it as `stack check` does. Raises InputError with all mistakes, so that nothing is written."""
-    from cli.stack.checked import Checked, check_stack  # noqa: PLC0415 - the list of commands needs no pydantic
+    from cli.stack.check import Checked, check_stack  # noqa: PLC0415 - the list of commands needs no pydantic
     from cli.stack.report import problems_text  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cli.init.answered import node_entries
+from cli.init.answers import node_entries
 from cli.init.first_stack import PLANNED, Answers, Pool
 
 
@@ -24,9 +24,9 @@ def completed(answers: Answers) -> Answers:
 def _images(pools: Sequence[Pool]) -> dict[str, str]:
     from compat import Case, check_on  # noqa: PLC0415 - see above
     from fleet.pools import read_node  # noqa: PLC0415
-    from imaging.spec.cases import cases_of  # noqa: PLC0415
+    from imaging.spec.compat_cases import cases_of  # noqa: PLC0415
     from imaging.spec.load import IMAGES, load_family  # noqa: PLC0415
-    from imaging.spec.mistakes import SPEC_FILE, SpecError  # noqa: PLC0415
+    from imaging.spec.problems import SPEC_FILE, SpecError  # noqa: PLC0415
 
     known: list[tuple[list[int], str, tuple[Case, ...]]] = []
     for file in sorted(IMAGES.glob(f"*/{SPEC_FILE}")):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import click
 
-from cli.init.answered import problem_of
+from cli.init.answers import problem_of
 from cli.init.first_stack import LOGINS, Answers, Pool
 
 

@@ -75,8 +75,8 @@ def inspect(  # noqa: PLR0913, PLR0917 - options
     """
     if not (references or layouts or archives or sifs):
         raise click.UsageError("name an image, or give --oci-layout, --docker-archive or --sif")
+    from imaging.inspection.conclusions import judge  # noqa: PLC0415
     from imaging.inspection.faults import InspectError  # noqa: PLC0415 - the list of commands needs no pydantic
-    from imaging.inspection.judge import judge  # noqa: PLC0415
 
     has_failed = has_findings = False
     with ExitStack() as stack:
@@ -139,8 +139,8 @@ def wanted_images(  # noqa: PLR0913, PLR0917 - the four kinds
     sifs: tuple[str, ...] = (),
 ) -> Iterator[Wanted]:
     """Every named image, not read yet. Raises InspectError for an invalid name."""
+    from imaging.inspection.image_locations import open_session, read_platform, registry_image  # noqa: PLC0415
     from imaging.inspection.layouts import DockerArchive, OciLayout  # noqa: PLC0415
-    from imaging.inspection.opening import open_session, read_platform, registry_image  # noqa: PLC0415
     from imaging.inspection.reading import inspect as read_image  # noqa: PLC0415
     from imaging.inspection.sif import inspect_sif  # noqa: PLC0415
     from imaging.inspection.store import Store, store_folder  # noqa: PLC0415

@@ -10,8 +10,8 @@ from cli.words import Paint, counted, plain
 from imaging.size.estimate import amount
 
 if TYPE_CHECKING:
+    from imaging.inspection.conclusions import Judgement
     from imaging.inspection.facts import Contents, ImageContents
-    from imaging.inspection.judge import Judgement
     from imaging.inspection.reading import Inspected
 
 _LABELS_SHOWN: Final = 12

@@ -90,7 +90,7 @@ def _of_stack(stack: str) -> Grid:
     """Images, pools, and who uses which image where, of a stack file."""
     # Here, because pydantic alone costs a quarter of a second at start.
     from cli.matrix.uses import uses_of  # noqa: PLC0415
-    from imaging.spec.cases import cases_of  # noqa: PLC0415
+    from imaging.spec.compat_cases import cases_of  # noqa: PLC0415
     from imaging.spec.load import load_family  # noqa: PLC0415
 
     settings = read_stack(stack)

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final
 
 from cli.answers import problem_lines
 from cli.check.mapping import case_from
-from cli.lines import LONGEST, numbered_lines
+from cli.json_lines import LONGEST, numbered_lines
 from compat import Case, CaseError, Image, Pool, check, read_host
 from compat.evidence.case import POOL_FIELDS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.markdown_words import escaped
+from cli.markdown_escape import escaped
 from cli.matrix.grid import Column, Grid, Reason, Row
 from cli.matrix.uses import seats_of, users_of, uses_in_words
 from cli.words import is_fine, source_and_date

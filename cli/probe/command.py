@@ -90,7 +90,7 @@ def probe(  # noqa: PLR0913 - one for each option
       gpu-commons probe --stack comet --pool shared-p100 --via-slurm gpu-shared
       gpu-commons probe --kubernetes n18 --image python:3.13-slim
     """
-    from cli.probe.asking import OnLoginNode  # noqa: PLC0415 - the list of commands needs no pydantic
+    from cli.probe.transport import OnLoginNode  # noqa: PLC0415 - the list of commands needs no pydantic
     from platforms.docker.probe import as_yaml  # noqa: PLC0415
 
     _check(ssh, partition, node, image, namespace)
@@ -162,8 +162,8 @@ def _of_cluster(  # noqa: PLR0913, PLR0917 - which cluster, which node, and how
 def _of_host(
     settings: Stack | None, chosen: Pool | None, partition: str | None, ssh: str | None, within_s: int
 ) -> Probed:
-    from cli.probe.asking import by_slurm, by_ssh, here  # noqa: PLC0415 - see above
     from cli.probe.script import Job  # noqa: PLC0415
+    from cli.probe.transport import by_slurm, by_ssh, here  # noqa: PLC0415 - see above
     from platforms.slurm.site_model import LocalAccess  # noqa: PLC0415
 
     site = settings.site.slurm if settings else None

@@ -205,7 +205,7 @@ def cases_of_facts(facts: Mapping[str, Any]) -> tuple[Case, ...]:
 
     Which framework uses which of several CUDA lines is not recorded; then the framework's own build decides.
     """
-    from imaging.spec.cases import cases_of_pins  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
+    from imaging.spec.compat_cases import cases_of_pins  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
 
     image = _base_with_cuda(known_text(facts.get("base")))
     lines = texts(facts.get("cuda_lines"))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from cli.markdown_words import code, escaped
+from cli.markdown_escape import code, escaped
 from cli.review import blocks, page
 from cli.review.document import Review
 

@@ -54,8 +54,8 @@ def check(ctx: click.Context, /, file: str, site: Path | None, probed: tuple[str
       gpu-commons stack check --json stacks/Pulumi.dsmlp-fall.yaml
       gpu-commons stack check comet --probed shared-p100=probes/comet-30-03.json
     """
-    from cli.stack.checked import Checked, check_stack  # noqa: PLC0415 - the list of commands needs no pydantic
-    from cli.stack.probed import probed_data, probed_pools, probed_text  # noqa: PLC0415
+    from cli.stack.check import Checked, check_stack  # noqa: PLC0415 - the list of commands needs no pydantic
+    from cli.stack.probe_facts import probed_data, probed_pools, probed_text  # noqa: PLC0415
     from cli.stack.report import problems_data, problems_text, stack_data, stack_text  # noqa: PLC0415
 
     path = stack_file(file, option="")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from cli.stack.checked import Checked
+from cli.stack.check import Checked
 from cli.words import NO_GPU, SIGNS, Paint, counted, folded
 from compat import Image
 from errors.problems import Problem, SettingsError, listing

@@ -40,7 +40,7 @@ def top(ctx: click.Context, /, stack: str, site: Path | None, *, is_json: bool) 
       gpu-commons top --stack dsmlp-fall --json
       watch -n 10 gpu-commons top --stack perceptron
     """
-    from cli.top.reading import look  # noqa: PLC0415 - the list of commands needs no pydantic
+    from cli.top.collect import look  # noqa: PLC0415 - the list of commands needs no pydantic
 
     # As in an update: a site overlay names a lab's engines and cluster.
     named = os.environ.get("GPU_COMMONS_SITE")

@@ -8,8 +8,8 @@ import pulumi_docker as docker
 
 from components.on_docker.engine import EngineState, EngineUnreachable, read_engine
 from fleet import labels
-from platforms.docker.cards import CARD_NETWORK, Card, Grant, NoCard, Request, grant, shared_grant, subnet
 from platforms.docker.facts import refusals
+from platforms.docker.gpu_leases import CARD_NETWORK, Card, Grant, NoCard, Request, grant, shared_grant, subnet
 
 NETWORK = "gpu-commons"  # of the host's containers
 

@@ -14,8 +14,8 @@ from docker.errors import DockerException
 from docker.tls import TLSConfig
 
 from fleet import labels
-from platforms.docker.cards import network_index
 from platforms.docker.facts import HostFacts, facts_of
+from platforms.docker.gpu_leases import network_index
 
 ASK_WITHIN_S: Final = 20
 _WHOSE: Final = (labels.POOL, labels.HUB, labels.USER)

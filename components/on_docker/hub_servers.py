@@ -50,7 +50,7 @@ class EndsServers(dynamic.ResourceProvider):
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         """End them. Raises with the reason where the engine cannot be reached or something is left."""
         # Not above: a preview imports this module, and the engine's SDK takes a third of a second.
-        from components.on_docker.hub_end import end_servers  # noqa: PLC0415
+        from components.on_docker.hub_teardown import end_servers  # noqa: PLC0415
 
         end_servers(str(_props["hub"]), str(_props["engine"]), _props.get("certificates"))
 

@@ -24,7 +24,7 @@ from imaging.build.modules import contents as modules_contents
 from imaging.build.modules import sources as component_sources
 from imaging.build.modules import stages as modules_stages
 from imaging.references import known_image
-from imaging.spec.misfits import VERIFY_FILE
+from imaging.spec.consistency import VERIFY_FILE
 from imaging.spec.model import ImageSpec
 from imaging.spec.parts import Kernel, Layout
 from imaging.spec.plan import Plan, Substitute, conda_pins, plan_image

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from imaging.inspection import facts
+from imaging.inspection.effective_content import contents_of, merged
 from imaging.inspection.facts import Contents, ImageContents, LayerFound, Published, Settings
 from imaging.inspection.faults import InspectError
+from imaging.inspection.finders.build_info import StatementFinder
 from imaging.inspection.finders.device_code import DeviceCodeFinder
 from imaging.inspection.finders.finder import Finder, Sink
 from imaging.inspection.finders.libraries import LibraryFinder
 from imaging.inspection.finders.packages import PackageFinder
-from imaging.inspection.finders.statements import StatementFinder
 from imaging.inspection.finders.system import SystemFinder
 from imaging.inspection.layers import Entry, entries
 from imaging.inspection.manifest import (
@@ -29,7 +30,6 @@ from imaging.inspection.manifest import (
     read_root,
 )
 from imaging.inspection.secrets import hide, hide_in_command, hide_in_words
-from imaging.inspection.seen import contents_of, merged
 from imaging.inspection.sources import Source, short
 from imaging.inspection.store import Store
 from imaging.inspection.tree import Tree

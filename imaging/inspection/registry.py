@@ -19,7 +19,7 @@ from imaging.inspection import limits
 from imaging.inspection.authorisation import Authorisation, is_loopback
 from imaging.inspection.faults import InspectError
 from imaging.inspection.manifest import INDEXES, MANIFESTS, SCHEMA_1, Descriptor, Document, document
-from imaging.inspection.refusals import TransientError, error_of, refused
+from imaging.inspection.registry_errors import TransientError, error_of, refused
 from imaging.inspection.session import Session
 from imaging.inspection.sources import Budget, check_document, checked, too_big
 from imaging.references import ImageReference

@@ -18,9 +18,9 @@ import stamina
 from imaging.inspection.authorisation import Authorisation, is_loopback
 from imaging.inspection.credentials import Login
 from imaging.inspection.faults import InspectError
-from imaging.inspection.refusals import TransientError, error_of, refused, unreachable
+from imaging.inspection.network_environment import check_network
+from imaging.inspection.registry_errors import TransientError, error_of, refused, unreachable
 from imaging.inspection.sources import gathered
-from imaging.inspection.surroundings import check_network
 
 _PIECE: Final = 1 << 18
 _REDIRECTS: Final = 5

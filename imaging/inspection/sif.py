@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from imaging.inspection import facts, limits
+from imaging.inspection.effective_content import contents_of
 from imaging.inspection.facts import ImageContents
 from imaging.inspection.faults import InspectError
 from imaging.inspection.manifest import Platform
 from imaging.inspection.reading import DEFAULT_PLATFORM, Finders, Inspected, check_platform, read_entry, settings_of
-from imaging.inspection.seen import contents_of
 from imaging.inspection.squashfs import Squashfs, SquashfsError
 from imaging.inspection.store import Store
 from imaging.inspection.tree import Tree

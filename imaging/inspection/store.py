@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from imaging.inspection.facts import CONTENTS, PUBLISHED, VERSION, ImageContents, Published
 from imaging.inspection.faults import InspectError
-from imaging.inspection.records import LayerRecord, NewRecord, open_record
+from imaging.inspection.layer_records import LayerRecord, NewRecord, open_record
 
 
 def store_folder(environment: Mapping[str, str]) -> Path:

@@ -19,10 +19,10 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from compat.evidence.names.distributions import framework_of
+from imaging.inspection.conclusions import FOLDERS
 from imaging.inspection.fatbin import Scanner
 from imaging.inspection.faults import InspectError
 from imaging.inspection.index import File, Index
-from imaging.inspection.judge import FOLDERS
 
 _LIBRARY: Final = re.compile(r"\.so(?:\.\d+)*$")
 _PIECE: Final = 1 << 20

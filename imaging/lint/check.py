@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from imaging.lint.hadolint import Heard, is_hadolints, without_duplicates
-from imaging.lint.model import Finding, Kind, Recipe, Setting
 from imaging.lint.reading import read_recipe
+from imaging.lint.recipe import Finding, Kind, Recipe, Setting
 from imaging.lint.rules.index import ALL_RULES, BY_ID
 from imaging.lint.waivers import Waiver, read_waivers, waived_by
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from imaging.lint.model import Command, Recipe, Word
+from imaging.lint.recipe import Command, Recipe, Word
 
 DOCKER: Final = frozenset({"docker", "podman", "nvidia-docker", "nerdctl"})
 APPTAINER: Final = frozenset({"singularity", "apptainer"})

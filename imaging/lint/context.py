@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from imaging.lint.model import Instruction
+from imaging.lint.recipe import Instruction
 
 
 def copies_everything(instruction: Instruction) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from imaging.lint.model import Instruction, Kind, LintError, Recipe, Stage, Word
+from imaging.lint.recipe import Instruction, Kind, LintError, Recipe, Stage, Word
 from imaging.lint.shell import parse_shell, plain_text
 
 _SHELL: Final = {

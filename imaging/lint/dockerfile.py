@@ -12,7 +12,7 @@ from posixpath import join, normpath
 from typing import TYPE_CHECKING, Final
 
 from imaging.lint.masking import masked
-from imaging.lint.model import Command, Instruction, Kind, LintError, Recipe, Stage, Word, expand
+from imaging.lint.recipe import Command, Instruction, Kind, LintError, Recipe, Stage, Word, expand
 from imaging.lint.shell import SHELLS, ShellText, command_from, parse_shell, plain_text, shell_text
 
 if TYPE_CHECKING:

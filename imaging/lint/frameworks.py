@@ -9,8 +9,8 @@ from typing import Final
 from compat.evidence.names.builds import choose, read_wish
 from compat.evidence.names.distributions import Device, device_of, framework_of
 from compat.values.versions import VersionError
-from imaging.lint.model import Recipe
 from imaging.lint.packages import Install, Manager, installs
+from imaging.lint.recipe import Recipe
 from imaging.lint.requirements import Package
 from imaging.lint.shell import option_value
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from imaging.lint.hadolint_rules import BEATEN_BY, FIXES, LEFT_OUT, OURS, SAFE_FEEDERS
-from imaging.lint.model import Finding, Recipe, Severity
+from imaging.lint.recipe import Finding, Recipe, Severity
 
 _ID: Final = re.compile(r"DL\d{4}|SC\d{4}")
 _NOT_PARSED: Final = "DL1000"

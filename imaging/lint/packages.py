@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
-from imaging.lint.model import Command, Word
+from imaging.lint.recipe import Command, Word
 from imaging.lint.requirements import Package, of_conda, of_pip
 from imaging.lint.shell import option_value
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from imaging.lint.definition import parse_definition
 from imaging.lint.dockerfile import INSTRUCTIONS, parse_dockerfile
-from imaging.lint.model import Instruction, Kind, LintError, Recipe, Stage
+from imaging.lint.recipe import Instruction, Kind, LintError, Recipe, Stage
 from imaging.lint.shell import parse_shell, plain_text
 
 LARGEST_BYTES: Final = 200_000  # the longest Dockerfile that we know of has 60 kB

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from imaging.lint.model import Word
+from imaging.lint.recipe import Word
 
 
 @dataclass(frozen=True, slots=True)

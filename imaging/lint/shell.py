@@ -15,7 +15,7 @@ from itertools import accumulate
 from posixpath import join, normpath
 from typing import TYPE_CHECKING, Final
 
-from imaging.lint.model import Command, Word, expand
+from imaging.lint.recipe import Command, Word, expand
 from imaging.lint.statements import CALLS, statements
 
 if TYPE_CHECKING:

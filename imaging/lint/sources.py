@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.model import Recipe
+from imaging.lint.recipe import Recipe
 
 
 def image_references(recipe: Recipe) -> Iterator[tuple[str, int]]:

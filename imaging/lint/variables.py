@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from imaging.lint.containers import DOCKER
-from imaging.lint.model import Kind, Recipe, Word
+from imaging.lint.recipe import Kind, Recipe, Word
 
 
 def set_variables(recipe: Recipe) -> Iterator[tuple[str, Word]]:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from imaging.lint.hadolint import is_hadolints
-from imaging.lint.model import Finding, LintError, Recipe
+from imaging.lint.recipe import Finding, LintError, Recipe
 from imaging.lint.rules.index import BY_ID
 
 FORM: Final = '# gpu-commons lint ignore=D-ROOT reason="why it is meant"'

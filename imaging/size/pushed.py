@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from imaging.inspection.facts import ImageContents
 from imaging.inspection.faults import InspectError
+from imaging.inspection.image_locations import open_session, registry_image
 from imaging.inspection.manifest import Platform
-from imaging.inspection.opening import open_session, registry_image
 from imaging.inspection.reading import DEFAULT_PLATFORM, from_store, inspect
 from imaging.inspection.store import Store, store_folder
 from imaging.size.estimate import Size

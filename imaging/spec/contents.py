@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from imaging.references import ImageReference, known_image
-from imaging.spec.described import Contents
+from imaging.spec.hub_description import Contents
 from imaging.spec.model import Environment, ImageSpec
 from imaging.spec.parts import CudaSource, Layout
 from imaging.spec.pins import Pin, read_pin

@@ -14,10 +14,10 @@ from pydantic_core import ErrorDetails
 
 from errors.document import odd_texts, read_yaml
 from errors.problems import NOT_GIVEN, Loc, Problem, SettingsError, nearest, path_text, show, unshown, without_passwords
-from imaging.spec.misfits import IGNORE_FILE, cuda_misfits, misfits, shadowed
-from imaging.spec.mistakes import SPEC_FILE, SpecError, place
+from imaging.spec.consistency import IGNORE_FILE, cuda_misfits, misfits, shadowed
 from imaging.spec.model import ImageSpec
 from imaging.spec.parts import TargetKind
+from imaging.spec.problems import SPEC_FILE, SpecError, place
 from imaging.spec.targets import SERVER, TargetSpec, targeted
 from imaging.spec.wheels import SIZES_FILE, WheelSize, is_current, read_sizes, wanted_wheels
 

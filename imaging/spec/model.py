@@ -31,7 +31,7 @@ from imaging.spec.parts import (
 )
 from imaging.spec.pins import Pin, frameworks_in, read_pin
 from imaging.spec.runtime import Runtime
-from imaging.spec.texts import Folder, Label, Line, Name, OsPackage, Port, Strict, Text, Variable, released
+from imaging.spec.text_types import Folder, Label, Line, Name, OsPackage, Port, Strict, Text, Variable, released
 
 
 @dataclass(frozen=True, slots=True)

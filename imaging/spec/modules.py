@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from compat.values.versions import DriverVersion
 from fleet.driver_key import DriverKey
 from imaging.references import ImageReference
-from imaging.spec.texts import OsPackage, Strict
+from imaging.spec.text_types import OsPackage, Strict
 
 
 class Modules(Strict):

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from imaging.references import ImageReference
 from imaging.spec.pins import conda_pin, wheel_pin
 from imaging.spec.runtime import Runtime
-from imaging.spec.texts import (
+from imaging.spec.text_types import (
     CondaPin,
     CudaLine,
     KernelName,

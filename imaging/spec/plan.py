@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from errors.problems import Problem, show
-from imaging.spec.mistakes import SpecError
 from imaging.spec.model import ImageSpec
 from imaging.spec.parts import CudaSource, Kernel, Layout, Package
+from imaging.spec.problems import SpecError
 
 CONDA_FORGE: Final = "conda-forge"
 NOTHING: Final = "nothing"  # what replaces a package source

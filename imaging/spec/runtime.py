@@ -18,7 +18,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from imaging.spec.texts import Strict
+from imaging.spec.text_types import Strict
 
 _MIB: Final = 2**20
 _SHM: Final = "/dev/shm"  # noqa: S108 - shared memory, not a file

@@ -11,14 +11,14 @@ from compat.values.versions import VersionError
 from errors.clock import today
 from errors.problems import Fault, Loc
 from fleet.driver_key import DriverKey
+from platforms.aws.driver_request import WantedDriver
 from platforms.aws.flatcar.driver import NoDriver, Way
 from platforms.aws.flatcar.releases import Release, UnknownRelease, newest, release_of
-from platforms.aws.image_refusals import by_version
 from platforms.aws.instances import GroupShape, InstanceError, find_instance, group_of
+from platforms.aws.machine_image_errors import by_version
 from platforms.aws.machine_images import MachineImage, NoMachineImage, Pin, choose
 from platforms.aws.node_image import FlatcarImage, NodeImage, flatcar_image
 from platforms.aws.user_data import NodeSettings, Pulls, settings_problems
-from platforms.aws.wanted_driver import WantedDriver
 from workloads.raw import Raw, is_count, mapping
 
 

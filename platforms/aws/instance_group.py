@@ -22,6 +22,7 @@ from compat.values.versions import VersionError
 from errors.clock import today
 from errors.faults import FORM, Misfit, matching, quoted
 from fleet import labels as names
+from platforms.aws.driver_request import WantedDriver
 from platforms.aws.flatcar.releases import release_of
 from platforms.aws.flatcar_keys import FlatcarKeys
 from platforms.aws.instances import GroupShape, InstanceError, find_instance, group_of
@@ -31,7 +32,6 @@ from platforms.aws.node_image import FlatcarImage, NodeImage, flatcar_image
 from platforms.aws.scaling import MAX_UNAVAILABLE, Scale, accelerator_labels
 from platforms.aws.user_data import NodeSettings, Pulls
 from platforms.aws.volumes import MAX_THROUGHPUT, MIN_THROUGHPUT, PARALLEL_THROUGHPUT, Volume, iops_of
-from platforms.aws.wanted_driver import WantedDriver
 from platforms.node_keys import Labels, Taints
 from workloads.amounts import Count, Gib
 

@@ -12,11 +12,11 @@ from compat.facts import tables as facts
 from compat.facts.rows import Origin, Row
 from compat.values.versions import DriverVersion
 from errors.problems import listing
-from platforms.aws import image_refusals, tables
-from platforms.aws.image_refusals import Refusal
+from platforms.aws import machine_image_errors, tables
+from platforms.aws.driver_request import NEWEST, WantedDriver
 from platforms.aws.image_releases import number_of, release_version
 from platforms.aws.instances import GroupShape
-from platforms.aws.wanted_driver import NEWEST, WantedDriver
+from platforms.aws.machine_image_errors import Refusal
 
 _OLDEST = DriverVersion(1, 0)
 
@@ -93,10 +93,10 @@ def choose(
     if shape.gpu is None:
         return _without_gpus(shape, kubernetes, wanted, pin, today)
     if refused := (
-        image_refusals.by_version(kubernetes, today)
-        or image_refusals.by_type(shape, pin.ami_type)
-        or image_refusals.by_driver(shape, wanted)
-        or image_refusals.by_release(pin.release, kubernetes)
+        machine_image_errors.by_version(kubernetes, today)
+        or machine_image_errors.by_type(shape, pin.ami_type)
+        or machine_image_errors.by_driver(shape, wanted)
+        or machine_image_errors.by_release(pin.release, kubernetes)
     ):
         return _with_nearest(refused, shape, kubernetes, pin, today)
     ami_type = pin.ami_type or shape.ami_types[0]
@@ -104,9 +104,9 @@ def choose(
     rows = [row for row in rows_until(ami_type, number) if serves(row, kubernetes)]
     if not rows:
         return _with_nearest(
-            image_refusals.without_rows(shape, ami_type, kubernetes, number), shape, kubernetes, pin, today
+            machine_image_errors.without_rows(shape, ami_type, kubernetes, number), shape, kubernetes, pin, today
         )
-    if number and (refused := image_refusals.off_the_table(ami_type, rows[-1], kubernetes, number)):
+    if number and (refused := machine_image_errors.off_the_table(ami_type, rows[-1], kubernetes, number)):
         return _with_nearest(refused, shape, kubernetes, pin, today)
     found = [*_images(shape, rows[-1:] if number else rows, kubernetes, pin)]
     fitting = [each for each in found if each.driver and wanted.takes(each.driver) and shape.takes(each.driver)]
@@ -122,7 +122,9 @@ def _without_gpus(
     shape: GroupShape, kubernetes: str, wanted: WantedDriver, pin: Pin, today: dt.date
 ) -> MachineImage | NoMachineImage:
     """For nodes without GPUs: EKS makes these images on the days of the others, under one name."""
-    refused = image_refusals.by_version(kubernetes, today) or image_refusals.by_release(pin.release, kubernetes)
+    refused = machine_image_errors.by_version(kubernetes, today) or machine_image_errors.by_release(
+        pin.release, kubernetes
+    )
     named = [row for row in tables.rows("eks_releases") if row["kubernetes"] == kubernetes]
     newest = max(named, key=lambda row: row["release"], default=None)
     if wanted != NEWEST:
@@ -131,7 +133,7 @@ def _without_gpus(
         refused = refused or Refusal(f"{pin.ami_type} is not for {shape}", f"take {listing(shape.ami_types)}")
     if newest is None:
         reason = f"no table has a release of {shape.ami_types[0]} for Kubernetes {kubernetes}"
-        refused = refused or Refusal(reason, image_refusals.REFRESH, is_unknown=True)
+        refused = refused or Refusal(reason, machine_image_errors.REFRESH, is_unknown=True)
     if refused:
         return NoMachineImage(refused.reason, refused.fix, None, refused.is_unknown)
     assert newest is not None  # noqa: S101 - that is refused
@@ -184,11 +186,11 @@ def _others(
     fitting = [each for each in found if _fits(shape, each.driver)]
     if fitting:
         yield max(fitting, key=lambda each: release_order(each.release))
-    if image_refusals.by_version(kubernetes, today) or image_refusals.by_type(shape, ""):
+    if machine_image_errors.by_version(kubernetes, today) or machine_image_errors.by_type(shape, ""):
         return
     for kind in dict.fromkeys((pin.ami_type, *shape.ami_types)):
         without = Pin(kind)
-        if without != pin and not image_refusals.by_type(shape, kind):
+        if without != pin and not machine_image_errors.by_type(shape, kind):
             other = choose(shape, kubernetes, NEWEST, without, today=today)
             if isinstance(other, MachineImage):
                 yield other

@@ -7,11 +7,11 @@ from typing import Protocol
 
 from compat.values.versions import DriverVersion
 from fleet.driver_key import DriverKey
+from platforms.aws.driver_request import WantedDriver
 from platforms.aws.flatcar.driver import Driver, NoDriver, Way
 from platforms.aws.flatcar.driver import choose as choose_driver
 from platforms.aws.flatcar.releases import Release
 from platforms.aws.instances import GroupShape
-from platforms.aws.wanted_driver import WantedDriver
 
 
 class NodeImage(Protocol):

@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, Field, field_validator
 
 from errors.faults import FORM
-from imaging.spec.described import Contents
+from imaging.spec.hub_description import Contents
 from platforms.docker.addresses import EngineAddress, socket_on_host
-from platforms.docker.cards import Card
 from platforms.docker.container_model import LOOPBACK, GpuAccess, HostAddress, PortNumber, RuntimeProfile
+from platforms.docker.gpu_leases import Card
 from workloads.amounts import Count, GibOrNone
 from workloads.arguments import ImageReference
 from workloads.authenticator import Authenticator, Login, login

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from fleet.devices import DRIVER
+from fleet.dra_devices import DRIVER
 
 API_VERSION: Final = "resource.k8s.io/v1"
 FIRST_KUBERNETES: Final = 34  # minor version from which claims are on and stable

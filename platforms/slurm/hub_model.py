@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, field_val
 
 from errors.faults import FORM, Misfit
 from errors.problems import Fault, Loc
-from imaging.spec.described import Contents
+from imaging.spec.hub_description import Contents
 from platforms.slurm.partition_model import Partition
 from platforms.slurm.site_model import HubsHere, SlurmAccess
 from workloads.agreements import of_hub, of_login

@@ -44,7 +44,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 def _of_text(script: str, site: Site) -> Iterator[Finding]:
     # The grammar of the shell takes a part of a second to load, and most stacks have no job of Slurm.
     from imaging.lint.check import lint  # noqa: PLC0415
-    from imaging.lint.model import Kind, LintError, Role, Setting  # noqa: PLC0415
+    from imaging.lint.recipe import Kind, LintError, Role, Setting  # noqa: PLC0415
 
     try:
         report = lint(script.encode(), "job.sbatch", Setting(Role.BATCH), kind=Kind.SCRIPT)

@@ -11,7 +11,7 @@ from compat.facts import tables
 from errors.problems import listing
 from policies.finding import Finding, Level
 from policies.model import Rule, Site
-from policies.outcomes import cited
+from policies.verdicts import cited
 
 _ABOUT_POOLS: Final = frozenset({"R-DROP", "R-KMOD"})  # their findings hold for every image
 _NO_IMAGE: Final = Case()

@@ -8,14 +8,14 @@ from decimal import Decimal
 from typing import Any
 
 from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX
-from fleet.landing import landing
 from fleet.quantities import quantity
+from fleet.scheduling import landing
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
-from policies.nouns import Vocabulary
 from policies.rules.gpu_docker_escapes import faults
 from policies.rules.gpu_escapes import escapes, weighed
+from policies.wording import Vocabulary
 from policies.workloads import containers
 
 

@@ -11,9 +11,9 @@ from fleet.labels import GPU_RESOURCE
 from imaging.inspection.facts import ImageContents
 from policies.finding import Finding, Level
 from policies.model import Site, Workload
-from policies.nouns import sentence
 from policies.pod_images import PodImage, is_certain, possible_pools
 from policies.visibility import VISIBLE_DEVICES, is_hiding
+from policies.wording import sentence
 
 # NVIDIA's own base, and its framework images on it, set NVIDIA_VISIBLE_DEVICES=all in every tag.
 _SURELY: Final = re.compile(r"^(?:docker\.io/)?nvidia/cuda$|^nvcr\.io/nvidia/(?:cuda|pytorch|tensorflow|tritonserver)$")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from fleet.unknown import UNKNOWN, Unknown
-from platforms.docker.cards import NETWORK
+from platforms.docker.gpu_leases import NETWORK
 from policies.docker_gpus import GPU_DEVICES, GpuRequest, gpu_requests
 from policies.finding import Finding, Level
 from policies.model import Coverage, Site, Workload

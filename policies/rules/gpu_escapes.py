@@ -13,7 +13,6 @@ from platforms.kubernetes.runtime import RUNTIME_CLASS
 from policies.finding import Finding, Level
 from policies.host_paths import DEVICE_PLUGINS, chooses_gpus, of_volume, plain
 from policies.model import Site, Workload
-from policies.nouns import Vocabulary, sentence
 from policies.pod_images import pod_images
 from policies.rules.gpu_default_runtime import shown_by_default
 from policies.rules.gpu_device_annotations import of_annotations
@@ -22,6 +21,7 @@ from policies.rules.gpu_exemptions import WITHOUT_PRIVILEGES, exemption
 from policies.rules.gpu_privileges import enters, host_processes, privileges
 from policies.shapes import at, items, some
 from policies.visibility import VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
+from policies.wording import Vocabulary, sentence
 from policies.workloads import asks_for_gpus, asks_somewhere, containers
 
 # GPUs in the arguments of a device plugin, or a pattern that matches them among other devices.

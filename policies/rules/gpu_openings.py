@@ -14,10 +14,10 @@ from policies.finding import Finding, Level
 from policies.host_paths import of_path, of_volume
 from policies.kinds import kind_of, objects
 from policies.model import Coverage, Site
-from policies.nouns import DOCKER
-from policies.rules.claim import check_claim
 from policies.rules.pin import of_reference
+from policies.rules.resource_claims import check_claim
 from policies.shapes import at, items, object_name, text
+from policies.wording import DOCKER
 
 # Labels that NVIDIA's daemons obey.
 _STEERS: Final = tuple(

@@ -8,8 +8,8 @@ from typing import Any
 from fleet.unknown import UNKNOWN, Unknown, mapping_at
 from policies.finding import Finding, Level
 from policies.host_paths import names_gpus, plain
-from policies.nouns import Vocabulary
 from policies.shapes import at, is_list, items
+from policies.wording import Vocabulary
 
 ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
 # With these a container enters every process that it sees.

@@ -7,8 +7,8 @@ from typing import Final
 
 from errors.problems import listing
 from fleet.labels import ARCH, LINUX, OS
-from fleet.obstacles import wording
 from fleet.quantities import QuantityError
+from fleet.scheduling_blockers import wording
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload

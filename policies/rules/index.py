@@ -5,7 +5,7 @@ from typing import Final
 from policies.model import Rule
 from policies.rules import base as base_support
 from policies.rules import batch as batch_text
-from policies.rules import claim as device_claim
+from policies.rules import course_capacity, disk_capacity, resource_claims, start_time
 from policies.rules import disk as image_disk
 from policies.rules import driver as pool_driver
 from policies.rules import gpu as gpu_request
@@ -17,11 +17,8 @@ from policies.rules import pin as pinned_image
 from policies.rules import port as published_ports
 from policies.rules import read as pods_read
 from policies.rules import region as offered_region
-from policies.rules import room as pool_disk
 from policies.rules import run as image_runs
 from policies.rules import size as image_size
-from policies.rules import start as cold_start
-from policies.rules import term
 
 ALL_RULES: Final[tuple[Rule, ...]] = (
     pods_read.RULE,
@@ -34,15 +31,15 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     image_runs.RULE,
     pool_driver.RULE,
     offered_region.RULE,
-    device_claim.RULE,
+    resource_claims.RULE,
     driver_inside.RULE,
     one_cuda.RULE,
     base_support.RULE,
     image_size.RULE,
     image_disk.RULE,
-    pool_disk.RULE,
-    cold_start.RULE,
-    term.RULE,
+    disk_capacity.RULE,
+    start_time.RULE,
+    course_capacity.RULE,
 )
 
 # Ids of findings about the pack itself, in place of a rule, and when they are reported.

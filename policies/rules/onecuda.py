@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
+from imaging.inspection.conclusions import judge
 from imaging.inspection.facts import ImageContents
-from imaging.inspection.judge import judge
-from imaging.inspection.remarks import Remark
+from imaging.inspection.recommendations import Remark
 from imaging.size.estimate import amount
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload

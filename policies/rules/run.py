@@ -9,10 +9,12 @@ from typing import Final
 from compat import Case, Severity, Verdict
 from fleet.courses import Usage
 from fleet.pools import PoolGpus
-from imaging.spec.cases import Use
+from imaging.spec.compat_cases import Use
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.outcomes import (
+from policies.pod_images import PodImage, is_certain, pod_images, possible_nodes
+from policies.report import line
+from policies.verdicts import (
     Outcome,
     affected,
     in_order,
@@ -24,8 +26,6 @@ from policies.outcomes import (
     uses_read,
     whole_pool,
 )
-from policies.pod_images import PodImage, is_certain, pod_images, possible_nodes
-from policies.report import line
 from policies.workloads import asks_for_gpus, containers
 
 _VERDICTS: Final = {

@@ -14,7 +14,7 @@ from click.testing import Result
 from rows import each_row
 
 from cli.entry import explained
-from imaging.inspection.surroundings import network_faults
+from imaging.inspection.network_environment import network_faults
 
 Run = Callable[..., Result]
 PROJECT = Path(__file__).resolve().parents[2]

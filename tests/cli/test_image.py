@@ -17,7 +17,7 @@ from click.testing import Result
 from cli.image.lint_sarif import sarif
 from imaging.build.render import render_dockerfile
 from imaging.lint.check import lint
-from imaging.lint.model import Role, Setting
+from imaging.lint.recipe import Role, Setting
 from imaging.lint.rules.index import ALL_RULES
 from imaging.spec.load import load_family
 

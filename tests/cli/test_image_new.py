@@ -17,12 +17,12 @@ from cli.stacks import pools_of
 from compat import Verdict, check_on
 from imaging.build.render import render_dockerfile
 from imaging.lint.check import lint
-from imaging.lint.model import Setting
-from imaging.spec.cases import cases_of
+from imaging.lint.recipe import Setting
+from imaging.spec.compat_cases import cases_of
 from imaging.spec.load import IMAGES, load_family, read_spec
 from imaging.spec.lock import lock_command
-from imaging.spec.mistakes import SpecError
-from imaging.spec.starting import CUDA_WHEELS
+from imaging.spec.problems import SpecError
+from imaging.spec.scaffold import CUDA_WHEELS
 
 Run = Callable[..., Result]
 KINDS = {

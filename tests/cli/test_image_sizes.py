@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from imaging.inspection import opening
+from imaging.inspection import image_locations
 from imaging.inspection.session import Patience, Session
 from imaging.spec.load import load_sizes, load_spec
 from imaging.spec.wheels import SIZES_FILE
@@ -98,7 +98,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://me:secret@127.0.0.1:{server.server_port}/simple/")
     patience = Patience(attempts=3, first_wait_s=0.01, longest_wait_s=0.02)
-    monkeypatch.setattr(opening, "open_session", lambda *_, **__: Session(patience=patience))
+    monkeypatch.setattr(image_locations, "open_session", lambda *_, **__: Session(patience=patience))
     yield found
     server.shutdown()
     server.server_close()

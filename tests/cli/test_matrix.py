@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 from rows import each_row
 
-from cli.lines import LONGEST
+from cli.json_lines import LONGEST
 
 Run = Callable[..., Result]
 PROJECT = Path(__file__).resolve().parents[2]

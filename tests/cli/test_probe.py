@@ -14,9 +14,9 @@ import yaml
 from click.testing import Result
 from rows import each_row
 
-from cli.probe.asking import by_slurm
 from cli.probe.differences import State, compare, compared_text, is_fine
 from cli.probe.script import Job, Probed, read, script
+from cli.probe.transport import by_slurm
 from cli.stacks import read_stack
 from cli.words import plain
 from platforms.slurm.controllers import SlurmError, Unreachable

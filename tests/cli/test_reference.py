@@ -19,7 +19,7 @@ from compat.evidence.case import FIELDS, UNREAD
 from compat.facts.lookup import table_names
 from compat.rules import ALL_RULES
 from compat.verdict.staleness import AGED
-from imaging.inspection.remarks import REMARKS
+from imaging.inspection.recommendations import REMARKS
 from imaging.lint.rules.index import ALL_RULES as LINT_RULES
 from policies.rules.index import ABOUT_THE_PACK
 from policies.rules.index import ALL_RULES as PACK_RULES

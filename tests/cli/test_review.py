@@ -18,18 +18,18 @@ from hypothesis import strategies as st
 from rows import each_row
 
 from cli.comment import _price, _spec_cases
-from cli.markdown_words import code, escaped
+from cli.markdown_escape import code, escaped
 from cli.review.document import Review, Sources, review_of
 from cli.review.markdown import LIMIT, review_markdown
 from cli.review.stream import StreamError, read_stream
 from cli.review.values import HIDDEN, shown, without_secrets
 from cli.review.waivers import Waiver
 from errors.problems import listing
-from imaging.spec.cases import cases_of
+from imaging.spec.compat_cases import cases_of
 from imaging.spec.load import load_named
 from imaging.spec.plan import pinned
 from policies import finding as policies
-from policies.judging import message
+from policies.evaluate import message
 from policies.model import Rule
 from policies.report import NAMED
 from policies.rules.index import ALL_RULES

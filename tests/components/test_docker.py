@@ -13,7 +13,7 @@ from running_engine import holder, running_engine
 
 from components.on_docker.docker_gpu_container import DockerGpuContainer
 from components.on_docker.docker_host import DockerHost
-from platforms.docker.cards import Request
+from platforms.docker.gpu_leases import Request
 
 REF = f"registry.example.edu/perceptron@sha256:{'0' * 64}"
 

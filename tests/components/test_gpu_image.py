@@ -22,7 +22,7 @@ from components.gpu_image import GpuImage, GpuImageArgs, ImagePool, ImageSubstit
 from imaging.inspection import facts, session
 from imaging.inspection.store import Store, store_folder
 from imaging.spec.load import IMAGES
-from imaging.spec.mistakes import SpecError
+from imaging.spec.problems import SpecError
 
 BUILT = "docker-build:index:Image"
 DIGEST = "sha256:" + "d" * 64

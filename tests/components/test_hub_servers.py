@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from components.on_docker.engine import EngineUnreachable
-from components.on_docker.hub_end import ServersLeft, end_servers
+from components.on_docker.hub_teardown import ServersLeft, end_servers
 from tests.components.running_engine import VERSION
 
 # What Pulumi's SDK 3.259.0 wrote into the state for the first version of this provider.

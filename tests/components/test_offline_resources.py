@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cli.stack.checked import offline_resources
-from policies.judging import IMAGE_TOKEN
+from cli.stack.check import offline_resources
+from policies.evaluate import IMAGE_TOKEN
 from policies.workloads import holds_pods
 from settings.reading import load_stack
 

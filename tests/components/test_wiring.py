@@ -10,8 +10,8 @@ import pytest
 
 import wiring
 from imaging.spec.load import load_family
-from imaging.spec.mistakes import SpecError
 from imaging.spec.model import ImageSpec
+from imaging.spec.problems import SpecError
 from imaging.spec.runtime import Runtime
 from platforms.kubernetes.hub_arguments import parse_hub
 from platforms.kubernetes.user_servers import render_options

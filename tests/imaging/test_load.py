@@ -11,8 +11,8 @@ from rows import each_row
 
 from imaging.build.labels import labels
 from imaging.spec.load import context_files, load_family, load_spec
-from imaging.spec.mistakes import SpecError
 from imaging.spec.plan import plan_image
+from imaging.spec.problems import SpecError
 from imaging.spec.targets import target_specs
 
 Tiny = Callable[..., Path]

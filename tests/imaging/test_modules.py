@@ -15,10 +15,10 @@ from imaging.build.labels import labels
 from imaging.build.modules import NAMES, Weight, sources, weighed
 from imaging.build.render import render_dockerfile
 from imaging.lint.check import lint
-from imaging.lint.model import Role, Setting
+from imaging.lint.recipe import Role, Setting
 from imaging.spec.load import IMAGES, load_family, load_spec
-from imaging.spec.mistakes import SpecError
 from imaging.spec.plan import plan_image
+from imaging.spec.problems import SpecError
 
 IMAGE = "driver-builder"
 KERNEL = "6.1.0-56-cloud-amd64"

@@ -13,8 +13,8 @@ from rows import each_row
 from imaging.build.labels import labels
 from imaging.build.render import render_dockerfile
 from imaging.spec.load import load_family
-from imaging.spec.mistakes import SpecError
 from imaging.spec.plan import Substitute, outside_references, plan_image
+from imaging.spec.problems import SpecError
 
 DEBIAN = "docker.io/library/debian:bookworm-20260824-slim"
 NGC = "nvcr.io/nvidia/tensorflow:25.02-tf2-py3"

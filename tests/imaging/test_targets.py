@@ -13,12 +13,12 @@ import yaml
 from imaging.build.labels import labels
 from imaging.build.render import render_dockerfile
 from imaging.size.expected import expected_of
-from imaging.spec.cases import cases_of
+from imaging.spec.compat_cases import cases_of
 from imaging.spec.load import IMAGES, load_family, load_named, load_sizes, load_spec
 from imaging.spec.lock import lock_command
-from imaging.spec.mistakes import SpecError
 from imaging.spec.parts import TargetKind
 from imaging.spec.plan import plan_image
+from imaging.spec.problems import SpecError
 from imaging.spec.targets import kind_of, stands_on, target_specs
 
 CUPY = IMAGES / "cupy-notebook"

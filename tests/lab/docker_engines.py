@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import psutil
 
-from lab import files, processes, pushes
+from lab import files, image_pushes, processes
 from lab.instance import Instance
 from lab.machine import docker_host, iptables, leftovers, mounts, network
 from lab.machine.stand_in_gpus import StandInGpus
@@ -59,7 +59,7 @@ def push_busybox(instance: Instance) -> str:
     tools = Toolchain()
     recipe = render_dockerfile("busybox", program="busybox", places=("/bin/busybox", "/bin/sh"), entrypoint=())
     repository = f"{instance.registry_address}/lab/busybox"
-    digest = pushes.push(instance, tools, f"{repository}:1", recipe, {"busybox": tools.path("busybox")})
+    digest = image_pushes.push(instance, tools, f"{repository}:1", recipe, {"busybox": tools.path("busybox")})
     return f"{repository}@{digest}"
 
 

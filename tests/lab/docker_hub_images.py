@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from imaging.build.render import NPM, UV
-from lab import pushes
+from lab import image_pushes
 from lab.instance import Instance
 from lab.machine import debian
 from lab.toolchain import Toolchain
@@ -91,5 +91,5 @@ def _pushed(instance: Instance, name: str, steps: list[str]) -> str:
     context = {debian.ROOTFS: debian.rootfs(), "ca.crt": Path(bundle)}
     base = debian.DOCKERFILE.replace("FROM scratch", "FROM scratch AS debian")
     dockerfile = "\n".join([base, _TOOLS, "FROM debian", *steps, ""])
-    digest = pushes.push(instance, tools, f"{repository}:1", dockerfile, context)
+    digest = image_pushes.push(instance, tools, f"{repository}:1", dockerfile, context)
     return f"{repository}@{digest}"

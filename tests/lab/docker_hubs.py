@@ -14,8 +14,8 @@ import httpx
 
 from lab.instance import Instance
 from lab.servers import docker
-from platforms.docker.cards import subnet
 from platforms.docker.engine_filter import render_filter
+from platforms.docker.gpu_leases import subnet
 from tests.lab import docker_engines as engines
 from tests.lab.docker_hub_settings import CARDS, HUB, hub_json
 from tests.lab.docker_people import PASSWORD, Person, logged_in, until

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from imaging.spec.load import IMAGES
-from lab import bases, processes, pushes
+from lab import bases, image_pushes, processes
 from lab.bases import Substitute
 from lab.instance import Instance, LabError
 from lab.machine import debian
@@ -195,7 +195,7 @@ def test_each_substitute_is_in_the_registry_and_says_what_it_stands_for(lab: Lab
         "org.gpu-commons.lab.substitute": "docker.io/library/debian:bookworm-slim",
     }
     assert (tool.reference, tool.reason) == ("nvcr.io/nvidia/tool:1", "no GPU")
-    assert pushes.has(f"{address}/lab/tool", tool.replacement.split("@")[1])
+    assert image_pushes.has(f"{address}/lab/tool", tool.replacement.split("@")[1])
 
 
 @pytest.mark.lab

@@ -28,7 +28,7 @@ from imaging.inspection.layouts import DockerArchive, OciLayout
 from imaging.inspection.reading import inspect
 from imaging.spec.load import IMAGES, load_family
 from imaging.spec.plan import Substitute
-from lab import processes, pushes
+from lab import image_pushes, processes
 from lab import site as lab_site
 from lab.instance import Instance
 from lab.machine import debian
@@ -83,7 +83,7 @@ def site(new_instance: Callable[..., Instance]) -> Iterator[Site]:
             debian.make_rootfs(tools, lambda _: None)
             repository = f"{instance.registry_address}/lab/debian"
             files = {debian.ROOTFS: debian.rootfs()}
-            base = f"{repository}@{pushes.push(instance, tools, f'{repository}:1', debian.DOCKERFILE, files)}"
+            base = f"{repository}@{image_pushes.push(instance, tools, f'{repository}:1', debian.DOCKERFILE, files)}"
             yield Site(instance, base, stack_file(Path(home), base), environment(instance, tools))
         finally:
             processes.stop(instance, "buildkitd", within_s=30)

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from imaging.inspection.opening import read_platform, registry_image
+from imaging.inspection.image_locations import read_platform, registry_image
 from imaging.inspection.reading import Inspected, inspect
 from imaging.inspection.session import Session
 from lab import processes

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from lab.providers.kubernetes.pod_problems import has_log, troubles
 from lab.providers.kubernetes.readiness import State, readiness, waited_for
-from lab.providers.kubernetes.troubles import has_log, troubles
 from lab.providers.kubernetes.waiting import timeout_of
 
 Values = dict[str, Any]

@@ -16,7 +16,7 @@ import httpx
 import psutil
 import pytest
 
-from lab import control_plane, health, processes, pushes
+from lab import control_plane, health, image_pushes, processes
 from lab.cluster import REAL_NODE, Cluster, wait_until
 from lab.instance import RECORD, Instance, LabError
 from lab.machine import iptables, mounts, network, node, stand_in_gpus, traces
@@ -93,7 +93,7 @@ def start_everything(instance: Instance, tools: Toolchain) -> None:
     processes.start(instance, registry.server(instance, tools))
     processes.start(instance, buildkit.server(instance, tools))
     for image in images.images(tools):
-        pushes.push(instance, tools, image.reference(instance), image.dockerfile, image.files)
+        image_pushes.push(instance, tools, image.reference(instance), image.dockerfile, image.files)
     control_plane.start(instance, tools, real_node=NODE.name)
     node.start(instance, tools, NODE)
     node.settle(instance, NODE.name)
@@ -377,7 +377,7 @@ def image_with_python(lab: Lab) -> str:
     files |= {f"lib/x86_64-linux-gnu/{Path(each).name}": Path(each).resolve() for each in linked}
     files |= {"python": program, "loader/ld-linux-x86-64.so.2": Path("/lib64/ld-linux-x86-64.so.2").resolve()}
     name = f"{lab.instance.registry_address}/lab-tests/python:1"
-    pushes.push(lab.instance, lab.tools, name, PROBE_IMAGE, files)
+    image_pushes.push(lab.instance, lab.tools, name, PROBE_IMAGE, files)
     return name
 
 

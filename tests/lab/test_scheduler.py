@@ -1,4 +1,4 @@
-"""`fleet.landing` and the lab's kube-scheduler say the same of each pod on each node.
+"""`fleet.scheduling` and the lab's kube-scheduler say the same of each pod on each node.
 
 A scheduler profile for each node (`only-n1`) has that node as an added affinity, so each pod can be tried on each
 node without a word about it in the pod. What one pod takes another would miss, so a pod that requests resources has
@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from fleet.landing import Landing, landing
 from fleet.nodes import Node
 from fleet.quantities import quantity
+from fleet.scheduling import Landing, landing
 from lab import control_plane
 from lab.cluster import SIMULATED_NODE, ApiError, Cluster, wait_until
 from lab.instance import Instance

@@ -11,7 +11,7 @@ from pulumi_policy.policy import _PolicyAnalyzerServicer
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from policies import report
-from policies.adapter import pack_policies
+from policies.crossguard import pack_policies
 from policies.finding import Level
 from policies.model import Site
 

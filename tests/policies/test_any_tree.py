@@ -32,7 +32,7 @@ from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from imaging.inspection.facts import DriverPart
 from policies import phase, report, sdk_handlers
-from policies.adapter import pack_policies
+from policies.crossguard import pack_policies
 from policies.finding import Level
 from policies.model import Site
 

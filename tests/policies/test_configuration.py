@@ -20,8 +20,8 @@ from rows import each_row
 
 from fleet.labels import ALWAYS_DISCOVERED
 from policies import sdk_handlers
-from policies.adapter import pack_policies
 from policies.configuration import POLICIES, PolicyConfig
+from policies.crossguard import pack_policies
 from policies.from_settings import site_of
 from policies.stacks import DEFAULT_STACKS, configure, site_of_stack
 from settings.reading import SettingsError, load_stack

@@ -12,8 +12,8 @@ from rows import each_row
 
 from fleet.unknown import UNKNOWN
 from imaging.inspection.facts import Copies, DriverPart, ImageContents, Layer, Package, Settings
+from policies.evaluate import evaluate
 from policies.finding import Level
-from policies.judging import evaluate
 from policies.model import Limits, Planned, Site
 
 ML = reference("ml")
@@ -190,7 +190,7 @@ def test_an_update_refuses_an_image_of_ours_whose_layers_nobody_read(
     rule: str, found: ImageContents | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not messages(site(found), rule, Level.REFUSE, gpus=1)
-    monkeypatch.setattr("policies.judging.is_preview", lambda: False)
+    monkeypatch.setattr("policies.evaluate.is_preview", lambda: False)
     (message,) = messages(site(found), rule, Level.REFUSE, gpus=1)
     assert "its layers were not read" in message
     assert not messages(site(found), rule, Level.REFUSE, image=FOREIGN, gpus=1)
@@ -199,7 +199,7 @@ def test_an_update_refuses_an_image_of_ours_whose_layers_nobody_read(
 @pytest.mark.parametrize("rule", ["P-NODRIVER", "P-RUN"])
 def test_an_update_refuses_an_image_of_ours_that_was_not_read_whole(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where = site(contents(1, 2, left_out=("layer 1 was not read, it is encrypted",)))
-    monkeypatch.setattr("policies.judging.is_preview", lambda: False)
+    monkeypatch.setattr("policies.evaluate.is_preview", lambda: False)
     (message,) = messages(where, rule, Level.REFUSE, gpus=1)
     assert "layer 1 was not read, it is encrypted" in message
     assert not messages(where, rule, Level.REFUSE, image=FOREIGN, gpus=1)
@@ -208,7 +208,7 @@ def test_an_update_refuses_an_image_of_ours_that_was_not_read_whole(rule: str, m
 def test_an_update_does_not_refuse_an_image_of_ours_that_was_read_for_a_release_that_no_row_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("policies.judging.is_preview", lambda: False)
+    monkeypatch.setattr("policies.evaluate.is_preview", lambda: False)
     assert not messages(site(contents(1, 2, system="Plan 9")), "P-BASE", Level.REFUSE)
 
 

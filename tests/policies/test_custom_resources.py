@@ -16,8 +16,8 @@ from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
 from policies.api_groups import BUILT_IN
+from policies.evaluate import evaluate
 from policies.finding import Level
-from policies.judging import evaluate
 from policies.model import Site
 
 CUDA_13 = "docker.io/nvidia/cuda:13.0.0-runtime-ubuntu24.04@sha256:" + "a" * 64  # no code for Pascal

@@ -24,7 +24,7 @@ from shown import ADVISED, DIGEST, IMAGE, REFUSED, UNKNOWN, UNPROVED, shown, tex
 from compat import Case, read_host
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
-from policies.adapter import looks_at
+from policies.crossguard import looks_at
 from policies.model import Coverage, Site
 
 AMOUNTS: Final = {"cpu": Decimal(16), "memory": Decimal(64 * 1024**3), "nvidia.com/gpu": Decimal(2)}

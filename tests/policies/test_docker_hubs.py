@@ -8,14 +8,14 @@ import pytest
 from rows import each_row
 
 import wiring
-from cli.stack.checked import offline_resources
+from cli.stack.check import offline_resources
 from fleet.unknown import UNKNOWN
 from imaging.spec.load import IMAGES
 from platforms.docker.container import CONTAINER_TOKEN
 from policies.docker_hubs import DOCKER_HUB_TOKEN
+from policies.evaluate import evaluate
 from policies.finding import Level
 from policies.from_settings import site_of
-from policies.judging import evaluate
 from policies.stacks import DEFAULT_STACKS
 from policies.workloads import workloads
 from settings.reading import load_stack

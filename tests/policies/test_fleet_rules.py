@@ -16,7 +16,7 @@ from imaging.size.estimate import GB, Size
 from imaging.size.origin import Origin
 from policies.finding import Finding, Level
 from policies.model import Planned, Site, Workload
-from policies.rules.room import RULE
+from policies.rules.disk_capacity import RULE
 from policies.workloads import workloads
 
 BASE, COURSE = reference("base", "a"), reference("course", "b")

@@ -8,8 +8,8 @@ import pytest
 from rows import each_row
 
 from fleet.unknown import UNKNOWN
+from policies.evaluate import evaluate
 from policies.finding import Level
-from policies.judging import evaluate
 from policies.model import Site
 
 IMAGE = "registry.example.edu/x@sha256:" + "a" * 64

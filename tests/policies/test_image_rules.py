@@ -17,8 +17,8 @@ from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
 from imaging.size.estimate import GB, Size
 from imaging.size.origin import Origin
+from policies.evaluate import evaluate
 from policies.finding import Level
-from policies.judging import evaluate
 from policies.model import Limits, Planned, Site, SizeWaiver
 
 OURS = "registry.example.edu/gpu-commons"
@@ -181,7 +181,7 @@ def test_facts_that_were_not_read_are_unproved_for_our_images_and_no_matter_for_
 
 
 def test_an_update_refuses_an_own_image_that_nobody_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("policies.judging.is_preview", lambda: False)
+    monkeypatch.setattr("policies.evaluate.is_preview", lambda: False)
     (refused,) = messages(site(None), profile(), "P-SIZE", Level.REFUSE)
     assert "the size of scipy-ml-notebook is not known" in refused
     assert not messages(site(None), profile(image=reference("other", registry="docker.io")), "P-SIZE", Level.REFUSE)

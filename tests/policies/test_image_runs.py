@@ -17,12 +17,12 @@ from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
 from imaging.inspection.facts import Package
-from imaging.spec.cases import Use
+from imaging.spec.compat_cases import Use
+from policies.enforcement import Strictness, Waiver
+from policies.evaluate import ImageRefusals, evaluate
 from policies.finding import Level
-from policies.judging import ImageRefusals, evaluate
 from policies.model import Site
 from policies.stacks import site_of_stack
-from policies.strictness import Strictness, Waiver
 
 CUDA_12_4 = "docker.io/nvidia/cuda:12.4.1-runtime-ubuntu22.04@sha256:" + "c" * 64
 ALL = frozenset(Level)

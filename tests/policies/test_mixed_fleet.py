@@ -13,9 +13,9 @@ from compat.values.versions import DriverVersion
 from fleet.unknown import UNKNOWN
 from platforms.kubernetes import runtime
 from platforms.kubernetes.job import job_spec, parse_job
+from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.finding import Level
 from policies.from_settings import site_of
-from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.model import Site
 from policies.pod_images import possible_nodes, possible_pools
 from policies.workloads import HUB_TOKEN, workloads

@@ -12,12 +12,12 @@ import pytest
 import yaml
 
 import wiring
-from imaging.spec.cases import uses_of
+from imaging.spec.compat_cases import uses_of
 from imaging.spec.load import IMAGES, load_family
 from platforms.kubernetes import pre_puller, runtime
 from platforms.kubernetes.job import job_spec, parse_job
+from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.finding import Level
-from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.model import Site
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 from policies.workloads import HUB_TOKEN

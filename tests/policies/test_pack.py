@@ -33,11 +33,11 @@ from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
 from imaging.inspection.facts import ImageContents
 from imaging.size.estimate import MB
-from policies import adapter
-from policies.adapter import pack_policies
+from policies import crossguard
+from policies.crossguard import pack_policies
+from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.finding import Level
 from policies.from_settings import site_of
-from policies.judging import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.model import Site, Workload
 from policies.proxies import plain
 from policies.rules.index import ABOUT_THE_PACK, ALL_RULES
@@ -146,7 +146,7 @@ def test_odd_shapes_never_end_the_run(spec: Any) -> None:
 
 
 def test_each_id_that_the_pack_reports_is_explained_on_the_page_of_rules() -> None:
-    sources = Path(adapter.__file__).parent.rglob("*.py")
+    sources = Path(crossguard.__file__).parent.rglob("*.py")
     ids = {name for source in sources for name in re.findall(r"\bP-[A-Z]+\b", source.read_text())}
     assert ids == {rule.id for rule in ALL_RULES} | set(ABOUT_THE_PACK)
 
@@ -440,7 +440,7 @@ def test_pods_that_cannot_be_read_are_not_proved_and_end_nothing(monkeypatch: py
         yield Workload("Pod web", {"containers": [{"image": "docker.io/x:1"}]})
         raise KeyError("containers")
 
-    monkeypatch.setattr("policies.judging.workloads", fails)
+    monkeypatch.setattr("policies.evaluate.workloads", fails)
     assert len(reports({"spec": {}}, policy="workloads")) == 2  # what was read is judged
     (message,) = reports({"spec": {}}, policy="workloads-advice")
     assert message == "P-READ: Pod web: could not be proved: its pods could not be read (KeyError)."

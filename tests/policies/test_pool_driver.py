@@ -8,8 +8,8 @@ from rows import each_row
 
 from compat import Case, read_host
 from fleet.pools import PoolGpus
+from policies.evaluate import evaluate
 from policies.finding import Level
-from policies.judging import evaluate
 from policies.model import Site
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from policies.evaluate import evaluate
 from policies.finding import Level
-from policies.judging import evaluate
 from policies.model import Site
 from policies.stacks import site_of_stack
 from settings.reading import load_stack

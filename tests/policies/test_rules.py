@@ -12,8 +12,8 @@ from rows import each_row
 
 from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
+from policies.evaluate import evaluate
 from policies.finding import Finding, Level
-from policies.judging import evaluate
 from policies.model import Coverage, Rule, Site, Workload
 
 DIGEST = "@sha256:" + "a" * 64
@@ -311,7 +311,7 @@ def test_a_rule_that_fails_inside_says_so_after_what_it_has_found(monkeypatch: p
         yield Finding(f"{workload.name} has {len(site.nodes)} nodes")
         raise KeyError(workload.name)
 
-    monkeypatch.setattr("policies.judging.ALL_RULES", [Rule("P-ODD", "", "Mend it.", fails)])
+    monkeypatch.setattr("policies.evaluate.ALL_RULES", [Rule("P-ODD", "", "Mend it.", fails)])
     assert refused(pod()) == ["P-ODD: Deployment hub/web: Deployment hub/web has 2 nodes. Mend it."]
     assert unproved(pod()) == ["P-ODD: Deployment hub/web: could not be proved: the rule failed (KeyError)."]
 

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for shown.py: folders of tests
 from refusals import NOT_FOR_K80, SOUND_JOB, TEXT
 from shown import REFUSED, UNKNOWN, UNPROVED, shown, texts
 
-from policies.adapter import looks_at
+from policies.crossguard import looks_at
 from policies.from_settings import site_of
 from settings.reading import load_stack
 

@@ -10,7 +10,7 @@ from refusals import COUNTED_ON, JOB, NOT_FOR_K80, SOUND_JOB, TEXT
 from rows import each_row
 from shown import ADVISED, REFUSED, UNKNOWN, UNPROVED, shown, texts
 
-from policies.adapter import looks_at
+from policies.crossguard import looks_at
 from policies.from_settings import site_of
 from settings.reading import load_stack
 

@@ -14,13 +14,13 @@ from shown import DIGEST
 
 from fleet.machines import Machine
 from fleet.nodes import Node
+from policies.evaluate import evaluate, read
 from policies.finding import Level
 from policies.from_settings import site_of
-from policies.judging import evaluate, read
 from policies.model import Site
-from policies.nouns import DOCKER, KUBERNETES, SLURM
+from policies.rules.disk_capacity import RULE as ROOM
 from policies.rules.index import ALL_RULES
-from policies.rules.room import RULE as ROOM
+from policies.wording import DOCKER, KUBERNETES, SLURM
 from settings.reading import load_stack
 
 AMOUNTS = {"cpu": Decimal(16), "memory": Decimal(64 * 1024**3), "nvidia.com/gpu": Decimal(2)}

@@ -12,8 +12,8 @@ from compat import Case, read_host
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
+from policies.evaluate import evaluate
 from policies.finding import Level
-from policies.judging import evaluate
 from policies.model import Site
 from policies.workloads import holds_pods, workloads
 

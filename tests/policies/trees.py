@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pulumi_policy import proxy
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
-from policies.judging import IMAGE_TOKEN, STACK_TOKEN
+from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN
 from policies.workloads import GROUPS, HUB_TOKEN, POD_PATHS
 
 Path = tuple[str | int, ...]

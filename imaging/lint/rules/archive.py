@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from imaging.lint.model import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, Recipe, Setting, Severity
 from imaging.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
 
 _PPA = re.compile(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from imaging.lint.model import Recipe, Setting, Severity
+from imaging.lint.recipe import Recipe, Setting, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 _GIT: Final = re.compile(r"git@|git://|ssh://|https?://[^#?]+\.git(#|\?|$)")

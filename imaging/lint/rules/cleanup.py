@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from posixpath import basename, join, normpath
 
-from imaging.lint import caches
-from imaging.lint.caches import Cache
-from imaging.lint.model import Command, Instruction, Recipe, Setting, Severity
+from imaging.lint import package_caches
+from imaging.lint.package_caches import Cache
 from imaging.lint.packages import install_of
+from imaging.lint.recipe import Command, Instruction, Recipe, Setting, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 from imaging.lint.shell import option_value
 
@@ -26,8 +26,8 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
             yield from _of_run(instruction, made, filled, installed)
         made |= _paths(instruction)
         for command in instruction.commands if instruction.keyword == "RUN" else ():
-            cache = caches.filled_by(command)
-            if cache and not caches.is_covered(cache, command, instruction, instruction.commands, {}):
+            cache = package_caches.filled_by(command)
+            if cache and not package_caches.is_covered(cache, command, instruction, instruction.commands, {}):
                 filled[cache] = command.line
             if install := install_of(command):
                 installed |= {package.name: command.line for package in install.packages}
@@ -37,8 +37,8 @@ def never_cleared(recipe: Recipe, setting: Setting, wanted: frozenset[Cache]) ->
     """Caches that stay in a layer, with the line that fills each. One that a later layer clears is this rule's."""
     lines = {mistake.line for mistake in check(recipe, setting)}
     late = [command for run in recipe.image for command in run.commands if command.line in lines]
-    for cache, line in caches.left_in(recipe.image, wanted):
-        if not any(caches.clears(cache, command) for command in late):
+    for cache, line in package_caches.left_in(recipe.image, wanted):
+        if not any(package_caches.clears(cache, command) for command in late):
             yield cache, line
 
 
@@ -46,7 +46,7 @@ def _of_run(
     run: Instruction, made: dict[str, int], filled: dict[Cache, int], installed: dict[str, int]
 ) -> Iterator[Mistake]:
     own = _paths(run)
-    own_caches = {caches.filled_by(command) for command in run.commands}
+    own_caches = {package_caches.filled_by(command) for command in run.commands}
     own_packages = {p.name for c in run.commands if (install := install_of(c)) for p in install.packages}
     for command in run.commands:
         if command.program == "rm":
@@ -57,7 +57,7 @@ def _of_run(
                 if hit:
                     message = f"{word.text} was made by line {hit}, in an earlier layer: removing it here saves nothing"
                     yield Mistake(word.line, message, _FIX)
-        elif (cache := caches.emptied_by(command)) in filled and cache not in own_caches and cache:
+        elif (cache := package_caches.emptied_by(command)) in filled and cache not in own_caches and cache:
             yield Mistake(
                 command.line,
                 f"{cache.leaves} was filled by line {filled[cache]}, in an earlier layer: clearing it here saves "
@@ -88,7 +88,7 @@ def _made_before(path: str, made: dict[str, int], own: dict[str, int]) -> int | 
 
 def _cache_before(path: str, filled: dict[Cache, int], own: set[Cache | None]) -> int | None:
     for cache, line in filled.items():
-        if cache not in own and caches.is_at(cache, path):
+        if cache not in own and package_caches.is_at(cache, path):
             return line
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.model import Recipe, Role, Setting, Severity
+from imaging.lint.recipe import Recipe, Role, Setting, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.bases import is_devel, parse_reference
-from imaging.lint.model import Recipe, Setting, Severity
+from imaging.lint.base_images import is_devel, parse_reference
+from imaging.lint.recipe import Recipe, Setting, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 

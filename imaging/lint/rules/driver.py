@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from imaging.lint.model import Command, Instruction, Recipe, Role, Setting, Severity
 from imaging.lint.packages import Manager, install_of
+from imaging.lint.recipe import Command, Instruction, Recipe, Role, Setting, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 _PACKAGES = re.compile(

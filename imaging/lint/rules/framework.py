@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from compat.evidence.names.distributions import framework_of
 from imaging.lint.frameworks import python_installs
-from imaging.lint.model import Recipe, Setting, Severity
+from imaging.lint.recipe import Recipe, Setting, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 

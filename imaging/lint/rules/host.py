@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from imaging.lint.containers import APPTAINER, calls
-from imaging.lint.model import Kind, Recipe, Setting, Severity, Word
+from imaging.lint.recipe import Kind, Recipe, Setting, Severity, Word
 from imaging.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
 from imaging.lint.variables import set_variables
 

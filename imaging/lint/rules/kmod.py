@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from imaging.lint.model import Command, Recipe, Role, Setting, Severity
+from imaging.lint.recipe import Command, Recipe, Role, Setting, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 _MODULE = re.compile(r"\.ko(\.(xz|zst|gz))?$|\.ko\*$")

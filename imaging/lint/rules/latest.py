@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from imaging.lint.bases import parse_reference
+from imaging.lint.base_images import parse_reference
 from imaging.lint.containers import APPTAINER, DOCKER
-from imaging.lint.model import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, Recipe, Setting, Severity
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 from imaging.lint.sources import image_references
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from imaging.lint.model import Recipe, Setting, Severity
 from imaging.lint.packages import Install, Manager, installs
+from imaging.lint.recipe import Recipe, Setting, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 from imaging.references import known_image
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from imaging.lint import caches
-from imaging.lint.model import Kind, Recipe, Setting, Severity
+from imaging.lint import package_caches
+from imaging.lint.recipe import Kind, Recipe, Setting, Severity
 from imaging.lint.rules import cleanup
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 _IN_POST: Final = {
-    caches.APT: "end %post with rm -rf /var/lib/apt/lists/*",
-    caches.RPM: "end %post with dnf clean all",
-    caches.APK: caches.APK.fix,
+    package_caches.APT: "end %post with rm -rf /var/lib/apt/lists/*",
+    package_caches.RPM: "end %post with dnf clean all",
+    package_caches.APK: package_caches.APK.fix,
 }
 
 
 def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
-    for cache, line in cleanup.never_cleared(recipe, setting, caches.LIGHT):
+    for cache, line in cleanup.never_cleared(recipe, setting, package_caches.LIGHT):
         message = f"the image keeps {cache.leaves}: tens of MB, and out of date tomorrow"
         yield Mistake(line, message, _IN_POST[cache] if recipe.kind is Kind.DEFINITION else cache.fix)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from imaging.lint.containers import DOCKER, calls, image_at
-from imaging.lint.model import Command, Kind, Recipe, Setting, Severity, Word
+from imaging.lint.recipe import Command, Kind, Recipe, Setting, Severity, Word
 from imaging.lint.rules.rule import Example, Mistake, Rule
 
 _ID = re.compile(r"(sha256:)?[0-9a-f]{12}([0-9a-f]{52})?")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from imaging.lint.context import copies_everything
-from imaging.lint.model import Recipe, Setting, Severity
 from imaging.lint.packages import installs, installs_anything
+from imaging.lint.recipe import Recipe, Setting, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.model import Recipe, Setting, Severity
+from imaging.lint.recipe import Recipe, Setting, Severity
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 from imaging.lint.variables import set_variables
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from imaging.lint.model import Command, Recipe, Setting, Severity
+from imaging.lint.recipe import Command, Recipe, Setting, Severity
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 from imaging.lint.shell import SHELLS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from imaging.lint.model import Recipe, Setting, Severity
 from imaging.lint.packages import Manager, installs
+from imaging.lint.recipe import Recipe, Setting, Severity
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 
 

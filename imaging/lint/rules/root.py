@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.bases import parse_reference, starts_as_root
-from imaging.lint.model import Recipe, Setting, Severity
+from imaging.lint.base_images import parse_reference, starts_as_root
+from imaging.lint.recipe import Recipe, Setting, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 

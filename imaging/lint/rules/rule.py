@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from imaging.lint.model import Finding, Kind, Recipe, Role, Setting, Severity
+from imaging.lint.recipe import Finding, Kind, Recipe, Role, Setting, Severity
 
 DIGEST: Final = "sha256:" + "4" * 64  # of the examples
 IMAGE_FILES: Final = frozenset({Kind.DOCKERFILE, Kind.DEFINITION})

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from errors.redaction.names import is_secret
 from imaging.inspection.secrets import hide_in, is_harmless
 from imaging.lint.containers import APPTAINER, DOCKER
-from imaging.lint.model import Command, Kind, Recipe, Setting, Severity, Word
+from imaging.lint.recipe import Command, Kind, Recipe, Setting, Severity, Word
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 
 _LOGS_IN = DOCKER | APPTAINER | {"helm", "oras"}

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from posixpath import basename
 
-from imaging.lint.model import Command, Instruction, Kind, Recipe, Setting, Severity
 from imaging.lint.packages import Manager, install_of
+from imaging.lint.recipe import Command, Instruction, Kind, Recipe, Setting, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 _COMPILERS = re.compile(

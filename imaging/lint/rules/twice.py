@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from imaging.lint.bases import cuda_in
+from imaging.lint.base_images import cuda_in
 from imaging.lint.frameworks import brought_cuda
-from imaging.lint.model import Recipe, Setting, Severity
 from imaging.lint.packages import Install, Manager, installs
+from imaging.lint.recipe import Recipe, Setting, Severity
 from imaging.lint.requirements import Package
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 from imaging.references import known_image

@@ -12,6 +12,7 @@ from lab.providers.kubernetes import messages
 from lab.providers.kubernetes.api import ApiError, ApiServer, UnreachableError
 from lab.providers.kubernetes.kinds import ObjectKind, Served, object_id
 from lab.providers.kubernetes.naming import annotation
+from lab.providers.kubernetes.pod_problems import has_log, troubles
 from lab.providers.kubernetes.readiness import (
     NEEDS_ENDPOINTS,
     NEEDS_STORAGE_CLASS,
@@ -21,7 +22,6 @@ from lab.providers.kubernetes.readiness import (
     readiness,
     waited_for,
 )
-from lab.providers.kubernetes.troubles import has_log, troubles
 from lab.providers.plugin import Engine
 from lab.providers.values import Properties
 from lab.providers.vocabulary import CancelledError, PluginError

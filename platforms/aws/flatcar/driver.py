@@ -13,10 +13,10 @@ from compat.facts import tables
 from compat.values.versions import DriverVersion
 from errors.problems import listing
 from fleet.driver_key import DriverKey
+from platforms.aws.driver_request import NEWEST, WantedDriver
 from platforms.aws.flatcar.releases import Channel, Release, releases
 from platforms.aws.instances import GroupShape
 from platforms.aws.machine_images import KernelModule, kernel_module
-from platforms.aws.wanted_driver import NEWEST, WantedDriver
 
 
 class Way(StrEnum):

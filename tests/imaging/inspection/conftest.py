@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from imaging.inspection.credentials import Login
-from imaging.inspection.opening import read_platform, registry_image
+from imaging.inspection.image_locations import read_platform, registry_image
 from imaging.inspection.reading import Inspected, inspect
 from imaging.inspection.session import Patience, Session
 from imaging.inspection.store import Store

@@ -10,10 +10,10 @@ import pytest
 from rows import each_row
 
 from fleet.driver_key import DRIVER_KEY_LABEL
+from imaging.inspection.conclusions import Judgement, judge
 from imaging.inspection.facts import CONTENTS, Contents, ImageContents
 from imaging.inspection.faults import InspectError
 from imaging.inspection.finders.packages import cuda_of
-from imaging.inspection.judge import Judgement, judge
 from imaging.inspection.layouts import DockerArchive, OciLayout
 from imaging.inspection.reading import Progress, inspect
 from imaging.inspection.secrets import hide, hide_in_command

@@ -20,9 +20,9 @@ from rows import each_row
 from imaging.inspection.authorisation import read_challenges
 from imaging.inspection.credentials import Login, find_login
 from imaging.inspection.faults import InspectError
-from imaging.inspection.opening import read_reference, registry_image
+from imaging.inspection.image_locations import read_reference, registry_image
 from imaging.inspection.reading import Inspected, inspect
-from imaging.inspection.refusals import retry_after_s
+from imaging.inspection.registry_errors import retry_after_s
 from imaging.inspection.session import Patience, Session
 from imaging.inspection.store import Store
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from imaging.inspection.conclusions import judge
 from imaging.inspection.faults import InspectError
-from imaging.inspection.judge import judge
 from imaging.inspection.manifest import Platform
 from imaging.inspection.sif import inspect_sif
 from imaging.inspection.store import Store

@@ -12,8 +12,8 @@ from cli.image import hadolint
 from imaging.lint.check import Report, lint
 from imaging.lint.hadolint import heard, padded
 from imaging.lint.hadolint_rules import BEATEN_BY, FIXES, LEFT_OUT, OURS
-from imaging.lint.model import Setting, Severity
 from imaging.lint.reading import read_recipe
+from imaging.lint.recipe import Setting, Severity
 from imaging.lint.rules.index import BY_ID
 from imaging.lint.rules.rule import DIGEST
 

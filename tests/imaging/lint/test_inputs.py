@@ -13,7 +13,7 @@ from rows import each_row
 
 from cli.image import hadolint
 from imaging.lint.check import Report, lint
-from imaging.lint.model import Role, Setting
+from imaging.lint.recipe import Role, Setting
 from imaging.lint.rules.index import BY_ID
 
 FOLDER = Path(__file__).parent

@@ -6,7 +6,7 @@ from rows import each_row
 
 from imaging.build.render import render_dockerfile, stage_of
 from imaging.lint.check import lint
-from imaging.lint.model import Role, Setting
+from imaging.lint.recipe import Role, Setting
 from imaging.spec.load import load_family
 from imaging.spec.parts import TargetKind
 from imaging.spec.targets import kind_of, target_specs

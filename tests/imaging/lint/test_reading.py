@@ -14,9 +14,9 @@ from packaging.utils import canonicalize_name
 from rows import each_row
 
 from imaging.lint.check import Report, lint
-from imaging.lint.model import Kind, LintError, Setting, expand
 from imaging.lint.packages import installs
 from imaging.lint.reading import LARGEST_BYTES, kind_of, read_recipe
+from imaging.lint.recipe import Kind, LintError, Setting, expand
 from imaging.lint.rules.rule import DIGEST
 from imaging.lint.shell import parse_shell, plain_text
 from imaging.lint.waivers import waiver_from

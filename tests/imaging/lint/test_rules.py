@@ -11,7 +11,7 @@ from rows import each_row
 
 from imaging.lint import rules as rules_package
 from imaging.lint.check import lint
-from imaging.lint.model import Kind, Role, Setting
+from imaging.lint.recipe import Kind, Role, Setting
 from imaging.lint.rules.index import ALL_RULES, BY_ID, GENERAL_RULES, GPU_RULES
 from imaging.lint.rules.rule import DIGEST, Example, Rule
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from platforms.aws.driver_request import WantedDriver
 from platforms.aws.instances import GroupShape, find_instance, group_of
 from platforms.aws.machine_images import MachineImage, Pin, choose
-from platforms.aws.wanted_driver import WantedDriver
 
 
 @pytest.fixture

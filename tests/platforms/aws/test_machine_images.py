@@ -9,9 +9,9 @@ import pytest
 from rows import each_row
 
 from compat.values.versions import VersionError
+from platforms.aws.driver_request import NEWEST, WantedDriver
 from platforms.aws.instances import find_instance, group_of
 from platforms.aws.machine_images import KernelModule, MachineImage, NoMachineImage, Pin, choose
-from platforms.aws.wanted_driver import NEWEST, WantedDriver
 
 TODAY = dt.date(2026, 11, 23)
 BOTTLEROCKET = "BOTTLEROCKET_x86_64_NVIDIA"

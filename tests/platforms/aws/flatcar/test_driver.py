@@ -8,11 +8,11 @@ import pytest
 from rows import each_row
 
 from fleet.driver_key import DriverKey
+from platforms.aws.driver_request import WantedDriver
 from platforms.aws.flatcar.driver import Driver, NoDriver, Way, choose
 from platforms.aws.flatcar.releases import Release, release_of, releases
 from platforms.aws.instances import GroupShape, find_instance, group_of
 from platforms.aws.machine_images import KernelModule
-from platforms.aws.wanted_driver import WantedDriver
 
 STABLE = release_of("4593.2.5")
 BEFORE_EXTENSIONS = release_of("4230.2.4")

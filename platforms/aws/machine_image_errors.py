@@ -12,10 +12,10 @@ from compat.facts.rows import Row
 from compat.values.versions import DriverVersion
 from errors.problems import listing, nearest
 from platforms.aws import tables
+from platforms.aws.driver_request import WantedDriver
 from platforms.aws.image_releases import kubernetes_of, listed_releases, number_of
 from platforms.aws.instances import GroupShape
 from platforms.aws.kubernetes_versions import is_version, known_versions, supported_versions
-from platforms.aws.wanted_driver import WantedDriver
 
 REFRESH: Final = "python -m tools.eks_images reads newer ones into the tables"
 

@@ -13,10 +13,10 @@ from packaging.utils import canonicalize_name
 from errors.problems import Problem, nearest, show
 from imaging.references import known_image
 from imaging.spec.lock import read_lock
-from imaging.spec.mistakes import SPEC_FILE, SpecError, place
 from imaging.spec.model import ImageSpec
 from imaging.spec.parts import CudaSource, TargetKind
 from imaging.spec.pins import wheel_pin
+from imaging.spec.problems import SPEC_FILE, SpecError, place
 from imaging.spec.targets import TargetSpec, forbidden, needed, smallest_first, stands_on, target_specs
 
 VERIFY_FILE = "verify.py"

@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.sharing import Shortage, Want, shortage
+from fleet.capacity import Shortage, Want, shortage
 
 POOLS = "abcd"
 wants = st.lists(

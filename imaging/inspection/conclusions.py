@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from compat.evidence.names.distributions import Device, device_of, framework_of
+from imaging.inspection.cuda_evidence import Evidence, of_framework, runtimes, written
 from imaging.inspection.environments import SYSTEM, conda_roots, environment_of
-from imaging.inspection.evidence import Evidence, of_framework, runtimes, written
 from imaging.inspection.facts import Code, Contents, ImageContents, Library, Package, Statement
-from imaging.inspection.remarks import Remark, remarks
+from imaging.inspection.recommendations import Remark, remarks
 
 ENOUGH: Final = 0.25
 """A target counts that has this part of the entries of the commonest one: a rarer one has code of a few kernels."""

@@ -8,9 +8,9 @@ from dataclasses import fields, replace
 from typing import Any, Final, Protocol, TypeVar
 
 from imaging.inspection.facts import Contents, LayerFound, LayerUse, Library, Package
-from imaging.inspection.finders.copies import copies
+from imaging.inspection.finders.disk_usage import biggest, caches
+from imaging.inspection.finders.duplicate_libraries import copies
 from imaging.inspection.finders.finder import MOST
-from imaging.inspection.finders.places import biggest, caches
 from imaging.inspection.tree import Tree
 
 

@@ -11,7 +11,7 @@ from pulumi.runtime.proto.analyzer_pb2 import EnforcementLevel
 from pulumi_policy import policy as sdk
 
 from policies import phase, sdk_handlers
-from policies.adapter import pack_policies
+from policies.crossguard import pack_policies
 from policies.model import Site
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"

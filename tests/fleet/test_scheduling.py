@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import each_row
 
-from fleet.landing import Landing, landing, shape
 from fleet.nodes import Node
-from fleet.obstacles import wording
 from fleet.quantities import quantity
 from fleet.requests import requests
+from fleet.scheduling import Landing, landing, shape
+from fleet.scheduling_blockers import wording
 from fleet.unknown import UNKNOWN
 
 N10 = Node(

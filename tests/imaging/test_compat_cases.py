@@ -9,7 +9,7 @@ import pytest
 from rows import each_row
 
 from compat import Case, Severity, Verdict, check
-from imaging.spec.cases import cases_of
+from imaging.spec.compat_cases import cases_of
 from imaging.spec.load import load_family
 from imaging.spec.model import ImageSpec
 

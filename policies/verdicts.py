@@ -14,9 +14,9 @@ from compat.values.fact import Fact
 from errors.problems import listing
 from fleet.courses import Usage
 from fleet.pools import PoolGpus
+from imaging.inspection.conclusions import judge
 from imaging.inspection.facts import ImageContents
-from imaging.inspection.judge import judge
-from imaging.spec.cases import Use
+from imaging.spec.compat_cases import Use
 from policies.report import line
 
 _MOST: Final = 8  # names in a row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rows import each_row
 
-from cli.image.brings import brings
+from cli.image.base_contents import brings
 
 
 @each_row(

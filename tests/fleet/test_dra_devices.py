@@ -10,7 +10,7 @@ import yaml
 
 from compat.evidence.names.gpu_names import find_gpus
 from compat.values.versions import DriverVersion
-from fleet.devices import WHOLE_GPU, device_of
+from fleet.dra_devices import WHOLE_GPU, device_of
 from fleet.quantities import quantity
 from fleet.unknown import UNKNOWN
 

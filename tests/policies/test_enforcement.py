@@ -7,8 +7,8 @@ import datetime as dt
 import pytest
 from rows import each_row
 
+from policies.enforcement import Strictness, Waiver
 from policies.finding import Finding, Level
-from policies.strictness import Strictness, Waiver
 
 TODAY = dt.date(2026, 11, 21)
 JOB = "Job batch/smoke"

@@ -13,10 +13,10 @@ from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.phase import is_preview
 from policies.report import Message
-from policies.rules import claim as device_claim
 from policies.rules import gpu as gpu_request
 from policies.rules import pin as pinned_image
 from policies.rules import read as pods_read
+from policies.rules import resource_claims
 from policies.rules import run as image_runs
 from policies.rules.gpu_openings import PULLED, called, claimed, claims, openings, opens
 from policies.rules.index import ALL_RULES
@@ -124,7 +124,7 @@ def _checks(token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Wo
         check = functools.partial(openings, token, name, inputs, site)
         yield called(token, name, inputs), pinned_image.RULE if token == PULLED else gpu_request.RULE, check
         if claims(token):
-            yield called(token, name, inputs), device_claim.RULE, functools.partial(claimed, token, inputs, site)
+            yield called(token, name, inputs), resource_claims.RULE, functools.partial(claimed, token, inputs, site)
     for workload in found:
         for rule in (pods_read.RULE,) if workload.unread else ALL_RULES:
             yield workload.name, rule, functools.partial(_check, rule, workload, site)

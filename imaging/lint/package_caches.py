@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from imaging.lint.model import Command, Instruction
 from imaging.lint.packages import Install, Manager, install_of
+from imaging.lint.recipe import Command, Instruction
 
 _REMOVERS: Final = frozenset({"rm", "find", "truncate"})
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from errors.problems import listing
-from fleet.devices import DRIVER
+from fleet.dra_devices import DRIVER
 from fleet.unknown import UNKNOWN
 from policies.device_selectors import UnreadableError, selects
 from policies.finding import Finding, Level

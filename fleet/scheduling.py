@@ -17,9 +17,9 @@ from typing import Any, Final
 from fleet.labels import NVIDIA_CLASSES
 from fleet.node_affinity import REQUIRED, affinity_doubts, affinity_obstacles, selector_obstacles
 from fleet.nodes import Node
-from fleet.obstacles import Misfit, NoPods, Obstacle, TooLittle, Undescribed, wording
 from fleet.quantities import Amounts
 from fleet.requests import requests
+from fleet.scheduling_blockers import Misfit, NoPods, Obstacle, TooLittle, Undescribed, wording
 from fleet.taints import as_daemon, taint_obstacles
 from fleet.unknown import UNKNOWN, Unknown, has_unknown, list_at, mapping_at, unknown_paths
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from fleet import obstacles
+from fleet import scheduling_blockers
 from fleet.labels import POOL
 from fleet.quantities import NO_QUANTITY
 
@@ -38,7 +38,7 @@ class Vocabulary:
     mount_read_only: str
     remove_host_pid: str
     remove_plugins: str
-    obstacles: obstacles.Names
+    obstacles: scheduling_blockers.Names
     places: Mapping[str, str] = field(default_factory=dict)  # path in a pod spec → where people write that
 
     def place(self, path: str) -> str:
@@ -76,7 +76,7 @@ KUBERNETES: Final = Vocabulary(
     mount_read_only="Mount it with readOnly: true",
     remove_host_pid="Remove hostPID: true.",
     remove_plugins="Remove the volume, or name the image of a device plugin in site.runtime_daemons.",
-    obstacles=obstacles.CLUSTER,
+    obstacles=scheduling_blockers.CLUSTER,
 )
 
 DOCKER: Final = Vocabulary(
@@ -100,7 +100,7 @@ DOCKER: Final = Vocabulary(
     mount_read_only="Mount it read-only (readOnly: true)",
     remove_host_pid="Remove pidMode.",
     remove_plugins="Remove the mount.",
-    obstacles=obstacles.Names("label", "the host", "hosts", obstacles.CLUSTER.affinity),
+    obstacles=scheduling_blockers.Names("label", "the host", "hosts", scheduling_blockers.CLUSTER.affinity),
 )
 
 # Only words for what a job has: it has no volumes, no privileges and no variables.
@@ -114,7 +114,7 @@ SLURM: Final = replace(
     only_request="Request GPUs with gpus.",
     fit="Choose other pools, or request no more than one node has.",
     write_amounts="Write gpus as a whole number.",
-    obstacles=replace(obstacles.CLUSTER, affinity="the job does not name this pool"),
+    obstacles=replace(scheduling_blockers.CLUSTER, affinity="the job does not name this pool"),
     places={
         "containers[0]": "the job",
         "containers[0].image": "image",

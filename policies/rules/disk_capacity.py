@@ -10,8 +10,8 @@ from imaging.size.estimate import Size, amount, disk_use, room
 from imaging.size.origin import Origin
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.nouns import KUBERNETES, Vocabulary
 from policies.pod_images import PodImage, different_images, possible_pools
+from policies.wording import KUBERNETES, Vocabulary
 
 _SHOWN = 3
 

@@ -12,7 +12,7 @@ import httpx
 
 from imaging.inspection.authorisation import advice
 from imaging.inspection.faults import InspectError
-from imaging.inspection.surroundings import proxy_variables
+from imaging.inspection.network_environment import proxy_variables
 
 _CODES_SHOWN: Final = 60
 _TRANSIENT: Final = frozenset({408, 429, 500, 502, 503, 504})

@@ -9,11 +9,11 @@ from itertools import pairwise
 
 from compat import Verdict
 from errors.problems import listing
+from fleet.capacity import Shortage, Want, shortage
 from fleet.courses import Course
-from fleet.sharing import Shortage, Want, shortage
 from policies.finding import Finding, Level
 from policies.model import Rule, Site
-from policies.outcomes import outcomes
+from policies.verdicts import outcomes
 
 
 def check_stack(site: Site) -> Iterator[Finding]:

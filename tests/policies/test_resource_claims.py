@@ -9,11 +9,11 @@ from rows import each_row
 
 from compat.evidence.names.gpu_names import find_gpus
 from compat.values.versions import DriverVersion
-from fleet.devices import device_of
+from fleet.dra_devices import device_of
 from fleet.unknown import UNKNOWN
 from platforms.kubernetes.claims import template_spec
+from policies.evaluate import evaluate
 from policies.finding import Level
-from policies.judging import evaluate
 from policies.model import ClaimedGpus, Site
 
 (L4,), (L40S,) = find_gpus("NVIDIA L4"), find_gpus("NVIDIA L40S")

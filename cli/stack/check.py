@@ -12,11 +12,11 @@ from cli.stacks import pools_of
 from compat import Image, Matrix, Pool, matrix
 from errors.problems import Problem, SettingsError
 from fleet.unknown import UNKNOWN
-from imaging.spec.cases import cases_of
+from imaging.spec.compat_cases import cases_of
 from imaging.spec.load import IMAGES, load_family
-from imaging.spec.mistakes import SpecError
-from platforms.docker.cards import Grant
+from imaging.spec.problems import SpecError
 from platforms.docker.container import CONTAINER_TOKEN, container_args, parse_container, wire_form
+from platforms.docker.gpu_leases import Grant
 from platforms.docker.hub_arguments import parse_hub as parse_docker_hub
 from platforms.docker.hub_containers import own_containers
 from platforms.kubernetes import claims, hub_availability, hub_pods, pre_puller, runtime
@@ -28,10 +28,10 @@ from platforms.slurm.hub_model import parse_hub as parse_slurm_hub
 from platforms.slurm.job_model import parse_slurm_job
 from platforms.slurm.site_model import SlurmAccess
 from policies.docker_hubs import DOCKER_HUB_TOKEN
+from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN, ImageRefusals, Seen, judged, message
+from policies.evaluate import findings as results
 from policies.finding import Level
 from policies.from_settings import site_of
-from policies.judging import IMAGE_TOKEN, STACK_TOKEN, ImageRefusals, Seen, judged, message
-from policies.judging import findings as results
 from policies.model import Site, Workload, nothing_known
 from policies.report import Message
 from policies.rules.index import ALL_RULES

@@ -8,10 +8,10 @@ from typing import Any
 from compat import Case, read_host
 from fleet.courses import Choice, Course
 from fleet.pools import PoolGpus
-from imaging.spec.cases import Use
+from imaging.spec.compat_cases import Use
+from policies.evaluate import evaluate
 from policies.finding import Level
 from policies.from_settings import site_of
-from policies.judging import evaluate
 from policies.model import Site
 from policies.stacks import DEFAULT_STACKS
 from settings.reading import load_stack

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from imaging.spec.load import IMAGES, load_family
-from imaging.spec.mistakes import SPEC_FILE
 from imaging.spec.model import ImageSpec
+from imaging.spec.problems import SPEC_FILE
 
 
 def folder_of(name: str) -> Path:

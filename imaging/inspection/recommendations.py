@@ -11,7 +11,7 @@ from errors.problems import listing
 from fleet.driver_key import DRIVER_KEY_LABEL
 
 if TYPE_CHECKING:
-    from imaging.inspection.evidence import Evidence
+    from imaging.inspection.cuda_evidence import Evidence
     from imaging.inspection.facts import Contents, ImageContents
 
 REMARKS: Final = MappingProxyType(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platforms.docker.cards import Card, NoCard, Request, grant, network_index, shared_grant, subnet
+from platforms.docker.gpu_leases import Card, NoCard, Request, grant, network_index, shared_grant, subnet
 
 TWO = (Card("box", 0, "GPU-a"), Card("box", 1, "GPU-b"))
 
