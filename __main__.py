@@ -21,12 +21,12 @@ from settings.sdks import missing_sdk
 if TYPE_CHECKING:
     from components.on_docker.docker_gpu_container import DockerGpuContainerArgs
 
-# The code by which the engine's language host knows that the user has read why; others get a second error line.
+# The engine's language host exits quietly on this code; any other prints a second error line.
 ALREADY_SAID = 32
 
 
 def deploy(stack: Stack) -> None:
-    """Register everything that the stack's settings ask for."""
+    """Register every resource in the stack's settings."""
     StackRecord("stack-file", wiring.record_args(stack))
     account = aws_account(stack.cluster) if stack.cluster else None
     repositories = deploy_repositories(stack, account) if account else {}
@@ -50,21 +50,21 @@ def deploy(stack: Stack) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A cluster that this stack has made, and the groups of instances that joined it."""
+    """A cluster made by this stack and the instance groups that joined it."""
 
     kubeconfig: pulumi.Output[str]
     groups: list[pulumi.Resource]
 
 
 def aws_account(cluster: Cluster) -> pulumi.ResourceOptions:
-    """Whose credentials are used, and in which region. Only stacks with a cluster of EKS import the SDK of AWS."""
+    """AWS credentials and region. Only stacks with an EKS cluster import the AWS SDK."""
     import pulumi_aws as aws  # noqa: PLC0415
 
     return pulumi.ResourceOptions(providers=[aws.Provider("aws", region=cluster.region)])
 
 
 def deploy_repositories(stack: Stack, account: pulumi.ResourceOptions) -> dict[str, pulumi.Resource]:
-    """A repository for each image where the site's registry is one of ECR, which makes none by itself."""
+    """One repository per image if the site's registry is ECR, which creates none by itself."""
     from components.on_aws.ecr_repository import EcrRepository  # noqa: PLC0415
 
     registry = EcrRegistry.read(stack.site.registry)
@@ -75,7 +75,7 @@ def deploy_repositories(stack: Stack, account: pulumi.ResourceOptions) -> dict[s
 
 
 def deploy_instances(stack: Stack, cluster: Cluster, account: pulumi.ResourceOptions) -> Made:
-    """A cluster of EKS with its pools of instances."""
+    """An EKS cluster with its instance pools."""
     from components.on_aws.eks_gpu_cluster import EksGpuCluster  # noqa: PLC0415
     from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup  # noqa: PLC0415
     from components.on_aws.existing_eks_cluster import ExistingEksCluster  # noqa: PLC0415
@@ -83,7 +83,7 @@ def deploy_instances(stack: Stack, cluster: Cluster, account: pulumi.ResourceOpt
     from components.on_aws.offered_zones import OfferedZones  # noqa: PLC0415
 
     for line in quota_lines(stack):
-        pulumi.log.info(line)  # before anything is made: a new account often has a quota of 0
+        pulumi.log.info(line)  # before anything is created: new accounts often have a quota of 0
     eks = (
         ExistingEksCluster("cluster", wiring.existing_cluster_args(cluster), account)
         if cluster.existing
@@ -108,7 +108,7 @@ def deploy_instances(stack: Stack, cluster: Cluster, account: pulumi.ResourceOpt
 
 
 def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]], made: Made | None) -> None:
-    """What needs a Kubernetes cluster. Its SDK is slow to import: a stack of images never pays for it."""
+    """Everything on a Kubernetes cluster. The SDK imports slowly: image-only stacks skip it."""
     import pulumi_kubernetes as kubernetes  # noqa: PLC0415
 
     from components.on_kubernetes.gpu_job import GpuJob  # noqa: PLC0415
@@ -122,7 +122,7 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]], made: M
         "cluster",
         kubeconfig=stack.site.kubeconfig or (made.kubeconfig if made else None),
         context=stack.site.kube_context,
-        cluster_identifier=stack.site.name or "cluster",  # else every new certificate would replace everything
+        cluster_identifier=stack.site.name or "cluster",  # otherwise every new certificate would replace everything
     )
     on_cluster = pulumi.ResourceOptions(providers=[cluster])
     pools = {
@@ -154,7 +154,7 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]], made: M
 
 
 def deploy_to_hosts(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
-    """Containers and jobs on machines with a Docker engine. Only such stacks import the SDK of Docker."""
+    """Containers and jobs on Docker hosts. Only such stacks import the Docker SDK."""
     import pulumi_docker as docker  # noqa: PLC0415
 
     from components.on_docker.docker_gpu_container import DockerGpuContainer  # noqa: PLC0415
@@ -191,7 +191,7 @@ def deploy_to_hosts(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
 
 
 def deploy_to_slurm(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
-    """Jobs and hubs on a cluster with Slurm, and their images as files there."""
+    """Jobs and hubs on a Slurm cluster, with their image files."""
     from components.on_slurm.sif_image import SifImage  # noqa: PLC0415
     from components.on_slurm.slurm_gpu_job import SlurmGpuJob  # noqa: PLC0415
     from components.on_slurm.slurm_hub import SlurmHub  # noqa: PLC0415
@@ -221,7 +221,7 @@ if __name__ == "__main__":
         deploy(from_pulumi(lambda: own_output_now("nodes")))
         pulumi.run(settled)
     except (SettingsError, SpecError) as error:
-        # The whole message is the problem and its fix: a traceback would only hide it.
+        # The message already states the problem and its fix: a traceback would only hide it.
         pulumi.log.error(str(error))
         sys.exit(ALREADY_SAID)
     except ModuleNotFoundError as error:

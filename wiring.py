@@ -1,6 +1,6 @@
-"""From settings to the arguments of components: the one place that knows both. Reads image specs, nothing else."""
+"""Converts settings to component arguments: the only module that knows both. Reads only image specs."""
 
-from __future__ import annotations  # nothing reads these types while it runs, and so Pulumi is not imported here
+from __future__ import annotations  # types are not read at run time, so Pulumi is not imported here
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,9 +59,9 @@ NO_PACK = "GPU_COMMONS_WITHOUT_POLICIES"
 
 
 def require_policies(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The reason given for running without the policy pack, or None when a pack is set.
+    """The stated reason for running without the policy pack, or None if a pack is set.
 
-    Raises SettingsError when neither is there: nothing else would notice that nothing was proved.
+    Raises SettingsError if neither is set: otherwise nobody would notice the missing checks.
     """
     if environment.get(PACK):
         return None
@@ -80,9 +80,9 @@ def require_policies(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def images_in_order(stack: Stack) -> Iterator[tuple[str, str | None]]:
-    """Full names of images with their parent among our images; parents first.
+    """Full names of our images with their parents among them; parents first.
 
-    Raises SettingsError for what their specs need and the stack does not have: a parent, or memory.
+    Raises SettingsError if the stack lacks what their specs need: a parent, or memory.
     """
     names = [image.full_name for image in stack.images]
     specs = {image.full_name: load_family(image.name, target=image.target)[0] for image in stack.images}
@@ -107,7 +107,7 @@ def images_in_order(stack: Stack) -> Iterator[tuple[str, str | None]]:
 def image_args(
     stack: Stack, name: str, base: pulumi.Output[str] | None, deployed: pulumi.Output[Mapping[str, Any]] | None = None
 ) -> GpuImageArgs:
-    """Arguments of a GpuImage by its full name. `base`: its parent's `ref`; `deployed`: the `sizes` of last time."""
+    """Arguments of a GpuImage by full name. `base`: its parent's `ref`; `deployed`: the last `sizes`."""
     image = _image(stack, name)
     args: GpuImageArgs = {
         "image": image.name,
@@ -121,7 +121,7 @@ def image_args(
     if base is not None:
         args["base"] = base
     if stack.site.kind in {"docker", "slurm"}:
-        args["compression"] = "gzip"  # engines before Docker 23 do not unpack zstd, nor does an old Singularity
+        args["compression"] = "gzip"  # engines before Docker 23 and old Singularity versions cannot unpack zstd
     if stack.site.builder:
         args["builder"] = stack.site.builder
     if stack.site.ca_bundle:
@@ -135,12 +135,12 @@ def image_args(
 
 
 def record_args(stack: Stack) -> StackRecordArgs:
-    """Arguments of the StackRecord: what a person decided and nothing else of the stack records."""
+    """Arguments of the StackRecord: decisions that no other resource records."""
     return cast("StackRecordArgs", decisions(stack))
 
 
 def image_pools(stack: Stack, image: str) -> list[ImagePool]:
-    """Pools whose nodes start the image, for profiles and for jobs, in the order of the fleet."""
+    """Pools that start the image, for profiles and jobs, in fleet order."""
     wanted = {name for each in stack.workloads if each.image == image for name in landing_pools(stack, each)}
     return [
         cast(
@@ -153,7 +153,7 @@ def image_pools(stack: Stack, image: str) -> list[ImagePool]:
 
 
 def managed_pools(stack: Stack) -> tuple[NodePool, ...]:
-    """Pools whose nodes this stack labels: none of a fleet that somebody else manages."""
+    """Node pools labelled by this stack; empty if another stack manages the fleet."""
     return () if stack.fleet.managed_by else tuple(each for each in stack.fleet.pools if isinstance(each, NodePool))
 
 
@@ -206,7 +206,7 @@ def flatcar_group_args(
     eks: EksGpuCluster | ExistingEksCluster,
     subnets: pulumi.Output[list[str]],
 ) -> FlatcarGpuNodeGroupArgs:
-    """Arguments of the FlatcarGpuNodeGroup of a pool: its nodes configure themselves, and have to know the cluster."""
+    """Arguments of the FlatcarGpuNodeGroup of a pool: its nodes join by themselves, so need cluster data."""
     args = {
         "cluster_name": cluster.existing or stack.site.name or "cluster",
         "endpoint": eks.endpoint,
@@ -217,7 +217,7 @@ def flatcar_group_args(
     return cast("FlatcarGpuNodeGroupArgs", args)
 
 
-# With both, the CNI has a role of its own, and nodes need none of its rights.
+# With both, the CNI has its own role, and nodes need none of its rights.
 _CNI_OF_ITS_OWN = frozenset({"vpc-cni", "eks-pod-identity-agent"})
 
 
@@ -227,7 +227,7 @@ def _group(
     eks: EksGpuCluster | ExistingEksCluster,
     subnets: pulumi.Output[list[str]],
 ) -> dict[str, Any]:
-    """What both kinds of groups take: their keys in the stack file, and where they are."""
+    """Common arguments of both group kinds: stack file keys and location."""
     written = pool.model_dump(include={*InstanceGroupKeys.model_fields}, by_alias=True, exclude_defaults=True)
     return {
         "pool": pool.name,
@@ -282,7 +282,7 @@ def runtime_args(stack: Stack) -> NvidiaRuntimeArgs | None:
     claimed = _by_claims(stack)
     with_gpus = [pool.name for pool in stack.fleet.pools if pool.gpus_of_node and pool.name not in claimed]
     if not with_gpus and claimed:
-        return None  # NVIDIA's driver for claims gives the GPUs, and needs neither device plugin nor runtime class
+        return None  # NVIDIA's DRA driver serves the GPUs, and needs neither device plugin nor runtime class
     if drivers or len(with_gpus) < len(stack.fleet.pools):
         args["pools"] = with_gpus
     return args
@@ -301,9 +301,9 @@ def hub_args(stack: Stack, hub: Hub, refs: Refs) -> NotebookHubArgs:
 
 
 def _of_every_hub(stack: Stack, hub: Hub, refs: Refs) -> dict[str, Any]:
-    """What a hub takes on a cluster and on a Docker host alike."""
+    """Common arguments of hubs on clusters and Docker hosts."""
     authenticator = stack.site.authenticator
-    if authenticator is None:  # settings refuse it
+    if authenticator is None:  # refused by settings
         raise AssertionError(hub.name)
     return {
         "hub_image": refs[hub.hub_image],
@@ -311,7 +311,7 @@ def _of_every_hub(stack: Stack, hub: Hub, refs: Refs) -> dict[str, Any]:
         "proxy_image": refs[hub.proxy_image],
         "proxy_image_name": hub.proxy_image,
         "courses": [_course(each) for each in stack.courses if each.hub == hub.name] or None,
-        # As the component has it, key for key: a list without entries is one that nobody wrote.
+        # In the component's form: an empty list means an omitted key.
         "authenticator": {
             key: value for key, value in _plain(authenticator.model_dump(exclude_none=True)).items() if value != []
         },
@@ -322,7 +322,7 @@ def _of_every_hub(stack: Stack, hub: Hub, refs: Refs) -> dict[str, Any]:
 def docker_hub_args(
     stack: Stack, hub: Hub, refs: Refs, host: HostPool, card_networks: Sequence[pulumi.Input[str]]
 ) -> DockerHubArgs:
-    """Arguments of the DockerHub of a hub. `card_networks`: of its host's GPUs by index; none where they are shared."""
+    """Arguments of the DockerHub of a hub. `card_networks`: of its host's GPUs by index; none if shared."""
     networks: Sequence[pulumi.Input[str] | None] = card_networks or [None] * len(host.cards)
     args: dict[str, Any] = {
         **hub.model_dump(include={*HubKeys.model_fields, "expose", "kernels_per_user"}, exclude_none=True),
@@ -347,7 +347,7 @@ def _hosted_profile(stack: Stack, profile: Profile, refs: Refs) -> dict[str, Any
 
 
 def _on_its_image(stack: Stack, asked: Profile | Kernel, refs: Refs, more: Mapping[str, Any]) -> dict[str, Any]:
-    """With the runtime profile of its image, which its own keys override."""
+    """With its image's runtime profile, overridden by its own keys."""
     values = asked.model_dump(
         exclude_none=True, exclude={"image", "kernels", *(("pool",) if isinstance(asked, Kernel) else ())}
     )
@@ -369,14 +369,14 @@ def _profile(stack: Stack, profile: Profile, refs: Refs) -> dict[str, Any]:
 
 
 def _shown(stack: Stack, profile: Profile) -> dict[str, Any]:
-    """What people read of a profile's GPU and image; nothing that was not found out."""
+    """Profile texts about GPU and image; only known facts."""
     shown: dict[str, Any] = {"contents": _contents(stack, profile.image)}
     pools = [stack.fleet.pool(name) for name in stack.profile_pools(profile)] if profile.gpus else []
     if gpus := list(dict.fromkeys(pool.gpu for pool in pools if pool.gpu)):
         shown["gpu"] = " or ".join(gpu.name for gpu in gpus)
         sizes = {gpu.memory_mib for gpu in gpus}
         if len(sizes) == 1 and gpus[0].memory_mib:
-            shown["gpu_memory_gb"] = gpus[0].memory_mib / 1024  # makers say GB and count in GiB
+            shown["gpu_memory_gb"] = gpus[0].memory_mib / 1024  # vendors say GB but count in GiB
     return shown
 
 
@@ -389,7 +389,7 @@ def _contents(stack: Stack, name: str) -> dict[str, Any]:
 
 
 def pre_puller_args(stack: Stack, hub: Hub, refs: Refs, namespace: pulumi.Input[str]) -> dict[str, PrePullerArgs]:
-    """Arguments of the PrePullers of a hub by name, one for each pool that its profiles land on."""
+    """Arguments of a hub's PrePullers by name, one per pool of its profiles."""
     pools: dict[str, dict[str, pulumi.Input[str]]] = {}
     for profile in hub.profiles if hub.pre_pull else ():
         for pool in stack.profile_pools(profile):
@@ -404,26 +404,26 @@ def _image(stack: Stack, name: str) -> Image:
 
 
 def _runtime_profile(stack: Stack, name: str) -> dict[str, Any]:
-    """What the programs of an image need from an engine, by the names that the components have for it."""
+    """Engine settings that an image's programs need, by component argument name."""
     image = _image(stack, name)
     runtime = load_family(image.name, target=image.target)[0].runtime
     return runtime.model_dump(mode="json", exclude_none=True) if runtime else {}
 
 
 def _shm_gib(stack: Stack, name: str) -> float | None:
-    """Shared memory that an image asks for, for workloads that do not set it."""
+    """Shared memory requested by an image, for workloads that do not set it."""
     return _runtime_profile(stack, name).get("shm_gib")
 
 
 def _user(stack: Stack, name: str) -> int | None:
-    """The id of an image's own user, where it is none of those that every workload has by default."""
+    """The ID of an image's own user, unless it is a default of all workloads."""
     image = _image(stack, name)
     users = [spec.user.uid for spec in load_family(image.name, target=image.target) if spec.user]
     return users[0] if users and users[0] != DEFAULT_USER else None
 
 
 def _too_little_memory(stack: Stack, asked: Mapping[str, float | None]) -> Iterator[Problem]:
-    """Profiles and jobs whose memory cannot hold the shared memory that their image asks for."""
+    """Profiles and jobs with too little memory for their image's shared memory."""
     workloads: dict[str, Profile | Kernel | Container | Job] = {
         f"hubs[{hub_index}].profiles[{index}]": profile
         for hub_index, hub in enumerate(stack.hubs)
@@ -446,12 +446,12 @@ def _too_little_memory(stack: Stack, asked: Mapping[str, float | None]) -> Itera
 
 
 def _by_claims(stack: Stack) -> dict[str, InstancePool]:
-    """Pools that give their GPUs by claims."""
+    """Pools that serve GPUs by claims."""
     return {pool.name: pool for pool in stack.fleet.pools if isinstance(pool, InstancePool) and pool.by_claims}
 
 
 def _claimed_products(stack: Stack, job: Job) -> list[str]:
-    """What the GPUs of its pools are called; nothing where they are not claimed."""
+    """GPU product names of its pools; empty without claims."""
     pools = [_by_claims(stack).get(name) for name in landing_pools(stack, job)] if job.gpus else []
     named = [gfd_product(pool.gpu, pool.driver) for pool in pools if pool and pool.gpu and pool.driver]
     return list(dict.fromkeys(named))
@@ -498,7 +498,7 @@ def host_args(stack: Stack, pool: HostPool) -> DockerHostArgs:
 
 
 def on_host(stack: Stack, host: HostPool) -> tuple[Container | Job, ...]:
-    """What runs on a host: services, then jobs, in the order of the stack file."""
+    """Workloads of a host: services, then jobs, in stack file order."""
     return (
         *(each for each in stack.containers if each.pool == host.name),
         *(each for each in stack.jobs if each.pool == host.name),
@@ -516,7 +516,7 @@ def ends(workload: Container | Job) -> bool:
 
 
 def card_requests(stack: Stack, host: HostPool) -> tuple[Request, ...]:
-    """What the containers and jobs of a host need of its cards."""
+    """GPU requests of a host's containers and jobs."""
     return tuple(
         Request(each.name, each.gpus, each.cards if isinstance(each, Container) else (), ends=ends(each))
         for each in on_host(stack, host)
@@ -526,7 +526,7 @@ def card_requests(stack: Stack, host: HostPool) -> tuple[Request, ...]:
 def container_args(
     stack: Stack, workload: Container | Job, refs: Refs, host: HostPool, grant: Grant | None
 ) -> dict[str, Any]:
-    """Arguments of the DockerGpuContainer of a container or a job, but for networks."""
+    """Arguments of the DockerGpuContainer of a container or a job, except networks."""
     written = _plain(workload.model_dump(mode="json", exclude_none=True))
     keys = ContainerKeys.model_fields.keys() - {"pools", "cards"}
     args = {
@@ -544,12 +544,12 @@ def container_args(
 
 
 def partitions(stack: Stack) -> tuple[PartitionPool, ...]:
-    """Pools of a site with Slurm."""
+    """Pools of a Slurm site."""
     return tuple(each for each in stack.fleet.pools if isinstance(each, PartitionPool))
 
 
 def slurm_access(stack: Stack) -> dict[str, Any]:
-    """How the Slurm of the stack is reached; empty where it has none."""
+    """Access to the stack's Slurm; empty without Slurm."""
     site = stack.site.slurm
     return _plain(site.model_dump(mode="json", exclude_none=True)) if site else {}
 
@@ -564,7 +564,7 @@ def slurm_site_args(stack: Stack) -> SlurmSiteArgs:
 
 
 def images_on_slurm(stack: Stack) -> tuple[str, ...]:
-    """Images that a job, a server or a hub itself runs in, each once."""
+    """Images of jobs, servers and hubs, each once."""
     of_hubs = [name for hub in stack.hubs for name in (hub.hub_image, hub.proxy_image)]
     of_servers = [profile.image for hub in stack.hubs for profile in hub.profiles]
     return tuple(dict.fromkeys([*(job.image for job in stack.jobs), *of_hubs, *of_servers]))
@@ -593,7 +593,7 @@ def slurm_job_args(stack: Stack, job: Job, refs: Refs, sif: pulumi.Input[str]) -
 
 
 def slurm_hub_args(stack: Stack, hub: Hub, refs: Refs, sifs: Mapping[str, pulumi.Input[str]]) -> SlurmHubArgs:
-    """Arguments of the SlurmHub of a hub. `sifs`: files of images by the images' names."""
+    """Arguments of the SlurmHub of a hub. `sifs`: image files by image name."""
     args: dict[str, Any] = {
         **hub.model_dump(include={*HubKeys.model_fields, "expose"}, exclude_none=True),
         **_of_every_hub(stack, hub, refs),
@@ -623,14 +623,14 @@ def _partition_keys(pool: PartitionPool) -> dict[str, Any]:
 
 
 def published(stack: Stack) -> dict[str, str]:
-    """Where each named port of the containers answers, by container/port."""
+    """Published address of each named container port, by container/port."""
     return {
         f"{each.name}/{port.name}": f"{port.address}:{port.host}" for each in stack.containers for port in each.ports
     }
 
 
 def _plain(value: Any) -> Any:
-    """Tuples as lists: the engine knows no tuples."""
+    """Tuples as lists: the engine has no tuples."""
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value

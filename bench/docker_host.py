@@ -1,4 +1,4 @@
-"""Times how long people wait on a Docker host and prints a table: from login to first cell, and many containers.
+"""Times a Docker host and prints a table: from login to the first cell, and many containers.
 
     python bench/docker_host.py                    the hub of dcsg, which is up: both shapes
     python bench/docker_host.py --containers 30    also a stack of that many containers, in a lab of its own
@@ -55,7 +55,7 @@ def main(name: str, runs: int, containers: int) -> None:
 
 
 def _first_cell(env: dict[str, str], user: str, profile: str, kernel: str) -> float:
-    """Seconds from the login page to what a cell printed; the server is ended afterwards."""
+    """Seconds from the login page to a cell's output; then ends the server."""
     hub = json.loads(_run(["pulumi", "stack", "output", "hubs", "--stack", HUB, "--json"], env))[HUB]
     password = _run(["docker", "exec", f"{HUB}-hub", "cat", "/credentials/login-password"], env).strip()
     with ExitStack() as clients:
@@ -71,7 +71,7 @@ def _first_cell(env: dict[str, str], user: str, profile: str, kernel: str) -> fl
 
 
 def _many(count: int) -> Iterator[tuple[str, float]]:
-    """The same stack with no container, with that many, and with nothing to change."""
+    """The stack without containers, with that many, and with nothing to change."""
     with tempfile.TemporaryDirectory(prefix="gc-") as folder, _stack(Path(folder)) as up:
         up(0)
         for what, number in ((f"{count} containers made", count), (f"{count} containers unchanged", count)):

@@ -85,7 +85,7 @@ class Results:
         return any(row["repetition"] == repetition for row in self.of(step, what))
 
     def once(self, step: str, what: str, repetition: int, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The row that is there, or a new one."""
+        """The stored row, or a new one."""
         known = [row for row in self.of(step, what) if row["repetition"] == repetition]
         if known:
             return known[0]
@@ -102,7 +102,7 @@ class Results:
 
 @dataclass(slots=True)
 class Counts:
-    """What went through the counting door of the registry."""
+    """What passed through the registry's counting door."""
 
     sent_bytes: int = 0
     requests: int = 0
@@ -125,7 +125,7 @@ class Bench:
         return Buildctl(self.tools.path("buildctl"), f"unix://{buildkit.socket_path(self.instance)}")
 
     def prune(self) -> None:
-        """Empty the builder's cache, the wheels in its mounts too, and forget what was read of images."""
+        """Empty the builder's cache, its wheel mounts and our stored facts about images."""
         shutil.rmtree(store_folder(self.environment), ignore_errors=True)
         argv = [str(self.client.program), "--addr", self.client.endpoint, "prune", "--all"]
         subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
@@ -159,7 +159,7 @@ def started(results: Results) -> Bench:
 
 
 def opened_door(port: int, counts: Counts) -> str:
-    """A door to the registry on a port of its own, which counts requests and bytes on the way in."""
+    """A door to the registry on its own port, which counts requests and incoming bytes."""
     ready: list[int] = []
 
     async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_counted: bool) -> None:
@@ -193,7 +193,7 @@ def opened_door(port: int, counts: Counts) -> str:
 
 
 def image_folders(bench: Bench) -> Path:
-    """A copy of our images with the specs of this folder, to be changed."""
+    """A copy of our images with the specs of this folder, to change."""
     folder = bench.results.folder / "images"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(HERE / "specs", folder)
@@ -226,7 +226,7 @@ def build(bench: Bench, folder: Path, repository: str) -> dict[str, Any]:
 
 
 def cpu_s(bench: Bench, name: str) -> float:
-    """Processor seconds of a server and of what it ran and waited for: they do not grow when a machine is busy."""
+    """Processor seconds of a server and of its ended children: they do not grow on a busy machine."""
     record = processes.read_record(bench.instance, name)
     process = record.process() if record else None
     return sum(process.cpu_times()[:4]) if process else 0.0
@@ -255,7 +255,7 @@ def change(bench: Bench) -> None:
 
 
 def share(bench: Bench) -> None:
-    """Two images on one base in one registry: what the second one brings."""
+    """Two images on one base in one registry: what the second one adds."""
     folder = image_folders(bench)
     for image in ("cupy-notebook", "course-notebook"):
         bench.results.once("share", image, 0, partial(build, bench, folder / image, f"bench/share-{image}"))
@@ -268,7 +268,7 @@ STEPS: Final[Mapping[str, Callable[[Bench], None]]] = {"change": change, "share"
 
 
 def tables(results: Results) -> Iterator[str]:
-    """Markdown. A number of several repetitions is their median, with the lowest and the highest behind it.
+    """Markdown. A number from several repetitions is their median, followed by the lowest and the highest.
 
     Processor seconds are those of BuildKit with its steps.
     """

@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def measure(references: int, gigabytes: float) -> None:
-    """Make the images, start the registry, run each part in a process of its own, print the table."""
+    """Make the images, start the registry, run each part in its own process, print the table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         began = time.monotonic()
@@ -84,7 +84,7 @@ def measure(references: int, gigabytes: float) -> None:
 
 
 def many(host: str, references: int) -> None:
-    """So many references at once, without their layers."""
+    """Many references at once, without their layers."""
     began = time.monotonic()
     with Session() as session, ThreadPoolExecutor(16) as pool:
         sources = [registry_image(session, f"{host}/bench/small-{number}:1") for number in range(references)]
@@ -123,13 +123,13 @@ def tell(what: str, began: float, counters: Any) -> None:
 
 
 def peak_mb() -> float:
-    """Of this program; `ru_maxrss` would also know of the one that started it."""
+    """Of this program; `ru_maxrss` would include its parent."""
     (line,) = [each for each in Path("/proc/self/status").read_text().splitlines() if each.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024 / 1e6
 
 
 def big_layers(folder: Path, gigabytes: float) -> Iterator[Path]:
-    """A system of many small files, libraries with device code, wheels, and data that packs badly; written to disk."""
+    """A system of many small files, libraries with device code, wheels, and data that compresses badly; on disk."""
     noise = random.Random(1).randbytes(1 << 20)  # noqa: S311 - made-up content need not be unguessable
     entry = b"".join(
         struct.pack("<HHIQ8xHHI8xQ16x", 2, 0x101, 64, 4096, 5, 8, architecture, 0) + noise[:4096]
@@ -156,7 +156,7 @@ def big_layers(folder: Path, gigabytes: float) -> Iterator[Path]:
 
 
 def written(path: Path, members: Iterator[tuple[str, bytes, int]]) -> Path:
-    """A gzip layer on disk with members of so many repeated contents; each content is packed once."""
+    """A gzip layer on disk; members repeat a few contents, and each content is compressed once."""
     pending: list[bytes] = []
     with path.open("wb") as out:
 

@@ -1,4 +1,4 @@
-"""How long a preview of a stack of EKS takes, by the number of its node groups, and what it needs of memory.
+"""Times a preview of an EKS stack by its number of node groups, and measures its memory.
 
     python -m lab --instance bench up --stack eks-g6 --without-stack --simulated
     python bench/node_groups.py [GROUPS…] --instance bench     default 10 200
@@ -40,7 +40,7 @@ SAMPLES_PER_S = 20
 
 @dataclass
 class Spent:
-    """What the processes of one preview needed."""
+    """What the processes of one preview used."""
 
     seconds: float = 0.0
     processor_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -48,7 +48,7 @@ class Spent:
 
 
 def stack_file(groups: int) -> dict[str, Any]:
-    """The example with that many pools of GPUs, all of which the job may use."""
+    """The example with that many GPU pools, all of which the job may use."""
     stack: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
     config = stack["config"]
     fleet = config["gpu-commons:fleet"]
@@ -65,7 +65,7 @@ def stack_file(groups: int) -> dict[str, Any]:
 
 
 def measured(argv: list[str], folder: Path, env: dict[str, str]) -> Spent:
-    """Run a command to its end, and look at it and at all that it starts."""
+    """Run a command to its end; measure it and all that it starts."""
     spent, started = Spent(), time.perf_counter()
     seen: dict[tuple[str, int], float] = {}
     with subprocess.Popen(argv, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
@@ -103,7 +103,7 @@ def _look(root: psutil.Process, spent: Spent, seen: dict[tuple[str, int], float]
 
 
 def project_in(folder: Path) -> Path:
-    """This project by link, with stack files of its own."""
+    """This project by link, with its own stack files."""
     for path in PROJECT.iterdir():
         if path.name not in {"stacks", ".git"}:
             (folder / path.name).symlink_to(path)

@@ -1,4 +1,4 @@
-"""The cost of the policy pack next to an empty pack of one policy: both as the engine starts and calls them, by gRPC.
+"""Measures the policy pack next to an empty pack of one policy, both started and called by gRPC as the engine does.
 
     python bench/policy_pack.py [RESOURCES…]     default 100 1000 5000: a third makes pods; 4 KB each
 
@@ -96,7 +96,7 @@ def requests(count: int) -> list[dict[str, Any]]:
 
 @contextmanager
 def started(program: Path, cache: Path) -> Iterator[tuple[AnalyzerStub, psutil.Process]]:
-    """A pack as a process of its own."""
+    """A pack in its own process."""
     variables = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(PROJECT)}
     argv = [sys.executable, str(program), "127.0.0.1:1"]
     with subprocess.Popen(argv, env=variables, stdout=subprocess.PIPE, text=True) as child:
@@ -130,7 +130,7 @@ def cost(program: Path, cache: Path, shown: Sequence[dict[str, Any]]) -> tuple[f
 
 
 def stack_seconds(site: Site, pods: int, pools: int) -> float:
-    """Processor seconds of the stack policy, after all resources were shown."""
+    """Processor seconds of the stack policy, after all resources."""
     nodes = tuple(
         replace(site.nodes[number % len(site.nodes)], name=f"n{number}", pool=f"pool-{number}")
         for number in range(pools)

@@ -1,4 +1,4 @@
-"""What the program of a stack costs by itself: started as the language host starts it, without an engine or a lab.
+"""Measures a stack's program alone: started as the language host starts it, without an engine or a lab.
 
     python bench/program.py [STACK…] [--groups 10 --groups 200] [--tree OTHER_TREE]…     default dsmlp-fall, 200 groups
 
@@ -31,7 +31,7 @@ from node_groups import stack_file
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, resource_pb2, resource_pb2_grpc
 
 PROJECT = Path(__file__).resolve().parent.parent
-# What the SDK's exec script does, which is no part of the package.
+# What the SDK's exec script does; it is not in the package.
 START = """
 import asyncio, os, runpy, sys
 from concurrent.futures import ThreadPoolExecutor
@@ -51,7 +51,7 @@ FEATURES = ("secrets", "resourceReferences", "outputValues", "aliasSpecs", "dele
 
 
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
-    """Takes every resource; what it computes is its inputs, as in a preview."""
+    """Takes every resource; its outputs are its inputs, as in a preview."""
 
     def __init__(self) -> None:
         self.resources = 0
@@ -89,12 +89,12 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             answer |= {"instanceTypes": [pair[0] for pair in pairs], "locations": [pair[1] for pair in pairs]}
         found = struct_pb2.Struct()
         found.update(answer)
-        named: Any = {"return": found}  # a word of Python as well
+        named: Any = {"return": found}  # also a Python keyword
         return provider_pb2.InvokeResponse(**named)
 
 
 class Engine(engine_pb2_grpc.EngineServicer):
-    """Prints errors, and nothing else."""
+    """Prints errors and nothing else."""
 
     def Log(self, request: Any, context: Any) -> Any:  # noqa: ARG002, N802
         if request.severity == engine_pb2.ERROR:
@@ -125,7 +125,7 @@ def serving() -> Iterator[tuple[str, Monitor]]:
 
 
 def config_of(stack: Mapping[str, Any]) -> dict[str, str]:
-    """Configuration as the engine hands it to a program: each value as text."""
+    """Configuration as the engine passes it: each value as text."""
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in stack["config"].items()}
 
 
@@ -139,7 +139,7 @@ def preview(tree: Path, stack: str, config: Mapping[str, str], folder: Path) -> 
             "GPU_COMMONS_STACKS": str(folder),
             "GPU_COMMONS_WITHOUT_POLICIES": "a measurement",
         }
-        env.pop("PYTHONDONTWRITEBYTECODE", None)  # else every run compiles every module anew
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise every run would compile every module again
         python = str(tree / ".venv" / "bin" / "python")
         before = _children_s()
         subprocess.run([python, "-u", "-c", START, address, stack], cwd=tree, env=env, check=True)

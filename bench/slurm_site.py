@@ -1,4 +1,4 @@
-"""Times the work for a site with Slurm and prints a table: many images on many partitions, and many jobs through `up`.
+"""Times work for a Slurm site and prints a table: many images on many partitions, and many jobs through `up`.
 
     python bench/slurm_site.py                                the matrix alone
     python bench/slurm_site.py --instance NAME --jobs 200     also that many jobs, in the lab where comet is up
@@ -88,7 +88,7 @@ def _pools(count: int) -> list[Pool]:
 
 
 def _many(instance: Instance, count: int) -> Iterator[tuple[str, float, int]]:
-    """The stack with that many jobs more, again without a change, and without them."""
+    """The stack with that many more jobs, again without a change, and without them."""
     with _project() as (folder, write):
         env = {**os.environ, **engine.environment(instance, Toolchain())}
         for what, number in (
@@ -104,7 +104,7 @@ def _many(instance: Instance, count: int) -> Iterator[tuple[str, float, int]]:
 
 @contextmanager
 def _project() -> Iterator[tuple[Path, Callable[[int], None]]]:
-    """This project by link, with a stack file of its own."""
+    """This project by link, with its own stack file."""
     stack: dict[str, Any] = yaml.safe_load((PROJECT / "stacks" / f"Pulumi.{STACK}.yaml").read_text())
     jobs = stack["config"]["gpu-commons:jobs"]
     small = {"image": jobs[0]["image"], "pool": "shared-p100", "gpus": 1, "cpu": 1, "memory_gib": 0.1}
@@ -136,7 +136,7 @@ def _up(instance: Instance, folder: Path, env: dict[str, str]) -> None:
 
 
 def _requests(instance: Instance) -> int:
-    """Requests that the REST service has written down."""
+    """Requests that the REST service has logged."""
     text = (instance.logs / f"{slurmrestd.NAME}.log").read_text(errors="replace")
     return len(re.findall(r"operations_router: \[[^\]]*\] (?:GET|POST|DELETE) ", text))
 

@@ -94,7 +94,7 @@ def main(number: int, runs: int) -> None:
 
 
 def cases() -> Iterator[dict[str, str]]:
-    """Cases without end, no two alike in GPU, driver and image."""
+    """Endless cases, no two alike in GPU, driver and image."""
     chance = random.Random(SEED)  # noqa: S311 - the same cases on every machine
     gpus = _gpus()
     drivers = _drivers()
@@ -109,7 +109,7 @@ def cases() -> Iterator[dict[str, str]]:
 
 
 def _grid(most: int) -> list[dict[str, str]]:
-    """Every image of some sites on every GPU with every driver: cases that share parts, as those of a fleet do."""
+    """Every image of some sites on every GPU with every driver: cases share parts, as a fleet's do."""
     chance = random.Random(SEED)  # noqa: S311 - the same cases on every machine
     things, gpus = chance.sample(_things(), 100), chance.sample(_gpus(), 25)
     drivers = chance.sample(_drivers(), max(most // (len(things) * len(gpus)), 1))
@@ -157,7 +157,7 @@ def _write(file: Path, given: list[dict[str, str]]) -> None:
 
 
 def _batch(file: Path, *options: str) -> tuple[float, float]:
-    """Seconds and peak memory in MiB, imports included; the answers go nowhere, so that no reader slows it down."""
+    """Seconds and peak memory in MiB, with imports; answers are discarded, so no reader slows it down."""
     _, output = _run([sys.executable, "-c", MEASURED, str(file), *options], stdout=subprocess.DEVNULL)
     seconds, kib = output.splitlines()[-1].split()
     return float(seconds), float(kib) / 1024

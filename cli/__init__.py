@@ -1,1 +1,1 @@
-"""The command `gpu-commons`: one command a file. Each parses, calls, prints and sets the exit code; none decides."""
+"""The command `gpu-commons`: a file per command. Each parses, calls, prints and sets the exit code; none decides."""

@@ -1,4 +1,4 @@
-"""`python -m cli`, installed as `gpu-commons`: the list of the commands, each with its module."""
+"""`python -m cli`, installed as `gpu-commons`: the commands and their modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One answer: as plain data, the stable form, and as text for a terminal."""
+"""One answer as plain data (the stable form) and as text for a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def answer_data(answer: Answer) -> dict[str, Any]:
 
 
 def body_data(answer: Answer) -> dict[str, Any]:
-    """The answer without its id: the same for equal questions."""
+    """The answer without its id: the same for equal cases."""
     return {
         "verdict": answer.verdict.value,
         "findings": [finding_data(finding) for finding in answer.findings],

@@ -1,4 +1,4 @@
-"""The day on which a command runs, in UTC."""
+"""The current date in UTC, for commands."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from cli.terminal import InputError
 from errors import UserError, clock
 
 if TYPE_CHECKING:
-    from errors.problems import SettingsError  # not needed where there is no mistake, and slow to import
+    from errors.problems import SettingsError  # slow to import, and needed only for a mistake
 
 
 def today() -> dt.date:
-    """As `errors.clock.today`, with a mistake as the commands report it."""
+    """`errors.clock.today`, with mistakes as InputError."""
     try:
         return clock.today()
     except UserError as error:

@@ -66,7 +66,7 @@ def comment(  # noqa: PLR0913, PLR0917 - what click hands over
 
 
 def _name(file: BinaryIO) -> str:
-    return getattr(file, "name", "<stdin>")  # a substitute for stdin need not have one
+    return getattr(file, "name", "<stdin>")  # a replacement for stdin may have no name
 
 
 def _read(events: BinaryIO, stack: str) -> Stream:
@@ -104,7 +104,7 @@ def _text(review: Review, form: str, today: dt.date) -> str:
 
 
 def _spec_cases(name: str, facts: Mapping[str, Any]) -> tuple[Case, ...] | None:
-    """Cases from the spec of that image or target, where it is the one whose facts these are."""
+    """Cases from the spec of that image or target, if these facts belong to it."""
     from imaging.spec.compat_cases import cases_of  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
     from imaging.spec.load import load_named  # noqa: PLC0415
     from imaging.spec.plan import pinned  # noqa: PLC0415
@@ -124,7 +124,7 @@ def _spec_cases(name: str, facts: Mapping[str, Any]) -> tuple[Case, ...] | None:
 
 
 def _price(instance_type: str) -> Price | None:
-    """From the table of AWS instances with GPUs."""
+    """Price from the table of AWS GPU instances."""
     from platforms.aws.prices import price_of  # noqa: PLC0415 - a comment on a stack without AWS needs no table of it
 
     price = price_of(instance_type)

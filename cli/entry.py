@@ -1,4 +1,4 @@
-"""How every command starts and ends: with open streams, one line for an error, and the right exit code."""
+"""Start and end of every command: open streams, one-line errors and the right exit code."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Guarded(click.Group):
 
 
 class Lazy(Guarded):
-    """A group whose commands are imported when they are named; the list of all needs none of them.
+    """A group that imports a command only when it is named, and none to list them.
 
-    `modules` has each command's module and its line in the list; the module has the command under the same name.
+    `modules` maps a command to its module and help line; the module defines the command under the same name.
     """
 
     def __init__(self, *args: Any, modules: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
@@ -62,7 +62,7 @@ class Lazy(Guarded):
             raise InputError(str(error)) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
-        """Names in the order of the list, not of the alphabet."""
+        """Names in the order of the list, not alphabetically."""
         return [*self.modules]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
@@ -76,7 +76,7 @@ class Lazy(Guarded):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is meant; for an unknown name the nearest is suggested."""
+        """The named command; suggests the nearest one for an unknown name."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -94,7 +94,7 @@ class Lazy(Guarded):
 
 def run(group: click.Group, name: str, *, failure: int = USAGE) -> NoReturn:
     """Run, and exit without a traceback if the environment is broken. `failure` is the code for anything but usage."""
-    gc.set_threshold(100_000)  # what most commands make is needed until they end
+    gc.set_threshold(100_000)  # most objects of a command live until it ends
     _fill_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -103,7 +103,7 @@ def run(group: click.Group, name: str, *, failure: int = USAGE) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:  # it has been reported, or nobody can read it
+        except OSError:  # already reported, or nobody can read it
             _let_go(stream)
     sys.exit(code)
 
@@ -131,7 +131,7 @@ def _code(group: click.Group, name: str, failure: int) -> int:
 
 
 def explained(error: Exception) -> str | None:
-    """The fault of the environment and what to change, in one line; None for our own bug."""
+    """The fault of the environment and its fix, in one line; None for a bug of ours."""
     if isinstance(error, OSError):
         return _of_system(error)
     if isinstance(error, UnicodeError):
@@ -149,7 +149,7 @@ def _of_system(error: OSError) -> str:
         return "TMPDIR: no folder for temporary files is writable; set TMPDIR to one that is"
     if isinstance(error, FileNotFoundError) and _folder_is_gone():
         return "the working directory no longer exists: change to another one (cd …)"
-    if error.errno in _OF_STREAMS:  # an error of a file has its name
+    if error.errno in _OF_STREAMS:  # an error about a file names the file
         return f"standard output: {what}; the output is incomplete: redirect it to a file or a pipe"
     return what
 
@@ -179,7 +179,7 @@ def _say(text: str) -> None:
 
 
 def _fill_streams() -> None:
-    """Reopen closed streams: otherwise the next file to be opened would get the number, and the output.
+    """Reopen closed streams: otherwise the next opened file would get their number, and the output.
 
     Writing to a closed standard output still fails; what goes to a closed standard error is lost.
     """

@@ -1,4 +1,4 @@
-"""`gpu-commons facts`: the tables that answers rest on."""
+"""`gpu-commons facts`: the tables behind the answers."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Doubts:
 
     rows: int
     unsure_rows: int
-    cells: int  # that say something
+    cells: int  # unverified cells
 
 
 def counted_doubts() -> dict[str, Doubts]:

@@ -1,16 +1,16 @@
-"""Lines of a JSON Lines file, as `check --batch` and `matrix` read them: numbered, each in bounded memory."""
+"""Reads the JSON Lines of `check --batch` and `matrix`: numbered lines of bounded size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-LONGEST: Final = 1 << 20  # bytes of one line, its end left out
+LONGEST: Final = 1 << 20  # bytes of one line without its end
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 def numbered_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """The lines that are not blank, numbered from 1; None for one that is too long."""
+    """The non-blank lines, numbered from 1; None for one that is too long."""
     number = 0
     while line := stream.readline(LONGEST + 1):
         number += 1

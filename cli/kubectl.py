@@ -1,4 +1,4 @@
-"""A cluster by kubectl, which knows every way to log in."""
+"""Queries a cluster through kubectl and its logins."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from errors import UserError
 from errors.redaction.texts import without_secrets
 
 _WITHIN_S: Final = 20
-_AT_ONCE: Final = 500  # objects in one answer, as kubectl itself asks for them
+_AT_ONCE: Final = 500  # objects in one answer, kubectl's own default
 
 
 class ClusterUnreachable(UserError):  # noqa: N818 - says what is the matter
-    """A cluster that gives no answer; the message says why and what to do."""
+    """The cluster does not answer; the message says why and what to do."""
 
 
 class KubectlFailed(ClusterUnreachable):
@@ -26,14 +26,14 @@ class KubectlFailed(ClusterUnreachable):
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The cluster that kubectl uses; None: the one that KUBECONFIG names, and its current context."""
+    """The cluster that kubectl uses; None: the current context of KUBECONFIG."""
 
     kubeconfig: str | None
     context: str | None
 
 
 def listed(cluster: Cluster, path: str, **query: str) -> list[dict[str, Any]]:
-    """All objects of a path of the API, such as `/api/v1/nodes`. Raises ClusterUnreachable."""
+    """All objects at an API path such as `/api/v1/nodes`. Raises ClusterUnreachable."""
     objects: list[dict[str, Any]] = []
     while True:
         answer = _get(cluster, f"{path}?{urlencode({'limit': _AT_ONCE, **query})}")
@@ -44,7 +44,7 @@ def listed(cluster: Cluster, path: str, **query: str) -> list[dict[str, Any]]:
 
 
 def run(cluster: Cluster, *words: str, stdin: str = "") -> str:
-    """What kubectl prints for these words, with `stdin` as its input. Raises ClusterUnreachable."""
+    """Output of kubectl for these arguments, with `stdin` as input. Raises ClusterUnreachable."""
     program = shutil.which("kubectl")
     if program is None:
         raise ClusterUnreachable("kubectl is not on PATH; install it: this command reads the cluster through it")

@@ -1,4 +1,4 @@
-"""Foreign text in Markdown: it stays text, notifies nobody, links to nothing and runs nothing."""
+"""Escapes foreign text for Markdown: it notifies nobody, links to nothing and runs nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import html
 import re
 from typing import Final
 
-_NOTHING_WIDE: Final = "\N{ZERO WIDTH SPACE}"  # GitHub and GitLab link what they find in the text, escaped or not
+_NOTHING_WIDE: Final = "\N{ZERO WIDTH SPACE}"  # GitHub and GitLab turn these into links, escaped or not
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]{}|~$])")
 _LINK: Final = re.compile(r"https?://[\w./:?=%+,;@#-]*[\w/]", re.ASCII)
 # @team, #123, GH-123, and GitLab's !123, ~label, %milestone, &epic, $snippet

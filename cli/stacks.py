@@ -1,4 +1,4 @@
-"""Stack files as the commands name them, and their pools as the engine takes them."""
+"""Stack files as commands name them, and their pools as the engine reads them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STACKS = "stacks"
 
 
 def read_stack(stack: str, *, site: Path | None = None) -> Stack:
-    """A stack, by its name or the path of its file, with an overlay. Raises InputError, and SettingsError."""
+    """A stack, by its name or the path of its file, with an overlay. Raises InputError and SettingsError."""
     from settings.reading import load_stack  # noqa: PLC0415 - see above
 
     return load_stack(stack_file(stack), site=site)
@@ -49,7 +49,7 @@ def stack_name(stack: str) -> str:
 
 
 def pools_of(pool: StackPool) -> tuple[Pool, ...]:
-    """Nodes of a pool that are alike, as the matrix takes them. Nodes without GPUs are none."""
+    """Groups of identical nodes in a pool, for the matrix. Nodes without GPUs give none."""
     return tuple(Pool(each.name, each.gpus.host) for each in pool.variants() if each.gpus)
 
 

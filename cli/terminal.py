@@ -1,4 +1,4 @@
-"""The terminal, in one place: whether there is one, how wide it is, and whether it may have colours."""
+"""The terminal, in one place: whether there is one, its width, and whether it may have colours."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def has_colours() -> bool:
 
 
 def painter() -> Paint:
-    """Colours, if there may be any."""
+    """Colours, if allowed."""
     return (lambda text, tone: click.style(text, **_TONES.get(tone, {}))) if has_colours() else plain
 
 
@@ -50,7 +50,7 @@ def width() -> int | None:
 
 
 class StatusLine:
-    """One line on standard error that changes in place while something runs; silent where that is no terminal."""
+    """A line on standard error that changes in place while something runs; silent without a terminal."""
 
     def __init__(self, *, is_shown: bool = True) -> None:
         self.columns = shutil.get_terminal_size().columns if is_shown and sys.stderr.isatty() else None

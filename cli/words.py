@@ -1,4 +1,4 @@
-"""The four verdicts for people: a sign, a word and a sentence, so that no colour is needed."""
+"""The four verdicts for people: a sign, a word and a sentence, readable without colour."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def plain(text: str, tone: str) -> str:  # noqa: ARG001 - a Paint that paints no
 
 
 def source_and_date(source: str, date: str) -> str:
-    """`https://…, read 2026-11-20`; empty where there is neither."""
+    """`https://…, read 2026-11-20`; empty if there is neither."""
     return ", read ".join(filter(None, (source, date)))
 
 

@@ -4,7 +4,7 @@
     answer = check(Case(gpu="GTX 1080 Ti", driver="418.88", image="nvidia/cuda:10.2-runtime-ubuntu18.04"))
     answer.verdict, answer.remedy
 
-The public face of the engine, and the only re-export of the project. Pure: standard library and `packaging`.
+The engine's public API, and the only re-export of the project. Pure: standard library and `packaging`.
 A name is imported on first use, so code that reads one table does not load every rule.
 """
 

@@ -1,17 +1,17 @@
 """Hosts the components for programs in any language: `pulumi package add <path or git address>/components`.
 
-The folder works in a clone, and wherever it is copied to together with the folders that it stands on: `pulumi package
-add` (or `pulumi install` in the folder) makes its environment with uv from the pyproject.toml beside this file.
+The folder works in a clone, or copied elsewhere together with the folders it depends on: `pulumi package add` (or
+`pulumi install` in the folder) creates its environment with uv from the pyproject.toml next to this file.
 """
 
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-# A folder that was copied elsewhere is not an installed package: its parent makes `components` importable.
+# A folder copied elsewhere is not an installed package: adding its parent makes `components` importable.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-BELOW = ("errors", "compat", "fleet", "images", "imaging", "workloads", "platforms")  # what the components stand on
+BELOW = ("errors", "compat", "fleet", "images", "imaging", "workloads", "platforms")  # folders the components depend on
 if absent := [name for name in BELOW if find_spec(name) is None]:
     # Not to stdout: the engine reads the port there.
     beside = Path(__file__).resolve().parent.parent

@@ -1,4 +1,4 @@
-"""GpuImage: an image built from a spec, pushed, and known by its digest."""
+"""GpuImage: an image built from a spec, pushed and identified by digest."""
 
 import asyncio
 import os
@@ -34,86 +34,86 @@ from imaging.spec.targets import kind_of
 
 _COMPRESSIONS = {"zstd": docker_build.CompressionType.ZSTD, "gzip": docker_build.CompressionType.GZIP}
 
-# `with` is a keyword of Python, so this one cannot be a class.
+# `with` is a Python keyword, so this cannot be a class.
 ImageSubstitute = TypedDict("ImageSubstitute", {"reference": str, "with": str, "reason": str})
-"""What a site cannot reach (`reference`), what stands in for it (`with`: an image by digest; `nothing` for a package
-source such as `conda-forge`, whose packages are left out and named), and why (`reason`)."""
+"""A reference the site cannot reach, its replacement (`with`: an image by digest; `nothing` for a package
+source such as `conda-forge`, whose packages are left out and listed) and the reason."""
 
 
 class ImagePool(TypedDict):
-    """A pool whose nodes will start an image, and how fast they are."""
+    """A pool whose nodes will start an image, and their speed."""
 
     pool: str
     """Name of the pool."""
     pull_mb_per_s: NotRequired[float]
-    """MB that one node pulls in a second; default: a planning figure, 50."""
+    """Pull rate of one node in MB/s; default: a planning figure, 50."""
     disk_mb_per_s: NotRequired[float]
-    """MB that a node's disk writes in a second; default: a planning figure, 400."""
+    """Write rate of a node's disk in MB/s; default: a planning figure, 400."""
     rates_are_planned: NotRequired[bool]
-    """The figures were not measured on this pool; default: true where neither is given."""
+    """The rates were not measured on this pool; default: true if neither is given."""
 
 
 class GpuImageArgs(TypedDict):
     """Arguments of GpuImage."""
 
     image: str
-    """Folder with image.yaml, below `images`."""
+    """Folder of image.yaml, below `images`."""
     repository: str
-    """Where the image is pushed: registry and name, without tag."""
+    """Push target: registry and name, without tag."""
     target: NotRequired[str]
-    """Which of the images of the spec: `gateway-client`, `kernel` or `batch`; default: the server that it describes."""
+    """Image of the spec to build: `gateway-client`, `kernel` or `batch`; default: the server image."""
     base: NotRequired[pulumi.Input[str]]
-    """For an image that stands on another of ours: that one's `ref`."""
+    """For an image based on another of ours: the base's `ref`."""
     builder: NotRequired[str]
-    """Name of the buildx builder; default: the current one."""
+    """buildx builder; default: the current one."""
     substitutes: NotRequired[Sequence[ImageSubstitute]]
-    """What this site cannot reach. Entries that do not concern the image are ignored."""
+    """Substitutes for this site. Entries for other images are ignored."""
     ca_bundle: NotRequired[str]
-    """Path of a PEM file of the build machine, where the site inspects TLS. It is mounted while packages are
-    downloaded and enters neither a layer nor the state. Its folder is a build context: keep it in one of its own."""
+    """PEM file on the build machine, for sites that inspect TLS. It is mounted while packages are downloaded and
+    enters neither a layer nor the state. Its folder becomes a build context: give the file its own."""
     compression: NotRequired[str]
     """`zstd` (default; Docker 23, containerd 1.5 and later) or `gzip`."""
     build_on_preview: NotRequired[bool]
-    """Build in previews as well, without pushing; default false."""
+    """Also build in previews, without pushing; default false."""
     read_back: NotRequired[bool]
-    """Read what was pushed, all layers of it, as soon as its digest is known (default true). Facts are kept by digest
-    on the machine that runs Pulumi, where policies find them; false leaves sizes and facts unknown to everybody."""
+    """Read all layers of the pushed image as soon as its digest is known (default true). Facts are stored by digest on
+    the machine that runs Pulumi, where policies find them; with false, sizes and facts stay unknown."""
     images: NotRequired[str]
-    """Folder of image folders; default: those of gpu-commons."""
+    """Folder of image folders; default: gpu-commons' own."""
     lands_on: NotRequired[Sequence[ImagePool]]
-    """Pools whose nodes will start it: the preview of a build says how long its first start on each takes."""
+    """Pools whose nodes will start it: the preview of a build reports the first start time on each."""
     deployed: NotRequired[pulumi.Input[Mapping[str, Any]]]
-    """The output `sizes` as it was when the stack was deployed last, for example from a stack's own outputs; changes
-    are reported against it. It decides nothing and is not recorded among the inputs."""
+    """The output `sizes` at the last deployment, for example from a stack's own outputs; changes are reported against
+    it. It decides nothing and is not recorded as an input."""
 
 
 class GpuImage(pulumi.ComponentResource):
     """An image from `images/<image>/image.yaml`: Dockerfile rendered, built by BuildKit, pushed.
 
-    What the spec says (base, CUDA lines, packages) is an input of its own, `facts`, so a preview shows what a change
-    of the spec means, and policies read it before anything is built. It says where it comes from: `origin` is "spec".
-    Where the site replaces a base or leaves out packages, the preview prints it, and the image has the labels
+    The content of the spec (base, CUDA lines, packages) is a separate input, `facts`, so a preview shows what a change
+    of the spec means, and policies read it before the build. Its source is `origin`: "spec".
+    If the site replaces a base or leaves out packages, the preview prints it, and the image has the labels
     `org.gpu-commons.lab.substitute` and `org.gpu-commons.lab.missing`.
 
-    The image is rebuilt when its Dockerfile, its build context, its parent's digest or a build argument changes. The
-    image stays in the registry when it leaves the stack: a running server may still need it.
-    Invalid arguments raise one SpecError, which names all of them.
+    The image is rebuilt when its Dockerfile, build context, parent digest or a build argument changes. It
+    stays in the registry after it leaves the stack: a running server may still need it.
+    Invalid arguments raise one SpecError that lists all of them.
     """
 
     ref: pulumi.Output[str]
     """`repository@digest`; unknown in a preview that would build."""
     tag: pulumi.Output[str]
-    """`repository:tag`; the tag is a hash of what goes in, for people who browse the registry."""
+    """`repository:tag`; the tag is a hash of the build inputs, for people browsing registries."""
     compressed_bytes: pulumi.Output[int | None]
-    """Bytes in the registry, all layers together; None where the image is not read back."""
+    """Bytes in the registry, all layers; None if the image is not read back."""
     unpacked_bytes: pulumi.Output[int | None]
-    """Bytes of the layers' files on a node's disk."""
+    """Bytes of the unpacked layers on a node."""
     facts: pulumi.Output[Mapping[str, Any] | None]
-    """What the image turned out to contain: its programs that use a GPU with their CUDA line and machine code."""
+    """Content found in the image: its programs that use a GPU, with CUDA line and machine code."""
     sizes: pulumi.Output[Mapping[str, Any]]
     """For a stack's outputs, in MB of 10⁶ bytes: `digest`, `compressed_mb`, `unpacked_mb`; `by_spec`, the lower bound
-    that the spec gives; `before`, digest and sizes of the image that this one took the place of, and `change_mb`, the
-    compressed MB since. These two stay until the next change, so that nothing changes while the image does not."""
+    from the spec; `before`, digest and sizes of the image it replaced; and `change_mb`, the difference in
+    compressed MB. The last two stay until the next change, so that an unchanged image shows no change."""
 
     def __init__(self, name: str, args: GpuImageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         folder = Path(args.get("images") or IMAGES)
@@ -129,7 +129,7 @@ class GpuImage(pulumi.ComponentResource):
         super().__init__(
             "gpu-commons:index:GpuImage",
             name,
-            # What only words the preview is left out: a change of it is no change of the image.
+            # Arguments that only affect preview messages are left out: changing them does not change the image.
             {**args, "substitutes": used, "facts": _facts(plan, expectation), "lands_on": None, "deployed": None},
             opts,
         )
@@ -141,7 +141,7 @@ class GpuImage(pulumi.ComponentResource):
         compression = args.get("compression") or "zstd"
         built = docker_build.Image(
             f"{name}-build",
-            # `push` would make previews skip the build with a warning; the export pushes just as well.
+            # `push` would make previews skip the build with a warning; the export pushes too.
             push=False,
             exports=[
                 {
@@ -149,7 +149,7 @@ class GpuImage(pulumi.ComponentResource):
                         "oci_media_types": True,
                         "compression": _COMPRESSIONS[compression],
                         "compression_level": LEVELS[compression],
-                        # Else a builder hands out layers that another stack had it compress by zstd.
+                        # Otherwise a builder reuses layers that another stack compressed with zstd.
                         "force_compression": True if compression == "gzip" else None,
                     }
                 }
@@ -172,14 +172,14 @@ class GpuImage(pulumi.ComponentResource):
             build_on_preview=bool(args.get("build_on_preview")),
             opts=pulumi.ResourceOptions(parent=self, retain_on_delete=True),
         )
-        # Not the provider's own `ref`: that one has the first tag in it.
+        # Not the provider's own `ref`, which includes the first tag.
         digest = built.digest.apply(_digest)
         ref = digest.apply(lambda known: f"{args['repository']}@{known}")
         read_back = args.get("read_back", True)
         contents: pulumi.Output[ImageContents | None] = ref.apply(
             lambda pushed: pulumi.Output.from_input(_read_back(pushed, is_wanted=read_back))
         )
-        # Whoever uses the image waits until it was read: policies then know it before the first workload is made.
+        # Resources that use the image wait until it was read: policies then know it before the first workload.
         self.ref = pulumi.Output.all(ref, contents).apply(lambda both: both[0])
         self.tag = pulumi.Output.from_input(tag)
         self.compressed_bytes = contents.apply(lambda read: size_of(read).compressed if read else None)
@@ -207,7 +207,7 @@ class GpuImage(pulumi.ComponentResource):
 
 
 def _digest(found: str) -> pulumi.Input[str]:
-    """The digest that the provider returned. In a preview it may be "", where only files changed: nobody knows it."""
+    """The digest from the provider. It may be "" in a preview in which only files changed."""
     return found or pulumi.Output.from_input(cast("str", pulumi.UNKNOWN))
 
 
@@ -240,7 +240,7 @@ def _argument_problems(name: str, args: GpuImageArgs, family: Sequence[ImageSpec
 
 
 def _facts(plan: Plan, expectation: Expected) -> Mapping[str, Any]:
-    """What the spec says, short enough to read in a preview. `expected` is a lower bound of its size."""
+    """The content of the spec, short enough for a preview. `expected` is a lower bound of its size."""
     spec = plan.spec
     bound = Megabytes.of(expectation.size).plain() if expectation.counted else None
     return {
@@ -261,13 +261,13 @@ async def _read_back(reference: str, *, is_wanted: bool) -> ImageContents | None
     if not is_wanted:
         return None
     try:
-        return await asyncio.to_thread(read_pushed, reference)  # the engine's messages go on meanwhile
+        return await asyncio.to_thread(read_pushed, reference)  # keeps the event loop free for engine messages
     except InspectError as error:
         raise pulumi.RunError(f"the image that was pushed cannot be read back: {error}") from None
 
 
 def _facts_read(contents: ImageContents) -> Mapping[str, Any]:
-    """What `check` knows of the image, short enough to read in a preview."""
+    """The facts that `check` uses, short enough for a preview."""
     judged = judge(contents)
     return {
         "origin": Origin.IMAGE.value,
@@ -278,7 +278,7 @@ def _facts_read(contents: ImageContents) -> Mapping[str, Any]:
 
 
 def _departures(plan: Plan) -> str:
-    """What differs from the spec on this site, for the reader of a preview; empty if nothing."""
+    """Differences from the spec on this site, for the preview; empty if none."""
     lines = []
     for substitute in plan.substitutes:
         what = "is left out" if substitute.replacement == NOTHING else f"is replaced by {substitute.replacement}"
@@ -289,7 +289,7 @@ def _departures(plan: Plan) -> str:
 
 
 def _near(path: Path) -> str:
-    """Relative where it lies below the project, so that another clone of the project has the same state."""
+    """Relative if it is inside the project, so that every clone has the same state."""
     absolute = path.resolve()
     here = Path.cwd()
     return os.path.relpath(absolute, here) if absolute.is_relative_to(here) else str(absolute)

@@ -1,6 +1,6 @@
-"""What a preview says of an image that will be built: how big it will be, and how soon it will have started.
+"""Size and first start time of an image that a preview is about to build.
 
-Of an image that stays as it is, nothing is printed and nothing is requested.
+Prints and requests nothing for an unchanged image.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ from imaging.size.pushed import known, size_of_tag
 
 @dataclass(frozen=True, slots=True)
 class Unbuilt:
-    """An image before its build. `tag` is looked up in its registry; None: it is not."""
+    """An image before its build. `tag` is looked up in its registry, unless None."""
 
     name: str
-    root: str  # the base of somebody else's that it stands on
+    root: str  # the external base image
     expected: Expected
     tag: str | None
 
@@ -33,9 +33,9 @@ def tell_forecast(
     deployed: pulumi.Output[Any],
     speeds: Sequence[Speed],
 ) -> pulumi.Output[bool]:
-    """One message of the resource, if the engine does not know the digest and so will build it; was there one?
+    """Log one message if the engine does not know the digest and so will build the image; returns whether it did.
 
-    For previews. The program does not end before the answer is known.
+    For previews. The program waits for the answer before it ends.
     """
 
     async def tell() -> bool:

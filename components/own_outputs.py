@@ -1,4 +1,4 @@
-"""What this stack exported when it was last deployed completely: its own outputs, read from its state."""
+"""Outputs of this stack after its last complete deployment, read from its state."""
 
 import logging
 from collections.abc import Mapping
@@ -7,11 +7,11 @@ from typing import Any, Final
 import pulumi
 import stamina
 
-logging.getLogger("stamina").addHandler(logging.NullHandler())  # else each wait is a warning of the update
+logging.getLogger("stamina").addHandler(logging.NullHandler())  # otherwise each wait shows as a warning of the update
 
 
 def _is_being_written(error: Exception) -> bool:
-    """The engine saves its state while a program starts; a backend of files then shows half a file for a moment."""
+    """The engine saves its state while a program starts; a file backend may briefly show half a file."""
     return "failed to load checkpoint: EOF" in str(error)
 
 
@@ -19,13 +19,13 @@ _AGAIN: Final = stamina.retry(on=_is_being_written, attempts=6, timeout=10, wait
 
 
 def own_output(name: str) -> pulumi.Output[Mapping[str, Any]]:
-    """An output of this stack that is a mapping, as its last whole update left it; empty where there is none.
+    """An output of this stack that is a mapping, from its last complete update; empty if there is none.
 
-    There is none before the first update and after a destroy. An update that is running, or that failed, changes
-    nothing of it.
+    There is none before the first update and after a destroy. Running and failed updates do not
+    change it.
     """
-    # The function behind `pulumi.StackReference`. That one is a resource: its state is a copy of all outputs, so after
-    # each change of them a refresh would report drift.
+    # The function behind `pulumi.StackReference`, which is a resource: its state is a copy of all outputs, so a
+    # refresh would report drift after each change of them.
     function, arguments = _question()
 
     @_AGAIN
@@ -37,7 +37,7 @@ def own_output(name: str) -> pulumi.Output[Mapping[str, Any]]:
 
 @_AGAIN
 def own_output_now(name: str) -> Mapping[str, Any]:
-    """The same at once, for a program that is about to end."""
+    """The same without waiting, for a program about to end."""
     return _of_answer(pulumi.runtime.invoke(*_question()).value, name)
 
 

@@ -1,4 +1,4 @@
-"""StackRecord: what people decided and no other resource shows, so that a preview shows each change of it."""
+"""StackRecord: decisions that no other resource shows, so that a preview shows each change."""
 
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
@@ -7,20 +7,20 @@ import pulumi
 
 
 class StackRecordArgs(TypedDict):
-    """Arguments of StackRecord: sections of a stack file, as far as no other component has them among its inputs."""
+    """Arguments of StackRecord: sections of a stack file that no other component has as inputs."""
 
     site: NotRequired[Mapping[str, Any]]
     """Where the stack runs: allowed registries, limits of images."""
     fleet: NotRequired[Mapping[str, Any]]
-    """Pools: cores, memory, disk and rates of a node; the whole pool where another stack manages the fleet."""
+    """Pools: cores, memory, disk and rates of a node; the whole pool if another stack manages the fleet."""
     images: NotRequired[Mapping[str, Any]]
-    """Limits of their own, by the image's name."""
+    """Image-specific limits, by image name."""
     policies: NotRequired[Mapping[str, Any]]
-    """How strict the policies are, and what is waived."""
+    """Policy strictness and waivers."""
 
 
 class StackRecord(pulumi.ComponentResource):
-    """Creates nothing: it keeps decisions in the state, so that the next preview can show what they were before."""
+    """Creates nothing: it stores decisions in the state, so that the next preview can show the old values."""
 
     def __init__(self, name: str, args: StackRecordArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpu-commons:index:StackRecord", name, {**args}, opts)

@@ -1,9 +1,8 @@
-"""What every floor needs to speak to people: documents with their lines, mistakes as values, what is a secret.
+"""User-facing errors: documents with line numbers, mistakes as values, and redaction of secrets.
 
-No sentence of a rule is here: what a policy reports is worded in its own file in `policies/rules`, what an answer
-about an image says in `compat/rules`.
+Rule messages are elsewhere: those of policies in `policies/rules`, those about images in `compat/rules`.
 """
 
 
 class UserError(Exception):
-    """A user's mistake, or something around a command that is broken. Its text is the whole message: no traceback."""
+    """A user's mistake, or a fault in the environment. Its text is the whole message: no traceback."""

@@ -1,4 +1,4 @@
-"""The day on which a program runs, in UTC."""
+"""Today's date in UTC."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ VARIABLE: Final = "GPU_COMMONS_TODAY"
 
 
 def today() -> dt.date:
-    """Today, or the day that GPU_COMMONS_TODAY names, for output that does not change with the calendar.
+    """Today, or the date in GPU_COMMONS_TODAY, for output that does not change with the calendar.
 
-    Raises SettingsError where it names none.
+    Raises SettingsError if it is no date.
     """
     named = os.environ.get(VARIABLE, "")
     if not named:
@@ -20,6 +20,6 @@ def today() -> dt.date:
     try:
         return dt.date.fromisoformat(named)
     except ValueError:
-        from errors.problems import Problem, SettingsError  # noqa: PLC0415 - for a mistake alone
+        from errors.problems import Problem, SettingsError  # noqa: PLC0415 - for a mistake only
 
         raise SettingsError([Problem(VARIABLE, f'"{named}"', "is not a day", "write one such as 2026-11-23")]) from None

@@ -1,7 +1,7 @@
-"""What somebody meant who wrote `20%`, `16Gi` or `10m` where a plain number belongs: the value as it should be. Pure.
+"""Corrects values with units, such as `20%`, `16Gi` or `10m`, to the plain number that a setting needs. Pure.
 
-A key says its unit by its ending (memory_gib, idle_s, peak_share), and its kind is in the schema. None: nothing is
-known for sure, and a guess would be worse than no advice.
+The suffix of a key gives its unit (memory_gib, idle_s, peak_share), the schema its type. None if the value is
+ambiguous: a guess would be worse than no advice.
 """
 
 import re
@@ -29,7 +29,7 @@ _DAYS: Final = (
 
 
 def converted(key: str, kind: str, value: object) -> str | None:
-    """The value of a key as it should be written; `kind` is the type in its schema. None where it is not known."""
+    """The correct value for a key; `kind` is the type in its schema. None if it is not known."""
     if kind == "array":
         return _items(value)
     if kind == "boolean":
@@ -44,8 +44,8 @@ def converted(key: str, kind: str, value: object) -> str | None:
 
 
 def read_day(value: object) -> date | None:
-    """A day as a stack file has it: text, or what the engine makes of a day without quotes. None for what is none."""
-    # An engine that reads a day without quotes takes it for a time, and hands it over as Go prints times.
+    """Read a date from a stack file: text, or the engine's form of an unquoted date. None for anything else."""
+    # The engine reads an unquoted date as a time, and passes it on as Go prints times.
     text = str(value).removesuffix(" 00:00:00 +0000 UTC")
     match = re.fullmatch(r"(\d{4})-(\d{1,2})-(\d{1,2})", text, re.ASCII)
     try:
@@ -55,7 +55,7 @@ def read_day(value: object) -> date | None:
 
 
 def days(text: str) -> tuple[str, ...]:
-    """The days that a text may mean, as a stack file writes them: two where day and month could be swapped."""
+    """Dates that a text may mean, in stack file notation: two if day and month could be swapped."""
     plain = re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", " ".join(text.replace(",", " ").split()))
     plain = re.sub(r"[T ]\d\d:\d\d.*$", "", plain)
     if match := re.fullmatch(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4})", plain):
@@ -69,7 +69,7 @@ def days(text: str) -> tuple[str, ...]:
 def _day(text: str, forms: Sequence[str]) -> str | None:
     for form in forms:
         try:
-            return datetime.strptime(text, form).date().isoformat()  # noqa: DTZ007 - a day has no zone
+            return datetime.strptime(text, form).date().isoformat()  # noqa: DTZ007 - a date has no time zone
         except ValueError:
             continue
     return None
@@ -84,7 +84,7 @@ def _items(value: object) -> str | None:
 
 
 def _share_of(key: str, value: object) -> float | None:
-    """20 where 0.2 belongs."""
+    """20 instead of 0.2."""
     is_percent = key.endswith("_share") and isinstance(value, int | float) and value in range(2, 101)
     return float(value) / 100 if is_percent and isinstance(value, int | float) else None
 
@@ -164,5 +164,5 @@ _BY_ENDING: Final[Mapping[str, Callable[[str], float | None]]] = {
 
 
 def is_bare(value: object) -> bool:
-    """A number in quotes, and nothing else wrong with it."""
+    """A number in quotes, without any other mistake."""
     return isinstance(value, str) and bool(re.fullmatch(r"\d+(\.\d+)?|true|false", value.strip()))

@@ -1,4 +1,4 @@
-"""YAML files as plain data with the line of every value. No Pulumi, no idea of what the keys mean."""
+"""Reads YAML as plain data with the line of every value. Knows neither Pulumi nor any keys."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,11 +15,11 @@ from yaml.resolver import Resolver
 
 from errors.problems import Fault, Loc, Problem, SettingsError, path_text, without_passwords
 
-_MOST_NODES: Final = 50_000  # ten times the biggest stack we can think of; aliases of aliases grow without end
+_MOST_NODES: Final = 50_000  # ten times the biggest plausible stack; nested aliases grow without limit
 _MOST_CHARACTERS: Final = 2_000_000
-_DEEPEST: Final = 24  # a stack file is eight deep
+_DEEPEST: Final = 24  # a stack file has eight levels
 _FAR_TOO_DEEP: Final = 4 * _DEEPEST
-_LONGEST_NUMBER: Final = 40  # digits; no setting comes near
+_LONGEST_NUMBER: Final = 40  # digits; no setting needs nearly as many
 _CORE: Final = "tag:yaml.org,2002:"
 _OTHER_TAGS: Final = frozenset({"binary", "map", "omap", "pairs", "seq", "set", "str", "timestamp"})
 _NO_TEXT: Final = re.compile("[\0\ud800-\udfff]")
@@ -27,14 +27,14 @@ _NO_TEXT: Final = re.compile("[\0\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What one source says, and where. `lines` is empty for a source that is not a file."""
+    """One source's data and lines. `lines` is empty for a source that is not a file."""
 
     file: str
     data: Any
     lines: Mapping[Loc, int] = field(default_factory=dict)
 
     def line(self, loc: Loc) -> int | None:
-        """Line of the value at `loc`, or of the nearest thing around it that is there."""
+        """Line of the value at `loc`, or of its nearest existing parent."""
         for end in range(len(loc), 0, -1):
             if found := self.lines.get(loc[:end]):
                 return found
@@ -42,12 +42,12 @@ class Document:
 
 
 class _Composer(Composer):
-    """Ends where a file is nested far too deeply."""
+    """Stops at a file that is nested too deeply."""
 
     _open = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Ends before Python's own limit: PyYAML looks at every open bracket for each new one, and takes seconds."""
+        """Stop before Python's own limit: PyYAML checks every open bracket for each new one, which takes seconds."""
         self._open += 1
         if self._open > _FAR_TOO_DEEP:
             raise _TooMuchError("(syntax)", _TOO_DEEP, self.peek_event().start_mark.line + 1)  # type: ignore[attr-defined]  # of the parser
@@ -68,11 +68,11 @@ _Resolver.yaml_implicit_resolvers = {}
 
 
 class _Loader(_Composer, _Resolver, yaml.SafeLoader):
-    """PyYAML's own parser: it says of a mistake what is wrong in words that people understand."""
+    """PyYAML's own parser, whose error messages people understand."""
 
 
 class _FastLoader(_Composer, CParser, SafeConstructor, _Resolver):
-    """The parser of libyaml, which is several times as fast; the engine's is a translation of it."""
+    """libyaml's parser, several times as fast; the engine's parser is a port of it."""
 
     def __init__(self, text: str) -> None:
         CParser.__init__(self, text)
@@ -81,7 +81,7 @@ class _FastLoader(_Composer, CParser, SafeConstructor, _Resolver):
         _Resolver.__init__(self)
 
 
-_FORMS: Final[dict[str, re.Pattern[str]]] = {}  # what a scalar of a tag looks like
+_FORMS: Final[dict[str, re.Pattern[str]]] = {}  # pattern of the scalars of each tag
 
 for _tag, _text, _first in (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -96,9 +96,9 @@ for _tag, _text, _first in (
 
 
 def read_yaml(path: Path, *, called: str) -> Document:
-    """Read one YAML file; raises SettingsError with one problem per mistake in its form.
+    """Read one YAML file; raises SettingsError with one problem per structural mistake.
 
-    `called` is how the user knows the file: the variable or the argument that named it.
+    `called` is the user's name for the file: the variable or argument that gave it.
     """
     file = str(path)
     try:
@@ -135,7 +135,7 @@ def _composed(text: str) -> tuple[_Loader | _FastLoader, yaml.Node | None]:
 
 
 def odd_texts(value: object, loc: Loc = ()) -> Iterator[Fault]:
-    """Keys and texts with what no text may hold: NUL, and half of a character, which no file can be written with."""
+    """Keys and texts with characters that no file can hold: NUL and unpaired surrogates."""
     if isinstance(value, str) and (found := _NO_TEXT.search(value)):
         what = "a NUL character" if found[0] == "\0" else "half of a character"
         yield Fault(loc, f"holds {what} (U+{ord(found[0]):04X})", "remove it", value)
@@ -154,7 +154,7 @@ _TOO_DEEP: Final = "is nested too deeply"
 
 
 class _TooMuchError(Exception):
-    """The file ends the reading: whatever else is in it is not looked at."""
+    """Stops the reading: the rest of the file is not checked."""
 
     def __init__(self, path: str, reason: str, line: int) -> None:
         super().__init__(reason)
@@ -184,9 +184,9 @@ def _malformed(error: yaml.YAMLError, text: str, file: str) -> Problem:
 def _walk(
     node: yaml.Node, loc: Loc, lines: dict[Loc, int], above: tuple[yaml.Node, ...]
 ) -> Iterator[tuple[Loc, str, str, int]]:
-    """Fill `lines` and yield what YAML allows and we do not: doubled keys, loops, odd keys, tags.
+    """Fill `lines`; yield what YAML allows and we do not: duplicate keys, loops, odd keys, tags.
 
-    Raises _TooMuchError for a file that grows without end.
+    Raises _TooMuchError if a file grows without limit.
     """
     line = node.start_mark.line + 1
     lines.setdefault(loc, line)
@@ -231,10 +231,10 @@ def _walk_mapping(
 
 
 def _wrong_tag(node: yaml.Node) -> tuple[str, str] | None:
-    """A tag that settings do not have, or that its own value belies; a plain value has the tag of its form."""
+    """A tag that settings do not use, or that contradicts its value; a plain value has the tag of its form."""
     tag = node.tag.removeprefix(_CORE)
     own = {yaml.SequenceNode: {"seq"}, yaml.MappingNode: {"map"}, yaml.ScalarNode: {"str", *_FORMS}}[type(node)]
-    # A tag of nobody's may be a password without quotes that begins with an exclamation mark.
+    # An unknown tag may be an unquoted password that begins with an exclamation mark.
     written = f"the tag !!{tag}" if tag in {*_FORMS, *_OTHER_TAGS} else "a tag"
     if tag not in own:
         fix = "leave the tag out, and write the plain value; a text that begins with ! stands in quotes"

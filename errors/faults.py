@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, in words for people who write YAML."""
+"""Pydantic's errors, reworded for people who write YAML."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,15 +12,15 @@ from errors.converted import converted, is_bare
 from errors.problems import NOT_GIVEN, Fault, Loc, is_secretive, nearest, unshown
 
 Schema = Mapping[str, Any]
-# How a model reads what somebody wrote: every key is known, and 1 is no text and no true. It is built when first used:
-# most stacks have no model of most platforms.
+# How a model reads input: unknown keys are errors, and 1 is neither text nor true. It is built on first use: most
+# stacks use few of the platforms' models.
 FORM: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
-KINDS: Final = "x-kinds"  # in a schema: the models that a value may be, by pydantic's tag, where no key names the kind
+KINDS: Final = "x-kinds"  # in a schema: possible models of a value by pydantic's tag, if no key names the kind
 
 
 class Misfit(ValueError):  # noqa: N818 - the user's mistake, not an error of ours
-    """Raised by a validator of ours: `reason` reads on after the value, `fix` says what to change."""
+    """Raised by our validators: `reason` follows the value in the message, `fix` is what to do."""
 
     def __init__(self, reason: str, fix: str) -> None:
         super().__init__(f"{reason}: {fix}")
@@ -29,14 +29,14 @@ class Misfit(ValueError):  # noqa: N818 - the user's mistake, not an error of ou
 
 
 def quoted(value: object, info: ValidationInfo) -> object:
-    """Refuses a version that YAML has read as a number."""
+    """Reject a version that YAML has read as a number."""
     if isinstance(value, int | float):
         raise Misfit("is a number; YAML reads 470.10 as 470.1", f'quote it: {info.field_name}: "{value}"')
     return value
 
 
 def matching(pattern: re.Pattern[str], reason: str, fix: str) -> AfterValidator:
-    """Refuses a text that is not of that form as a whole."""
+    """Reject a text that does not match as a whole."""
 
     def check(value: str) -> str:
         if not pattern.fullmatch(value):
@@ -46,12 +46,12 @@ def matching(pattern: re.Pattern[str], reason: str, fix: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-# Beyond a stack file, a component takes names that begin with a digit and addresses without TLS.
+# Unlike a stack file, a component accepts names that begin with a digit and addresses without TLS.
 LENIENT: Final = {"is_lenient": True}
 
 
 def is_lenient(info: ValidationInfo) -> bool:
-    """Is this a component's argument, which may be what no stack file may have?"""
+    """Is this a component's argument, with looser rules than a stack file?"""
     return info.context == LENIENT
 
 
@@ -61,11 +61,11 @@ def _schema(model: type[BaseModel]) -> Schema:
 
 
 def model_faults(error: ValidationError, model: type[BaseModel]) -> Iterator[Fault]:
-    """Faults of a validation, in pydantic's order. The words come from the model's JSON Schema."""
+    """Faults of a validation in pydantic's order, worded from the model's JSON Schema."""
     found, schema = error.errors(include_url=False), _schema(model)
     for details in found:
         loc = details["loc"]
-        # pydantic does not count items that are wrong themselves: a list of one such is too short for it as well.
+        # pydantic does not count invalid items: it also calls a list with one invalid item too short.
         if details["type"] != "too_short" or not any(each["loc"][: len(loc)] == loc != each["loc"] for each in found):
             yield _fault(details, schema)
 
@@ -148,7 +148,7 @@ def _out_of_bounds(kind: str, context: Mapping[str, Any]) -> str:
 
 
 def _instead(details: ErrorDetails, here: Schema) -> str:
-    """`write peak_share: 0.2`, where what was written leaves no doubt."""
+    """`write peak_share: 0.2`, if the intended value is clear."""
     loc, value = details["loc"], details["input"]
     key = next((step for step in reversed(loc) if isinstance(step, str)), "")
     found = None if is_secretive(loc) else converted(key, str(here.get("type")), value)

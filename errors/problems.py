@@ -1,4 +1,4 @@
-"""A user's mistakes as values: where, what was written, why it cannot be, what to change."""
+"""A user's mistakes as values: place, given value, reason, and what to change."""
 
 import json
 import re
@@ -15,17 +15,17 @@ from errors.redaction.texts import without_secrets
 Loc = tuple[str | int, ...]  # ("fleet", "pools", 2, "driver")
 
 NOT_GIVEN: Final = object()
-HIDDEN: Final = object()  # a value that is there and may be a secret
-# Keys of settings whose values are anything.
+HIDDEN: Final = object()  # a value that exists and may be a secret
+# Settings with arbitrary values.
 _MAY_HOLD_ONE = re.compile(r"private|salt|command|kubeconfig|^env$", re.IGNORECASE)
 _LONGEST = 60
 _LONGEST_READ = 10_000
-_MOST_PROBLEMS: Final = 50  # of a list for people; more are counted
-# What stands before a host: user and password of an address, of an image or of a registry. A digest is no host.
+_MOST_PROBLEMS: Final = 50  # shown to people; the rest is counted
+# User and password before the host of an address, image or registry. A digest is not a host.
 _USER_OF_ADDRESS = re.compile(r"://.*@(?!sha256:)", re.DOTALL)
 _USER_OF_IMAGE = re.compile(r"[^\s@\"]*:[^\s@\"]*@(?!sha256:)|[^\s@/:\"]+@(?=[^\s@/]+/)")
 _QUERY = re.compile(r"(?P<key>[?&](?P<name>[^=&#\s]+)=)[^&#\s\"]+")
-# Controls, halves of characters, and what turns the direction of a line: none of them is what a reader would see.
+# Control characters, unpaired surrogates and direction marks: they would change what a reader sees.
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -34,14 +34,14 @@ class Fault:
     """One mistake in plain data, not yet tied to a file. `value` is what was written there, if anything."""
 
     loc: Loc
-    reason: str  # reads on after the value: is not a driver version such as 418.88
+    reason: str  # follows the value: is not a driver version such as 418.88
     fix: str
     value: object = NOT_GIVEN
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake as a person reads it. `value` is shortened and never a secret; empty where nothing was written."""
+    """One mistake as a person reads it. `value` is shortened and never a secret; empty if nothing was written."""
 
     path: str  # as the user wrote it: fleet.pools[2].driver
     value: str
@@ -73,7 +73,7 @@ class SettingsError(UserError):
 
 
 def first_ones(problems: Sequence[Problem]) -> list[str]:
-    """The first 50 as text, then how many more there are."""
+    """The first 50 as text, then the number of others."""
     more = len(problems) - _MOST_PROBLEMS
     return [*map(str, problems[:_MOST_PROBLEMS]), *([f"… and {more} more"] if more > 0 else [])]
 
@@ -92,35 +92,35 @@ def path_text(loc: Loc) -> str:
 
 
 def unshown(value: object) -> object:
-    """What stands in the place of a mapping or a list: a plain value there may be anything, a password as well."""
+    """How to show a value instead of a mapping or list: a plain value may be anything, even a password."""
     is_plain = isinstance(value, str) or not isinstance(value, Mapping | Sequence)
     return HIDDEN if is_plain and value is not None else value
 
 
 def is_secretive(loc: Loc) -> bool:
-    """Is a value at this place of the settings named like a secret, or like what may hold one?"""
+    """Does the name of this setting suggest a secret, or something that may hold one?"""
     return any(isinstance(step, str) and (is_secret(step) or _MAY_HOLD_ONE.search(step)) for step in loc)
 
 
 def has_password(text: str) -> bool:
-    """Does an address, an image or a registry name a user, a password, or a secret in its query?"""
+    """Does an address, image or registry contain a user, a password, or a secret in its query?"""
     return without_passwords(text) != text
 
 
 def without_passwords(text: str) -> str:
-    """The text with `…` for whatever may be a password in an address, an image or a registry; too much if in doubt."""
+    """The text with `…` for possible passwords in addresses, images or registries; hides too much if in doubt."""
     text = _USER_OF_ADDRESS.sub("://…@", text)
     text = _USER_OF_IMAGE.sub("…@", text) if "://" not in text else text
     return _QUERY.sub(lambda found: f"{found['key']}…" if is_secret(found["name"]) else found[0], text)
 
 
 def visible(text: str) -> str:
-    """The text with controls and halves of characters written out: a terminal would act on them."""
+    """The text with control characters and surrogates escaped: a terminal would act on them."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def show(value: object, loc: Loc = ()) -> str:
-    """One short line for a value: strings quoted, collections counted, whatever may be a secret not at all."""
+    """One short line for a value: strings quoted, collections counted, possible secrets hidden."""
     if value is NOT_GIVEN:
         return ""
     if isinstance(value, Mapping):
@@ -138,7 +138,7 @@ def show(value: object, loc: Loc = ()) -> str:
 
 
 def nearest(word: object, known: Iterable[str], *, what: str) -> str:
-    """Advice for a name that is not among `known`: the likely ones, then all of them, if they are few."""
+    """Advice for an unknown name: the likely ones of `known`, then all of them if they are few."""
     choices = sorted(set(known))
     if not choices:
         return f"there is no {what} yet: add one"

@@ -1,6 +1,6 @@
-"""Who can be served at the same time, where each takes from some pools only. Pure.
+"""Finds GPU demands that the pools cannot meet at the same time. Pure.
 
-Not a library for flows in networks: the smallest of them costs each preview half a second at its start.
+No network-flow library: even the smallest one delays each preview by half a second at its start.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """A number of GPUs, from any of these pools."""
+    """A number of GPUs from any of these pools."""
 
     name: str
     gpus: int
@@ -22,7 +22,7 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Wants that cannot be met together, the pools that are all they could take from, and the GPUs of those."""
+    """Wants that cannot be met together, all the pools that they accept, and the GPUs of those pools."""
 
     names: tuple[str, ...]
     gpus: int
@@ -31,12 +31,12 @@ class Shortage:
 
 
 def shortage(wants: Sequence[Want], room: Mapping[str, int]) -> Shortage | None:
-    """A set of wants that the pools cannot meet together; None where all are met. GPUs can be handed out singly.
+    """A set of wants that the pools cannot meet together; None if all are met. GPUs are allocated singly.
 
-    Wants are served one after the other; one that finds its pools taken moves others to pools that they accept as
-    well. Where no such move is left, those that would have had to move are the set.
+    Wants are served in turn; one whose pools are full moves others to further pools that they accept. If no such
+    move is left, the set is those that would have had to move.
     """
-    # GPUs that each step may still move: from a pool to the end what is free, from a want to a pool what it may take,
+    # GPUs that each step may still move: from a pool to the end its free GPUs, from a want to a pool what it may take,
     # and from a pool to a want what the want can give up there.
     spare: dict[int | str, dict[int | str, int]] = {pool: {_END: free} for pool, free in room.items()}
     for index, want in enumerate(wants):
@@ -56,7 +56,7 @@ def shortage(wants: Sequence[Want], room: Mapping[str, int]) -> Shortage | None:
     return None
 
 
-_END: Final = -1  # where GPUs go that nobody has
+_END: Final = -1  # sink of free GPUs
 
 
 def _shortage(stuck: Sequence[Want], room: Mapping[str, int]) -> Shortage:
@@ -66,7 +66,7 @@ def _shortage(stuck: Sequence[Want], room: Mapping[str, int]) -> Shortage:
 
 
 def _reach(spare: Mapping[int | str, Mapping[int | str, int]], start: int) -> dict[int | str, int | str]:
-    """Everything that can be reached, each with what it was reached from; the start from itself."""
+    """Everything that can be reached, each with its predecessor; the start is its own."""
     came_from: dict[int | str, int | str] = {start: start}
     waiting: deque[int | str] = deque(came_from)
     while waiting:
@@ -78,7 +78,7 @@ def _reach(spare: Mapping[int | str, Mapping[int | str, int]], start: int) -> di
 
 
 def _steps(came_from: Mapping[int | str, int | str]) -> Iterator[tuple[int | str, int | str]]:
-    """The way to the end, backwards."""
+    """Path to the end, backwards."""
     here: int | str = _END
     while (before := came_from[here]) != here:
         yield before, here

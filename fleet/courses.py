@@ -1,4 +1,4 @@
-"""Who uses a fleet: hubs, profiles and jobs, courses of a term, and what they were promised."""
+"""Users of a fleet: hubs, profiles, jobs, and the courses of a term with their guarantees."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class UsingCourse:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """One thing of a stack that starts an image, the pools where it may land, and the courses that choose it."""
+    """A part of a stack that starts an image, its possible pools, and the courses that choose it."""
 
     image: str
     kind: str  # hub, proxy, profile, container, job
@@ -31,7 +31,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An image that a course may start with GPUs, and the pools where that may land."""
+    """An image that a course may start with GPUs, and its possible pools."""
 
     image: str
     pools: tuple[str, ...]
@@ -39,7 +39,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """A course of a term. `gpus_per_session` is 0 where no profile of it has GPUs."""
+    """A course of a term. `gpus_per_session` is 0 if no profile of it has GPUs."""
 
     name: str
     title: str
@@ -51,4 +51,4 @@ class Course:
     first_day: dt.date
     last_day: dt.date
     choices: tuple[Choice, ...]
-    is_assumed: bool = False  # the stack file says that some of it is a guess
+    is_assumed: bool = False  # the stack file marks part of it as a guess

@@ -1,6 +1,6 @@
 """A GPU as NVIDIA's driver for dynamic resource allocation (DRA) publishes it in a ResourceSlice. Pure.
 
-Versions there are semantic ones, without leading zeros: driver 580.95.05 is 580.95.5.
+Versions are semantic, without leading zeros: driver 580.95.05 is 580.95.5.
 Sources: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/719 and 744, whose recorded slices the tests
 compare; https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/
 """
@@ -21,9 +21,9 @@ WHOLE_GPU: Final = "gpu"  # value of the attribute `type`
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One whole GPU of a node. Memory is a range: NVML reports less than the nominal size, and nobody has seen all."""
+    """One whole GPU of a node. Memory is a range: NVML reports less than nominal, and not all GPUs were measured."""
 
-    product: str  # NVIDIA L4; empty: no table has it as the driver writes it
+    product: str  # NVIDIA L4; empty: no table has the driver's name for it
     driver_version: str  # 580.159.3
     cuda_version: str  # 13.0.0
     compute_capability: str  # 8.9.0

@@ -1,7 +1,7 @@
-"""What the kernel modules of a driver were built for, and whether that is what nodes run. Pure.
+"""Build targets of a driver's kernel modules, and whether they match the nodes. Pure.
 
-A driver container has its key as tag, `<branch>-<kernel>-<os>`, as NVIDIA's precompiled ones do: modules fit one kernel
-release and no other. Source: docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/precompiled-drivers.html
+The key is the tag of a driver container, `<branch>-<kernel>-<os>`, as in NVIDIA's precompiled ones: modules fit
+one kernel release only. Source: docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/precompiled-drivers.html
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 DRIVER_KEY_LABEL: Final = "org.gpu-commons.spec.driver-key"
-"""The label by which an image says that it is a driver container: the one image that a driver belongs in."""
+"""Label that marks an image as a driver container: the only kind of image that may hold a driver."""
 
 _IMAGE = re.compile(r"[^\s@]+/[^\s@:]+:(?P<tag>[^\s@:/]+)@sha256:[0-9a-f]{64}", re.ASCII)
 _KEY = re.compile(r"(?P<branch>[1-9]\d{2})-(?P<kernel>\d+\.\d+[0-9A-Za-z.+_-]*)-(?P<os>[a-z]+\d[0-9.]*)", re.ASCII)
@@ -19,7 +19,7 @@ _KEY = re.compile(r"(?P<branch>[1-9]\d{2})-(?P<kernel>\d+\.\d+[0-9A-Za-z.+_-]*)-
 
 @dataclass(frozen=True, slots=True)
 class DriverKey:
-    """What modules were built for: 570-6.12.102-flatcar-flatcar4593.2.5."""
+    """Build target of modules: 570-6.12.102-flatcar-flatcar4593.2.5."""
 
     branch: int
     kernel: str  # as `uname -r` prints it
@@ -44,7 +44,7 @@ class DriverKey:
         return cls.parse(found["tag"] if found else text)
 
     def misfit(self, kernel: str, os: str) -> str:
-        """Why these modules are not for nodes with this kernel and OS, both named; empty where they are."""
+        """Why these modules do not fit nodes with this kernel and OS, both named; empty if they do."""
         if self.kernel != kernel:
             return f"{self} holds modules for kernel {self.kernel}; the nodes run kernel {kernel}"
         return "" if self.os == os else f"{self} is built for {self.os}; the nodes run {os}"
@@ -54,5 +54,5 @@ class DriverKey:
 
 
 def image_of(text: str) -> str:
-    """The image in what `DriverKey.named` reads; empty where it is a key alone."""
+    """The image in what `DriverKey.named` reads; empty for a key alone."""
     return text.strip() if _IMAGE.fullmatch(text.strip()) else ""

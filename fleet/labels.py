@@ -1,6 +1,6 @@
-"""Names of labels, annotations, taints and resources: those of the field, and a few of our own.
+"""Names of labels, annotations, taints and resources: established ones and a few of our own.
 
-One owner per label: `nvidia.com/*` is set before us (GPU feature discovery, the site), `gpu-commons.org/*` by us.
+One owner per label: GPU feature discovery or the site sets `nvidia.com/*`, we set `gpu-commons.org/*`.
 """
 
 from dataclasses import dataclass
@@ -22,19 +22,19 @@ USER: Final = "gpu-commons.org/user"
 
 OS: Final = "kubernetes.io/os"
 ARCH: Final = "kubernetes.io/arch"
-LINUX: Final = "linux"  # the OS of every node that anybody describes
+LINUX: Final = "linux"  # the OS of every described node
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 NVIDIA_PREFIX: Final = "nvidia.com/"
 GFD_PRODUCT: Final = "nvidia.com/gpu.product"
 GFD_MEMORY: Final = "nvidia.com/gpu.memory"
 GFD_DRIVER: Final = "nvidia.com/cuda.driver-version.full"  # what a node reports; DRIVER is what its pool declares
-# What every node with a GPU has where node feature discovery and the GPU operator run, whatever its GPU is.
+# Labels of every GPU node under node feature discovery and the GPU operator, whatever its GPU.
 ALWAYS_DISCOVERED: Final = {"nvidia.com/gpu.present": "true", "feature.node.kubernetes.io/pci-10de.present": "true"}
 # Runtime classes of the container toolkit and the GPU operator: none has a toleration or a node selector.
 NVIDIA_CLASSES: Final = frozenset({"nvidia", "nvidia-cdi", "nvidia-legacy", "nvidia-experimental"})
 OWNED_PREFIXES: Final = (NVIDIA_PREFIX, OWN_PREFIX)  # of labels and taints that a stack file never sets itself
-# Labels that daemons and clouds set, and that no stack file repeats.
+# Labels that daemons and clouds set; no stack file repeats them.
 DISCOVERED_PREFIXES: Final = (NVIDIA_PREFIX, "feature.node.kubernetes.io/", "topology.kubernetes.io/")
 
 
@@ -52,12 +52,12 @@ class Taint:
 
 GPU_TAINT: Final = Taint(GPU_RESOURCE, "present", "NoSchedule")
 
-# GPU feature discovery calls compute capability 8.9 after its full name; all other families are one word.
+# GPU feature discovery uses the full name for compute capability 8.9; all other families are one word.
 _GFD_FAMILY: Final = {"ada": "ada-lovelace"}
 
 
 def gfd_product(model: GpuModel, driver: DriverVersion) -> str:
-    """Value of `nvidia.com/gpu.product`: the name that this driver gives the GPU, blanks as dashes."""
+    """Value of `nvidia.com/gpu.product`: this driver's name for the GPU, with dashes for blanks."""
     if driver.branch < FIRST_BRANCH_WITH_MAKER:
         return model.gfd_product.removeprefix("NVIDIA-")
     return model.gfd_product
@@ -99,9 +99,9 @@ def gfd_labels(model: GpuModel, gpus: int, driver: DriverVersion) -> dict[str, s
 
 
 def reported_memory(model: GpuModel) -> range:
-    """Values that `nvidia.com/gpu.memory` may have: what NVML reports, without what ECC and the driver keep.
+    """Possible values of `nvidia.com/gpu.memory`: NVML's figure, without what ECC and the driver reserve.
 
-    Of the nominal 16384 MiB a T4 reports 15109, of 81920 an H100 81559. Nobody has looked at all GPUs: it is wide.
+    A T4 reports 15109 of nominally 16384 MiB, an H100 81559 of 81920. Wide, as not all GPUs were measured.
     """
     return range(model.memory_mib * 7 // 8, model.memory_mib * 33 // 32 + 1)
 

@@ -1,6 +1,6 @@
-"""What a node can hold and how fast it is.
+"""Capacity and speed of a node.
 
-Rates are planning figures, and each is a setting of the pool. The defaults are what was measured or reported: pulls of
+Rates are planning figures, each a setting of the pool. The defaults were measured or reported: pulls of
 4 to 5 GB in about 100 s (JAX-Toolbox#95), 15 to 20 GB in 4 to 6 min (AWS); unpacking a 5.4 GB stack of CUDA libraries
 takes 54 s from gzip and 9.4 s from zstd on one core.
 """
@@ -15,13 +15,13 @@ DISK_MB_PER_S: Final = 400.0
 START_S: Final = 15.0  # from the unpacked image to a server that answers
 
 # The kubelet's default imageGCHighThresholdPercent, and what evictionHard imagefs.available (15 %) leaves: above it
-# unused images are thrown out, and where none is unused, pods.
+# the kubelet removes unused images, and evicts pods if there are none.
 USABLE_SHARE: Final = 0.85
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What a node does in a second, and how long a server takes to start."""
+    """A node's rates per second, and a server's start time."""
 
     pull_mb_per_s: float = PULL_MB_PER_S
     disk_mb_per_s: float = DISK_MB_PER_S
@@ -30,10 +30,10 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a node of a pool can hold and how fast it is. `is_disk_assumed`: nobody has measured it."""
+    """Capacity and speed of a pool's node. `is_disk_assumed`: the disk has not been measured."""
 
     disk_gib: float
     is_disk_assumed: bool = False
     rates: Rates = field(default_factory=Rates)
     are_rates_planned: bool = True  # planning figures, not this pool's own
-    slow_disk: str = ""  # why its nodes start later than they could, and what to change
+    slow_disk: str = ""  # why its nodes start more slowly than they could, and what to change

@@ -1,4 +1,4 @@
-"""Node selectors and node affinity: which labels of a node a pod requires."""
+"""Node selectors and node affinity: the node labels that a pod requires."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fleet.unknown import UNKNOWN, Unknown, has_unknown, list_at, mapping_at, un
 
 
 def selector_obstacles(pod: Mapping[str, Any], node: Node) -> Iterator[OtherLabel]:
-    """Labels of its nodeSelector that the node does not have."""
+    """Labels of the nodeSelector that the node lacks."""
     for key, value in mapping_at(pod, "nodeSelector").items():
         has = node.label(key)
         if (about := node.about.get(key)) and value is not UNKNOWN and not _number_in(value, about):
@@ -22,7 +22,7 @@ def selector_obstacles(pod: Mapping[str, Any], node: Node) -> Iterator[OtherLabe
 
 
 def affinity_obstacles(pod: Mapping[str, Any], node: Node) -> Iterator[NoTerm]:
-    """Its required node affinity, where no term of that matches the node."""
+    """The required node affinity, if none of its terms matches the node."""
     required = mapping_at(mapping_at(mapping_at(pod, "affinity"), "nodeAffinity"), REQUIRED)
     terms = list_at(required, "nodeSelectorTerms")
     if not terms or any(_term_matches(term, node) for term in terms):
@@ -45,7 +45,7 @@ def _term_matches(term: Any, node: Node) -> bool:
 
 
 def _matches(expression: Any, node: Node) -> Iterator[bool]:
-    """Whether it matches; where only a range is known, one answer for each end of it and each wanted value within."""
+    """Whether it matches; if only a range is known, one answer for each end and each wanted value within."""
     about = node.about.get(str(expression.get("key", ""))) if isinstance(expression, Mapping) else None
     if about is None:
         yield _expression_matches(expression, node.label)
@@ -106,7 +106,7 @@ def _describe(term: Any) -> str:
 
 
 def affinity_doubts(pod: Mapping[str, Any], node: Node) -> Iterator[str | Undescribed]:
-    """Terms are alternatives: once one surely matches, no other decides."""
+    """Terms are alternatives: if one certainly matches, no other counts."""
     terms = list_at(mapping_at(mapping_at(mapping_at(pod, "affinity"), "nodeAffinity"), REQUIRED), "nodeSelectorTerms")
     path = f"affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
     found = [
@@ -132,7 +132,7 @@ def _term_doubts(term: Any, path: str, node: Node) -> Iterator[str | Undescribed
 
 
 def _is_met_without(key: str, operator: Any) -> bool:
-    """The expression wants the label absent, and so it is, unless some component sets it."""
+    """The expression wants the label absent, which it is unless some component sets it."""
     return operator in {"DoesNotExist", "NotIn"} and not key.startswith(SET_SOMETIMES)
 
 

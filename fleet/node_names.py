@@ -1,4 +1,4 @@
-"""Node names as a fleet writes them: single names and ranges such as n01-n12."""
+"""Node names in a fleet's settings: single names and ranges such as n01-n12."""
 
 import re
 from collections.abc import Iterable
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _RANGE = re.compile(r"(?P<prefix>.*?)(?P<first>[0-9]+)-(?P=prefix)(?P<last>[0-9]+)")
 _LONGEST = 253  # characters of a Kubernetes node name
-_MOST = 5000  # nodes in one range: what Kubernetes supports in one cluster; more is a typing error
+_MOST = 5000  # nodes in one range: what Kubernetes supports in one cluster; more is a typo
 
 
 class NodeNameError(ValueError):
-    """An entry that is neither a node name nor a range. `reason` and `fix` make a sentence after it."""
+    """An entry that is neither a node name nor a range. `reason` and `fix` follow it in the message."""
 
     def __init__(self, entry: str, reason: str, fix: str) -> None:
         super().__init__(f'"{entry}" {reason}: {fix}')
@@ -19,9 +19,9 @@ class NodeNameError(ValueError):
 
 
 def expand(entry: str) -> tuple[str, ...]:
-    """Names of one entry: `n18` is itself, `n01-n12` twelve names that keep the zero. Raises NodeNameError.
+    """Names of one entry: one for `n18`, twelve with leading zeros for `n01-n12`. Raises NodeNameError.
 
-    Both ends of a range carry the same letters, so `gpu-1` and `n1-2` are names, not ranges.
+    Both ends of a range have the same letters, so `gpu-1` and `n1-2` are names, not ranges.
     """
     match = _RANGE.fullmatch(entry) if len(entry) <= 2 * _LONGEST + 1 else None
     names = _range(entry, match["prefix"], match["first"], match["last"]) if match else (entry,)

@@ -1,4 +1,4 @@
-"""Nodes: as the scheduler sees one, and what a machine reports of itself to the API server."""
+"""Nodes as the scheduler sees them, and what machines report to the API server."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MOST_PODS: Final = 110  # of one node; the kubelet's own default
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node, empty: its labels, taints (Kubernetes JSON) and allocatable resources. Cordoned: it takes no pods.
+    """An empty node: its labels, taints (Kubernetes JSON) and allocatable resources. Cordoned: it takes no pods.
 
-    What stands in neither `labels` nor `allocatable` is not there, unless one of the last two fields leaves it open.
+    Labels and resources not listed do not exist, unless `open_labels` or `is_amount_open` leaves them open.
     """
 
     name: str
@@ -28,29 +28,29 @@ class Node:
     taints: Sequence[Mapping[str, str]]
     allocatable: Mapping[str, Decimal]
     is_cordoned: bool = False
-    open_labels: str | tuple[str, ...] | None = None  # labels with such a prefix may be there too, with any value
+    open_labels: str | tuple[str, ...] | None = None  # labels with these prefixes may exist too, with any value
     is_amount_open: bool = False  # it may have any amount of other resources
-    about: Mapping[str, range] = field(default_factory=dict)  # labels of which no more is known than a range
-    variant: str = ""  # nodes of its pool with the same facts, where not all have the same
+    about: Mapping[str, range] = field(default_factory=dict)  # labels of which only a range is known
+    variant: str = ""  # the part of its pool with the same facts, if the pool is mixed
 
     @property
     def alike(self) -> str:
-        """The nodes that have the same facts as this one, by name: its pool, or a part of it."""
+        """Name of the nodes with the same facts as this one: its pool, or a part of it."""
         return self.variant or self.pool
 
     def label(self, key: str) -> str | Unknown | None:
-        """Its value; None where the node has none."""
+        """Its value; None if the node lacks it."""
         is_open = self.open_labels is not None and key.startswith(self.open_labels)
         may_be_there = is_open or key in self.about
         return self.labels.get(key, UNKNOWN if may_be_there else None)
 
     def amount(self, name: str) -> Decimal | Unknown:
-        """What it has of a resource."""
+        """Its amount of a resource."""
         return self.allocatable.get(name, UNKNOWN if self.is_amount_open else Decimal(0))
 
 
 def reported_labels(name: str, gpus: NodeGpus | None) -> dict[str, str]:
-    """Labels that the kubelet of a machine sets, and GPU feature discovery where it has GPUs."""
+    """Labels that the kubelet sets and, on machines with GPUs, GPU feature discovery."""
     return {
         "kubernetes.io/hostname": name,
         OS: LINUX,
@@ -60,7 +60,7 @@ def reported_labels(name: str, gpus: NodeGpus | None) -> dict[str, str]:
 
 
 def capacity(*, cpu: float, memory_gib: float, disk_gib: float, gpus: int) -> dict[str, str]:
-    """What a node has for pods, as Kubernetes writes it."""
+    """Node capacity for pods, as Kubernetes writes it."""
     return {
         "cpu": f"{cpu:.10g}",
         "memory": f"{memory_gib:.10g}Gi",
@@ -75,7 +75,7 @@ def declared_node(
 ) -> Node:
     """A node as its pool declares it, with what its machine will report. `has`: see `capacity`."""
     reported = reported_labels(name, its.gpus)
-    reported.pop(GFD_MEMORY, None)  # a card reports a little less than what its maker says, and it differs by driver
+    reported.pop(GFD_MEMORY, None)  # a card reports slightly less than its nominal size, depending on the driver
     gpus = its.gpus
     return Node(
         name=name,

@@ -1,4 +1,4 @@
-"""Pools of a fleet: which of their nodes are alike, what drives their GPUs, and which pools a workload may land on."""
+"""Pools of a fleet: groups of identical nodes, their GPUs and drivers, and the pools open to a workload."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Facts = TypeVar("Facts")
 
 @dataclass(frozen=True, slots=True)
 class NodeGpus:
-    """The GPUs of one node, and what drives them."""
+    """One node's GPUs, with driver and runtime."""
 
     model: GpuModel
     count: int
-    driver: DriverVersion | None  # None: nobody has looked, as of some partitions of Slurm
+    driver: DriverVersion | None  # None: not checked, as for some Slurm partitions
     container_toolkit: str | None  # None: not known, as for some machine images
     runtime: str = "kubernetes"  # what starts images there: `host` of a case
-    glibc: Version | None = None  # of the node's system, where it counts
-    probe: str = ""  # what brings the facts that are not known
+    glibc: Version | None = None  # of the node's system, where it matters
+    probe: str = ""  # command that finds the unknown facts
 
     @property
     def discovered_labels(self) -> dict[str, str]:
@@ -37,7 +37,7 @@ class NodeGpus:
 
     @property
     def host(self) -> Host:
-        """The node as compat takes it."""
+        """The node as input of compat."""
         host = host_of(
             self.model,
             self.driver,
@@ -51,18 +51,18 @@ class NodeGpus:
 
 
 def _probed(axis: Axis, probe: str) -> Axis:
-    """With the command that settles it."""
+    """Adds the command that settles it."""
     return replace(axis, missing=f"{axis.missing}, which {probe} prints")
 
 
 def read_node(gpu: str, driver: str, container_toolkit: str = "", *, host: str = "kubernetes", glibc: str = "") -> Host:
-    """A node as compat takes it, from what labels, recorded inputs or a person say. Raises CaseError."""
+    """A node as input of compat, from labels, recorded inputs or a person. Raises CaseError."""
     return read_host(Case(gpu=gpu, driver=driver, container_toolkit=container_toolkit, host=host, host_glibc=glibc))
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Nodes of one pool that are alike in every fact, by the name that `alike` gives them."""
+    """Nodes of one pool with the same facts, under their name from `alike`."""
 
     name: str
     pool: str
@@ -72,9 +72,9 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class PoolGpus:
-    """Nodes alike as compat takes them; `unread` says why, where nobody can tell what they are.
+    """Identical nodes as input of compat; `unread` says why they cannot be identified.
 
-    Assumed: what of it nobody has looked at, by field of a case. Pool: of which they are a part; empty: they are it.
+    Assumed: unchecked facts, by field of a case. Pool: the pool that they are part of; empty: the whole pool.
     """
 
     host: Host | None
@@ -86,9 +86,9 @@ class PoolGpus:
 def alike(
     pool: str, own: Facts, nodes: Iterable[str], facts_of: Callable[[str], Facts]
 ) -> Iterator[tuple[str, tuple[str, ...], Facts]]:
-    """Nodes of a pool that have the same facts, with a name: first those that have what the pool says (`own`).
+    """Named groups of a pool's nodes with the same facts: first those with the pool's own facts (`own`).
 
-    Their name is the pool's; the others are a part of it, called after their nodes: `gtx1080ti (n07)`.
+    These have the pool's name; the others are parts, named after their nodes: `gtx1080ti (n07)`.
     """
     groups: dict[Facts, list[str]] = {own: []}
     for node in dict.fromkeys(nodes):
@@ -99,7 +99,7 @@ def alike(
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What an empty node has, or what a workload asks for. None: not known, or not requested."""
+    """Resources of an empty node, or a workload's requests. None: unknown, or not requested."""
 
     gpus: int | None = None
     cpu: float | None = None
@@ -112,5 +112,5 @@ class Room:
 
 
 def may_land(pool: str, room: Room, named: Collection[str], requested: Room) -> bool:
-    """Whether a workload may land on a pool: on one that it names, or, where it names none, on any with room for it."""
+    """Whether a workload may land on a pool: one that it names, or, if it names none, any with room for it."""
     return (not named or pool in named) and room.holds(requested)

@@ -1,4 +1,4 @@
-"""Amounts of resources as Kubernetes writes them: 500m, 2Gi, 8.
+"""Resource quantities of Kubernetes: 500m, 2Gi, 8.
 
 Not `kubernetes.utils.parse_quantity`: it comes with the whole client, which takes a second to import.
 """
@@ -17,7 +17,7 @@ Amounts = dict[str, Decimal | Unknown]
 
 
 class QuantityError(ValueError):
-    """What was `given` is no quantity."""
+    """`given` is not a quantity."""
 
     def __init__(self, given: str) -> None:
         super().__init__(f'"{given}" {NO_QUANTITY}')
@@ -38,7 +38,7 @@ def quantity(text: Any) -> Decimal | Unknown:
 
 
 def known_amounts(given: Mapping[str, Any]) -> dict[str, Decimal]:
-    """Those of the amounts that are quantities, and known."""
+    """The amounts that are known quantities."""
     found = {}
     for name, text in given.items():
         with contextlib.suppress(ValueError):
@@ -63,7 +63,7 @@ _QUANTITY: Final = re.compile(
 
 
 def added(left: Amounts, right: Amounts) -> Amounts:
-    """Both together."""
+    """Sum of both."""
     return _each(left, right, lambda one, other: one + other)
 
 

@@ -1,4 +1,4 @@
-"""What a pod requests of a node: cores, memory, devices."""
+"""A pod's resource requests: cores, memory, devices."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fleet.unknown import UNKNOWN, list_at, mapping_at
 
 
 def requests(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None = None) -> Amounts:
-    """What the scheduler sets aside: containers together, or the biggest init container; sidecars run beside both.
+    """What the scheduler reserves: the sum of containers or the biggest init container; sidecars add to both.
 
-    Requests of the pod as a whole replace that sum; the overhead of its runtime class is added.
+    Pod-level requests replace that sum; the overhead of its runtime class is added.
     """
     running: Amounts = {}
     peak: Amounts = {}
@@ -41,7 +41,7 @@ def _container_requests(container: Any) -> Amounts:
 
 
 def _implied(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """Requests that follow from limits. While the requests are unknown, only limits of devices tell them."""
+    """Requests implied by limits. While the requests are unknown, only device limits imply them."""
     limits = mapping_at(resources, "limits")
     if resources.get("requests") is not UNKNOWN:
         return dict(limits)
@@ -49,7 +49,7 @@ def _implied(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pod_level(pod: Mapping[str, Any], together: Amounts) -> Amounts:
-    """Requests of the pod as a whole. Its limit is its request only where no container requests the resource."""
+    """Pod-level requests. The pod's limit is its request only if no container requests the resource."""
     resources = mapping_at(pod, "resources")
     limits = {name: value for name, value in _implied(resources).items() if name not in together}
     stated = {**limits, **mapping_at(resources, "requests")}

@@ -1,8 +1,8 @@
-"""Which nodes a pod may land on, and why not on the others: selectors, affinity, taints, resources. Pure.
+"""Nodes that can host a pod, and why others cannot: selectors, affinity, taints, resources. Pure.
 
 This follows kube-scheduler's filters NodeName, NodeUnschedulable, NodeAffinity, TaintToleration and NodeResourcesFit on
 an empty node: the question is whether a node *could* host the pod, not whether it has room now. Pod specs are
-Kubernetes JSON (camelCase). Where a value is UNKNOWN, or other pods (pod affinity, spreading) or another controller
+Kubernetes JSON (camelCase). If a value is UNKNOWN, or other pods (pod affinity, spreading) or another controller
 (gates, resource claims) decide, the answer says so. Host ports and the location of volumes are ignored.
 tests/lab/test_scheduler.py compares the answers with a real scheduler.
 """
@@ -26,20 +26,20 @@ from fleet.unknown import UNKNOWN, Unknown, has_unknown, list_at, mapping_at, un
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Where a pod may land, and what decides about it and is not in the pod.
+    """Where a pod may land, and what outside the pod decides it.
 
     An unknown value may keep the pod off a node for good; other pods may send it to any node that is possible.
     """
 
     possible: tuple[Node, ...]
-    refused: Mapping[str, tuple[Obstacle, ...]]  # pool → what keeps it off the first node, where no node is possible
-    unknown: tuple[str | Undescribed, ...]  # paths of values that decide and are not known yet, and facts of nodes
+    refused: Mapping[str, tuple[Obstacle, ...]]  # pool → what keeps it off the first node, if no node is possible
+    unknown: tuple[str | Undescribed, ...]  # paths of deciding values that are not known yet, and facts of nodes
     elsewhere: tuple[str, ...]  # what other pods or another controller decide
-    certain: tuple[Node, ...] = ()  # possible ones that nothing unknown can keep it off
+    certain: tuple[Node, ...] = ()  # possible nodes that no unknown value can rule out
 
     @property
     def undecided(self) -> tuple[str | Undescribed, ...]:
-        """Both, sorted by how they are written."""
+        """Both, sorted as text."""
         return _sorted({*self.unknown, *self.elsewhere})
 
 
@@ -87,7 +87,7 @@ def _sorted(found: Iterable[str | Undescribed]) -> tuple[str | Undescribed, ...]
 
 
 def shape(pod: Mapping[str, Any]) -> str:
-    """A key: pods with the same one land on the same nodes. Pods that land alike may still differ in it."""
+    """A key: pods with the same key land on the same nodes. The reverse need not hold."""
     parts = [pod.get(key) for key in (*_DECIDING, *_ELSEWHERE, "hostNetwork")]
     for kind in ("initContainers", "containers"):
         parts += [
@@ -112,13 +112,13 @@ _ELSEWHERE: Final = (_SPREAD := "topologySpreadConstraints", _GATES := "scheduli
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a pod and its runtime class ask of any node."""
+    """What a pod and its runtime class need of a node."""
 
     pod: Mapping[str, Any]
     scheduling: Mapping[str, Any]
     tolerations: Sequence[Any] | None  # None: unknown, so it may tolerate all
     amounts: Amounts
-    foreign_class: str  # a runtime class that nobody has described; empty: there is none
+    foreign_class: str  # a runtime class without a description; empty: none
 
 
 def _wanted(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None, foreign_class: str) -> _Wanted:
@@ -157,7 +157,7 @@ def _resources(wanted: Amounts, node: Node) -> Iterator[NoPods | TooLittle]:
 
 
 def _doubts(wanted: _Wanted, node: Node) -> Iterator[str | Undescribed]:
-    """What may keep the pod off this possible node: values that are not known yet, labels that nobody described."""
+    """What may keep the pod off this possible node: values that are not known yet, undescribed labels."""
     for selector in (wanted.pod, wanted.scheduling):
         for key, value in mapping_at(selector, "nodeSelector").items():
             if value is UNKNOWN:
@@ -179,7 +179,7 @@ def _known_tolerations(wanted: _Wanted) -> list[Any]:
 
 
 def _others(pod: Mapping[str, Any]) -> Iterator[str]:
-    """What else decides about nodes: other pods, and controllers that open a gate or allocate a device."""
+    """What else decides: other pods, and controllers that open a gate or allocate a device."""
     for kind in ("podAffinity", "podAntiAffinity"):
         if list_at(mapping_at(mapping_at(pod, "affinity"), kind), REQUIRED):
             yield f"affinity.{kind}"
@@ -190,7 +190,7 @@ def _others(pod: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _undecided(pod: Mapping[str, Any], runtime_class: Mapping[str, Any], class_path: str) -> Iterator[str]:
-    """Paths of values that are not known yet and decide about every node alike."""
+    """Paths of values that are not known yet and decide for all nodes alike."""
     for key in ("nodeName", "runtimeClassName", "nodeSelector", "affinity"):
         if pod.get(key) is UNKNOWN:
             yield key
@@ -207,7 +207,7 @@ def _undecided(pod: Mapping[str, Any], runtime_class: Mapping[str, Any], class_p
 
 
 def _undecided_affinity(affinity: Mapping[str, Any]) -> Iterator[str]:
-    """Preferences decide nothing; a single term decides about single nodes, and not here."""
+    """Preferences decide nothing; single terms are judged node by node, not here."""
     for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity"):
         required = mapping_at(affinity, kind).get(REQUIRED)
         if affinity.get(kind) is UNKNOWN:
@@ -219,7 +219,7 @@ def _undecided_affinity(affinity: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _unknown_amounts(container: Any, path: str) -> Iterator[str]:
-    """A limit decides nothing where the request beside it is known."""
+    """A limit does not matter if its request is known."""
     if container is UNKNOWN:
         yield path
         return

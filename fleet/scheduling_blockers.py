@@ -1,4 +1,4 @@
-"""What keeps a pod off a node, and what may: as data, and in the words of whoever reads it. Pure."""
+"""What keeps, or may keep, a pod off a node: as data, and worded for the reader. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fleet.quantities import written
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """What is called the same everywhere: another node's name, a taint, a cordon."""
+    """An obstacle with one name for all: another node's name, a taint, a cordon."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class OtherLabel:
-    """A label that the pod wants its node to have. `has` is its value there; of a range no more is known."""
+    """A label that the pod requires of its node. `has` is the node's value, possibly only a range."""
 
     key: str
     wanted: object
@@ -27,14 +27,14 @@ class OtherLabel:
 
 @dataclass(frozen=True, slots=True)
 class NoTerm:
-    """A node affinity of which no term matches; `terms` describes them all."""
+    """A node affinity without a matching term; `terms` describes all terms."""
 
     terms: str
 
 
 @dataclass(frozen=True, slots=True)
 class TooLittle:
-    """A resource of which the pod requests more than the node has."""
+    """The pod requests more of a resource than the node has."""
 
     name: str
     requested: Decimal
@@ -48,7 +48,7 @@ class NoPods:
 
 @dataclass(frozen=True, slots=True)
 class Undescribed:
-    """A fact of nodes that decides, and that nobody has described: `label KEY`, or the name of a resource."""
+    """A deciding node fact without a description: `label KEY`, or the name of a resource."""
 
     what: str
 
@@ -58,7 +58,7 @@ Obstacle = Misfit | OtherLabel | NoTerm | TooLittle | NoPods
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the parts of an obstacle are called. `affinity` may name the `{terms}`."""
+    """Names for the parts of an obstacle. `affinity` may contain `{terms}`."""
 
     label: str
     node: str  # of the pool in question
@@ -70,7 +70,7 @@ CLUSTER: Final = Names("nodeSelector", "a node of the pool", "nodes", "its node 
 
 
 def wording(found: Obstacle | Undescribed, names: Names = CLUSTER) -> str:
-    """The obstacle, as part of a sentence that has named the pool."""
+    """The obstacle as part of a sentence that names the pool."""
     match found:
         case Misfit():
             return found.why

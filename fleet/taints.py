@@ -1,4 +1,4 @@
-"""Taints of nodes, tolerations of pods."""
+"""Node taints and pod tolerations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fleet.unknown import UNKNOWN, has_unknown, list_at, mapping_at
 
 def taint_obstacles(tolerations: Sequence[Any], node: Node, *, is_bound: bool) -> Iterator[Misfit]:
     """A cordon, and taints that none of these tolerations tolerates."""
-    # A pod with a nodeName never meets the scheduler, and the kubelet looks at NoExecute alone.
+    # A pod with a nodeName bypasses the scheduler, and the kubelet checks NoExecute only.
     effects = {"NoExecute"} if is_bound else {"NoExecute", "NoSchedule"}
     if node.is_cordoned and not is_bound and not any(_tolerates(each, _CORDON) for each in tolerations):
         yield Misfit("it is cordoned")

@@ -1,4 +1,4 @@
-"""Values that are not known yet, in Kubernetes JSON: what they are, and where they stand."""
+"""Values in Kubernetes JSON that are not known yet, and their paths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNKNOWN: Final = Unknown.UNKNOWN
 
 
 def unknown_paths(value: Any, path: str) -> Iterator[str]:
-    """Where in a value that stands at `path` something is not known: containers[0].resources."""
+    """Paths of unknown values in the value at `path`: containers[0].resources."""
     if value is UNKNOWN:
         yield path
     elif isinstance(value, Mapping):
@@ -33,7 +33,7 @@ def has_unknown(value: Any) -> bool:
 
 
 def mapping_at(where: Any, key: str) -> Mapping[str, Any]:
-    """The mapping under a key; empty where it is unknown, missing or of another shape. So is `list_at`."""
+    """The mapping under a key; empty if it is unknown, missing or of another type. So is `list_at`."""
     value = where.get(key) if isinstance(where, Mapping) else None
     return value if isinstance(value, Mapping) else {}
 

@@ -1,4 +1,4 @@
-"""Image references: the text that a registry, containerd and a Dockerfile's FROM understand."""
+"""Parses image references, as registries, containerd and a Dockerfile's FROM use them."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _REST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ImageReference:
-    """`registry/repository[:tag][@digest]`. `registry` is `docker.io` where the text names none, or a name of it."""
+    """`registry/repository[:tag][@digest]`. `registry` is `docker.io` if the text has none, or an alias."""
 
     registry: str
     repository: str
@@ -27,10 +27,10 @@ class ImageReference:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a reference as Docker does; raises ValueError, whose text says what a reference looks like.
+        """Read a reference as Docker does; raises ValueError with the form of a reference.
 
         The first step is a registry only if it has a dot or a port, or is `localhost`: `jupyter/scipy-notebook`
-        lies on Docker Hub.
+        is on Docker Hub.
         """
         head, slash, rest = text.partition("/")
         has_host = bool(slash) and ("." in head or ":" in head or head == "localhost")
@@ -52,7 +52,7 @@ class ImageReference:
         return f"{self.registry}/{folder}{self.repository}"
 
     def is_in(self, place: str) -> bool:
-        """Does it lie in this registry, or in this folder of one?"""
+        """Is it in this registry, or in this folder of one?"""
         return self.repository_in_full.startswith(place.rstrip("/") + "/")
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class ImageReference:
 
 
 def known_image(text: str) -> ImageName | None:
-    """What the tables say of an image by its name; None where the text is no reference."""
+    """The tables' facts on an image, by name; None if the text is no reference."""
     try:
         return read_image(text)
     except VersionError:

@@ -23,7 +23,7 @@ STACK = "dsmlp-fall"
 
 
 def report(text: str) -> None:
-    """Progress goes to stderr, with the seconds since the command began."""
+    """Print progress to stderr, with seconds since the command began."""
     click.echo(f"[{time.monotonic() - STARTED:6.1f} s] {text}", err=True)
 
 
@@ -85,7 +85,7 @@ def up(name: str, stack: str, without_stack: bool, simulated: bool, detail: oper
 
 
 def _deploy(instance: Instance, tools: Toolchain, stack: str, detail: operations.Detail) -> str:
-    """`pulumi up`, and a look at what it brought up; returns the summary."""
+    """Run `pulumi up` and check the result; returns the summary."""
     engine.select_stack(instance, tools, stack)
     engine.settle(instance, tools, stack, report)
     forgotten.refresh(instance, tools, stack, report)

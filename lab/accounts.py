@@ -1,6 +1,6 @@
-"""Service accounts for lab processes that on a real cluster would be pods: CoreDNS, the volume provisioner.
+"""Service accounts for lab processes that would be pods on a real cluster: CoreDNS, the volume provisioner.
 
-They get the rights that their publishers' manifests give them, and a kubeconfig with that account's token.
+They get the rights in their publishers' manifests, and a kubeconfig with the account's token.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Rule = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A service account, its rights in the whole cluster and those in its own namespace."""
+    """A service account, its rights in the whole cluster and in its own namespace."""
 
     namespace: str
     name: str
@@ -35,7 +35,7 @@ class Account:
 
 
 def ensure(instance: Instance, cluster: Cluster, account: Account) -> Path:
-    """Make the account, its rights and its token; return its kubeconfig (0600). Safe to repeat."""
+    """Create the account, its rights and token; return its kubeconfig (0600). Safe to repeat."""
     for path, body in objects(account):
         cluster.apply(path, body)
     token = _token(cluster, account)
@@ -55,7 +55,7 @@ def ensure(instance: Instance, cluster: Cluster, account: Account) -> Path:
 
 
 def objects(account: Account) -> list[tuple[str, dict[str, Any]]]:
-    """API path and object of everything that the account needs."""
+    """API path and object of everything the account needs."""
     rbac = "/apis/rbac.authorization.k8s.io/v1"
     group = "rbac.authorization.k8s.io"
     core = f"/api/v1/namespaces/{account.namespace}"

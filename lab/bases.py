@@ -1,8 +1,8 @@
-"""What takes the place of images and package sources that this machine cannot reach: the list of substitutes.
+"""Substitutes for images and package sources that this machine cannot reach.
 
-Base images are replaced by a Debian made by debootstrap, one image for each reference, labelled with the reference it
-stands for. The lab's own stand-ins (`lab.stand_ins.images`) are pushed here too. A package source is replaced by
-nothing: what needs it is left out and named.
+A base image is replaced by a Debian from debootstrap, one image for each reference, labelled with that reference. The
+lab's own stand-ins (`lab.stand_ins.images`) are pushed here too. A package source is replaced by nothing: what needs it
+is left out and listed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SUBSTITUTE_LABEL: Final = "org.gpu-commons.lab.substitute"
 ASK_WITHIN_S: Final = 4
-# Where the API of a registry is, if not at the host of the reference.
+# The API host of a registry, if it differs from the reference's.
 API_HOSTS: Final = {"docker.io": "registry-1.docker.io"}
 CONDA_FORGE_URL: Final = "https://conda.anaconda.org/conda-forge/noarch/repodata.json.zst"
 
@@ -46,7 +46,7 @@ Reachable = Callable[[str], bool]
 class Substitute:
     """One entry of `site.substitutes`."""
 
-    reference: str  # as a spec or a stack file writes it; or `conda-forge`, or the page of wheels
+    reference: str  # as in a spec or a stack file; or `conda-forge`, or the URL of a page of wheels
     replacement: str  # repository@digest, or `nothing`
     reason: str
 
@@ -56,7 +56,7 @@ class Substitute:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A lab image to be built: its repository below the registry, and what goes in."""
+    """A lab image to build: its repository below the registry, and its inputs."""
 
     repository: str
     dockerfile: str
@@ -65,7 +65,7 @@ class Wanted:
 
     @property
     def key(self) -> str:
-        """Digest of all that goes in. The name of a `.tar` holds the key of its content, which is big."""
+        """Digest of all inputs. The name of a `.tar` holds the key of its content, which is big."""
         digest = hashlib.sha256(self.dockerfile.encode())
         for name, path in sorted(self.files.items()):
             content = path.name.encode() if path.suffix == ".tar" else path.read_bytes()
@@ -81,11 +81,10 @@ def ensure(
     *,
     drivers: Collection[str] | None = (),
 ) -> list[Substitute]:
-    """Build and push every lab image that this machine needs; what exists already costs one request each.
+    """Build and push every lab image that this machine needs; an existing one costs one request.
 
-    The stand-ins are for a cluster's nodes; `drivers` are the driver containers that its stack names, None where there
-    is no cluster.
-    Registry and builder must run. `reachable` answers whether a URL can be reached (default: try, and keep the
+    The stand-ins are for a cluster's nodes; `drivers` are the driver containers that its stack names, None without a
+    cluster. Registry and builder must run. `reachable` answers whether a URL can be reached (default: try, and keep the
     answer in the instance). Raises LabError.
     """
     with _alone(instance):
@@ -94,7 +93,7 @@ def ensure(
 
 @contextlib.contextmanager
 def _alone(instance: Instance) -> Iterator[None]:
-    """Labs that use one registry build what they have in common once: the second waits for the first one's."""
+    """Labs with one registry build common images once: the second waits for the first."""
     with _record(instance).with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -117,7 +116,7 @@ def _ensure(
 
 
 def wanted_references(folder: Path) -> list[str]:
-    """Bases, `conda-forge` and pages of wheels that the image specs name. Raises LabError for a bad spec."""
+    """Bases, `conda-forge` and pages of wheels in the image specs. Raises LabError for a bad spec."""
     try:
         specs = [read_spec(path.parent) for path in sorted(folder.glob(f"*/{SPEC_FILE}"))]
     except SpecError as error:
@@ -142,7 +141,7 @@ def variables(reference: str) -> dict[str, str]:
         return {}
     return {
         "CUDA_VERSION": match[1],
-        # The real one lists old driver branches behind this, for data-centre GPUs (compat packages); labs have none.
+        # The real one also lists old driver branches, for data-centre GPUs (compat packages); labs have none.
         "NVIDIA_REQUIRE_CUDA": f"cuda>={match[2]}",
         "NVIDIA_VISIBLE_DEVICES": "all",
         "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
@@ -176,7 +175,7 @@ def _base(instance: Instance, tools: Tools, reference: str, report: Report) -> S
 def _stand_in(
     instance: Instance, tools: Tools, image: stand_ins.StandInImage, report: Report, ask: Reachable
 ) -> Substitute | None:
-    """Pushed in any case: the lab names them itself. What drives GPUs is replaced everywhere: a lab has none."""
+    """Always pushed: the lab names them itself. Those for GPU drivers are always used: a lab has no GPU."""
     pushed = _push(instance, tools, Wanted(image.name, image.dockerfile, image.files, image.tag), report)
     if not ask(question(image.stands_for)):
         return Substitute(image.stands_for, pushed, image.reason)
@@ -194,7 +193,7 @@ def _repository(reference: str) -> str:
 def _push(
     instance: Instance, tools: Tools, wanted: Wanted, report: Report, prepare: Callable[[], None] = lambda: None
 ) -> str:
-    """The image by digest; built only when it is not in the registry or when something that goes in changed."""
+    """The image by digest; built only if it is not in the registry or if an input changed."""
     repository = f"{instance.registry_address}/{wanted.repository}"
     digests: dict[str, str] = _read(_record(instance))
     digest = digests.get(f"{wanted.repository}:{wanted.key}")
@@ -211,12 +210,12 @@ def _without(digests: Mapping[str, str], repository: str) -> dict[str, str]:
 
 
 def _record(instance: Instance) -> Path:
-    """Beside the registry's data: they live and die together."""
+    """Beside the registry's data: useless without it."""
     return instance.images / "data" / "lab-images.json"
 
 
 def _remembered(instance: Instance, url: str) -> bool:
-    """Whether the URL's server answers. Checked once for each registry, so that images do not change back and forth."""
+    """Whether the URL's server answers. Checked once per registry, so that images do not change back and forth."""
     path = instance.images / "data" / "reachable.json"
     answers: dict[str, bool] = _read(path)
     if url not in answers:
@@ -226,7 +225,7 @@ def _remembered(instance: Instance, url: str) -> bool:
 
 
 def answers_at(url: str) -> bool:
-    """One HEAD with a short time-out. A registry that wants a login (401) is there; a gateway's refusal is none."""
+    """Send one HEAD with a short time-out. A registry that wants a login (401) is there; a gateway error is not."""
     try:
         code = httpx.head(url, timeout=ASK_WITHIN_S, follow_redirects=True).status_code
     except (httpx.HTTPError, httpx.InvalidURL):

@@ -17,15 +17,15 @@ WITHIN_S = 10
 
 
 def failed_build(client: Buildctl, name: str) -> list[str]:
-    """The output of the newest build for that name (`registry/repository:tag`) that failed.
+    """The output of the newest failed build for that name (`registry/repository:tag`).
 
-    Empty where the builder has none, or does not answer.
+    Empty if the builder has none or does not answer.
     """
     found = [record for record in _records(client) if record.get("error") and name in _names(record)]
     if not found:
         return []
     newest = max(found, key=lambda record: (record["CreatedAt"]["seconds"], record["CreatedAt"].get("nanos", 0)))
-    # Below a line of dashes the failing step is repeated.
+    # The failing step is repeated below a line of dashes.
     lines = itertools.takewhile(lambda line: not line.startswith("------"), _output(client, ["logs", newest["Ref"]]))
     return [line for line in lines if line.strip()]
 

@@ -1,8 +1,8 @@
-"""Who may speak to whom in one lab: an authority, certificates, kubeconfigs, the service-account key.
+"""Identities in one lab: its authority, certificates, kubeconfigs and service-account key.
 
-`ensure` makes what is missing, wrong or about to expire, and leaves the rest: servers that run keep their files.
-Kubeconfigs name files and hold no secret themselves, so Pulumi can keep one in its state, and a renewed
-certificate reaches running clients without a restart.
+`ensure` creates what is missing, wrong or about to expire, and leaves the rest: running servers keep their files.
+Kubeconfigs name files and hold no secrets, so Pulumi can keep one in its state, and a renewed certificate reaches
+running clients without a restart.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lab.instance import Instance
 
 LIFETIME = timedelta(days=365)
 RENEW_BEFORE = timedelta(days=30)
-NO_GROUP = "gpu-commons-lab"  # trustme writes its own name where none is given; Kubernetes takes it for a group
+NO_GROUP = "gpu-commons-lab"  # trustme's default is its own name, which Kubernetes would take for a group
 
 CONTROL_PLANE_CLIENTS = ("admin", "controller-manager", "scheduler", "kwok", "kube-proxy")
 NODE_CLIENT = "kubelet"
@@ -41,14 +41,14 @@ class Pair:
 class Subject:
     """What one certificate says: who it is (Kubernetes reads user and groups from it) and where it may serve."""
 
-    name: str  # of its files
+    name: str  # the name of its files
     user: str
     group: str = NO_GROUP
-    hosts: tuple[str, ...] = ()  # names and addresses; without any it is a client's only
+    hosts: tuple[str, ...] = ()  # names and addresses; without any it is only for a client
 
     @property
     def names(self) -> list[str]:
-        """Whom it is for, sorted. Never nothing: Go refuses a certificate whose list of names is empty."""
+        """Its names, sorted. Never empty: Go refuses a certificate with an empty list of names."""
         return sorted(self.hosts or (self.name,))
 
 
@@ -58,7 +58,7 @@ def authority(instance: Instance) -> Path:
 
 
 def pair(instance: Instance, name: str) -> Pair:
-    """Where the certificate of that name is (`apiserver`, `kubelet-serving`, …), made by `ensure`."""
+    """The certificate of that name (`apiserver`, `kubelet-serving`, …), written by `ensure`."""
     return Pair(_folder(instance) / f"{name}.crt", _folder(instance) / f"{name}.key")
 
 
@@ -68,12 +68,12 @@ def service_account_keys(instance: Instance) -> Pair:
 
 
 def kubeconfig(instance: Instance, client: str) -> Path:
-    """The kubeconfig of that client (`scheduler`, `kubelet`, …), made by `ensure`; `admin` is the user's own."""
+    """The kubeconfig of that client (`scheduler`, `kubelet`, …), from `ensure`; `admin` is the user's own."""
     return instance.kubeconfig if client == "admin" else instance.config / "kubeconfigs" / client
 
 
 def subjects(instance: Instance, real_node: str | None) -> tuple[Subject, ...]:
-    """All certificates of a lab. The node's own exist only where a node does."""
+    """All certificates of a lab. The node's exist only if there is a node."""
     networks = instance.networks
     loopback = ("localhost", "127.0.0.1")
     services = tuple(f"kubernetes{suffix}" for suffix in ("", ".default", ".default.svc", ".default.svc.cluster.local"))
@@ -85,7 +85,7 @@ def subjects(instance: Instance, real_node: str | None) -> tuple[Subject, ...]:
         ),
         Subject("apiserver-kubelet-client", "kube-apiserver-kubelet-client", "system:masters"),
         Subject("etcd", "etcd", hosts=loopback),
-        Subject("loopback", "gpu-commons-lab", hosts=loopback),  # health of controller manager and scheduler
+        Subject("loopback", "gpu-commons-lab", hosts=loopback),  # health probes of controller manager and scheduler
         Subject("kwok-serving", "kwok", hosts=(*loopback, networks.node_address)),
         Subject("admin", "gpu-commons-admin", "system:masters"),
         Subject("controller-manager", "system:kube-controller-manager"),
@@ -103,15 +103,15 @@ def subjects(instance: Instance, real_node: str | None) -> tuple[Subject, ...]:
 
 
 def ensure(instance: Instance, *, real_node: str | None, now: datetime | None = None) -> tuple[str, ...]:
-    """Make, or renew 30 days before they end, all certificates, keys and kubeconfigs; names those it wrote.
+    """Create certificates, keys and kubeconfigs, or renew them 30 days before they expire; names the written ones.
 
-    A new authority replaces all certificates: servers that were running must be restarted then.
+    A new authority replaces all certificates: running servers must then be restarted.
     """
     now = now or datetime.now(UTC)
     _folder(instance).mkdir(parents=True, exist_ok=True, mode=0o700)
     written = []
     files = pair(instance, "ca")
-    # It must outlive whatever it signs today, by the month in which that is renewed.
+    # It must outlive every certificate it signs today, by the month in which that one is renewed.
     if (certificate := _load(files)) is None or certificate.not_valid_after_utc < now + LIFETIME + RENEW_BEFORE:
         made = trustme.CA(organization_name=NO_GROUP, organization_unit_name=instance.name)
         _write_pair(files, made.private_key_pem, made.cert_pem)
@@ -178,7 +178,7 @@ def _folder(instance: Instance) -> Path:
 
 
 def _load(files: Pair) -> x509.Certificate | None:
-    """The certificate on disk, or None where it is missing, unreadable or (after a crash) not that of its key."""
+    """The certificate on disk; None if missing, unreadable or (after a crash) not that of its key."""
     try:
         certificate = x509.load_pem_x509_certificate(files.certificate.read_bytes())
         key = load_pem_private_key(files.key.read_bytes(), password=None)

@@ -1,8 +1,8 @@
-"""Stand-in for runc on a machine that cannot raise limits: what a container asks for above them is lowered to them.
+"""Stand-in for runc on a machine that cannot raise limits: it lowers higher limits of a container to the machine's.
 
-Without CAP_SYS_RESOURCE nobody may set a limit above the hard one of the process that does it, and runc refuses the
-container. Limits are in the bundle's `config.json` (`create`) and in the file of `exec --process`, which health checks
-use too. This file runs alone, without the packages of the project.
+Without CAP_SYS_RESOURCE, a process cannot set a limit above its own hard one, and runc refuses the container. Limits
+are in the bundle's `config.json` (`create`) and in the file of `exec --process`, which health checks also use. This
+file runs alone, without the project's packages.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 CAP_SYS_RESOURCE = 24  # https://man7.org/linux/man-pages/man7/capabilities.7.html, include/uapi/linux/capability.h
-UNLIMITED = 2**64 - 1  # as the OCI runtime specification writes it
+UNLIMITED = 2**64 - 1  # in the spelling of the OCI runtime specification
 STATUS = Path("/proc/self/status")
 # Commands of runc that start a process → options that name the folder of the bundle, or the file with the process.
 STARTS = {"create": ("--bundle", "-b"), "run": ("--bundle", "-b"), "exec": ("--process", "-p")}
 
 
 def limits_are_hard() -> bool:
-    """Whether processes of this machine may not raise a limit above the hard one."""
+    """Whether processes on this machine may not raise a limit above the hard one."""
     for line in STATUS.read_text().splitlines():
         name, _, value = line.partition(":")
         if name == "CapEff":
@@ -34,7 +34,7 @@ def limits_are_hard() -> bool:
 
 
 def hard_limit(kind: str) -> int:
-    """Of this process, by the OCI name of the limit (`RLIMIT_MEMLOCK`); unlimited where Python does not know it."""
+    """This process's, by the OCI name of the limit (`RLIMIT_MEMLOCK`); unlimited if Python does not know it."""
     number = getattr(resource, kind, None)
     if number is None:
         return UNLIMITED
@@ -43,7 +43,7 @@ def hard_limit(kind: str) -> int:
 
 
 def clamp(process: dict[str, Any]) -> list[str]:
-    """Lower the limits of an OCI process in place; what was lowered, in words."""
+    """Lower the limits of an OCI process in place; returns the lowered ones."""
     lowered = []
     for limit in process.get("rlimits") or ():
         allowed = hard_limit(limit["type"])
@@ -55,7 +55,7 @@ def clamp(process: dict[str, Any]) -> list[str]:
 
 
 def file_of(words: Sequence[str]) -> Path | None:
-    """The file with the limits, for a command line of runc that starts a process; None for any other."""
+    """The file with the limits, if this runc command line starts a process; else None."""
     for command, options in STARTS.items():
         if command in words:
             for word, following in zip(words, [*words[1:], ""], strict=True):
@@ -67,7 +67,7 @@ def file_of(words: Sequence[str]) -> Path | None:
 
 
 def rewrite(file: Path) -> list[str]:
-    """Lower the limits in the file; what was lowered."""
+    """Lower the limits in the file; return those."""
     spec = json.loads(file.read_text())
     lowered = clamp(spec.get("process", spec))
     if lowered:
@@ -76,13 +76,13 @@ def rewrite(file: Path) -> list[str]:
 
 
 def main(runc: str, log: str, *words: str) -> None:
-    """Lower the limits of what `words` start, then become runc. A container has a line in the log for each."""
+    """Lower the limits for the command `words`, then become runc. A container has a log line for each."""
     file = file_of(words)
     if file and limits_are_hard():
-        # A file that cannot be read is left to runc, which says why.
+        # An unreadable file is left to runc, which says why.
         with contextlib.suppress(OSError, ValueError, LookupError):
             lowered = rewrite(file)
-            if lowered and "exec" not in words:  # else every health check would add one
+            if lowered and "exec" not in words:  # otherwise every health check would add one
                 when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
                 with Path(log).open("a") as sink:
                     sink.write("".join(f"{when} container {words[-1][:12]}: {each}\n" for each in lowered))

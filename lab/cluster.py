@@ -1,6 +1,6 @@
-"""A thin client of the lab's API server: read, apply, delete, wait. Certificates of the instance, no proxy.
+"""A thin client of the lab's API server: read, apply, delete, wait. Instance certificates, no proxy.
 
-The official client takes a second to import and hides server-side apply; this is all the lab needs of it.
+The official client takes a second to import and hides server-side apply; the lab needs no more than this.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lab import certificates
 from lab.instance import Instance, LabError
 from lab.processes import Probe
 
-# Label and value of the one node that really runs pods, and of those that kwok plays.
+# Label and value of the one node that really runs pods, and of those simulated by kwok.
 REAL_NODE = ("gpu-commons.org/lab-node", "real")
 SIMULATED_NODE = ("kwok.x-k8s.io/node", "fake")
 FIELD_MANAGER = "gpu-commons-lab"
@@ -35,13 +35,13 @@ class ApiError(LabError):
 
 
 class Cluster:
-    """Objects are what Kubernetes speaks: plain mappings in camelCase, addressed by their API path."""
+    """Objects are in Kubernetes' form: plain mappings in camelCase, addressed by their API path."""
 
     def __init__(self, instance: Instance, client: str = "admin") -> None:
         self._http = httpx.Client(
             base_url=instance.apiserver_url,
             verify=_trust(instance, client),
-            trust_env=False,  # nothing on this machine goes through a proxy
+            trust_env=False,  # the lab's own addresses never need a proxy
             timeout=30,
         )
 
@@ -52,7 +52,7 @@ class Cluster:
         self._http.close()
 
     def get(self, path: str) -> Object | None:
-        """The object, or None when there is none."""
+        """The object, or None."""
         try:
             return self._send("GET", path)
         except ApiError as error:
@@ -61,17 +61,17 @@ class Cluster:
             raise
 
     def items(self, path: str, *, labels: tuple[str, str] | None = None) -> list[Object]:
-        """The objects of a collection (`/api/v1/nodes`), those with that label only."""
+        """The objects of a collection (`/api/v1/nodes`), with that label if given."""
         params = {"labelSelector": "=".join(labels)} if labels else {}
         found: list[Object] = self._send("GET", path, params=params)["items"]
         return found
 
     def create(self, path: str, body: Mapping[str, Any]) -> Object:
-        """A new object in a collection. Raises ApiError 409 when it exists."""
+        """A new object in a collection. Raises ApiError 409 if it exists."""
         return self._send("POST", path, json=body)
 
     def apply(self, path: str, body: Mapping[str, Any], *, manager: str = FIELD_MANAGER) -> Object:
-        """Server-side apply: makes the object, or sets our fields of it; other managers' fields stay."""
+        """Server-side apply: creates the object or sets our fields; other managers' fields stay."""
         return self._send(
             "PATCH",
             path,
@@ -95,7 +95,7 @@ class Cluster:
         return self.items("/api/v1/pods")
 
     def wait_for_nodes(self, names: set[str], *, within_s: float = 60) -> None:
-        """Until all those nodes are Ready. Raises LabError that names the ones that are not."""
+        """Wait until those nodes are Ready. Raises LabError naming those that are not."""
         wait_until(
             lambda: names - {name_of(node) for node in self.nodes() if is_ready(node)},
             within_s=within_s,
@@ -103,7 +103,7 @@ class Cluster:
         )
 
     def text(self, path: str) -> str:
-        """What is no object: the log of a pod (`/api/v1/namespaces/a/pods/b/log`)."""
+        """A non-object answer: a pod's log (`/api/v1/namespaces/a/pods/b/log`)."""
         return self._request("GET", path).text
 
     def _send(self, method: str, path: str, **options: Any) -> Object:
@@ -121,7 +121,7 @@ class Cluster:
 
 
 def wait_until(missing: Callable[[], set[str]], *, within_s: float, what: str) -> None:
-    """Until nothing is missing. Raises LabError with what still is."""
+    """Wait until nothing is missing. Raises LabError with the rest."""
     deadline = time.monotonic() + within_s
     while left := missing():
         if time.monotonic() > deadline:
@@ -140,12 +140,12 @@ def is_ready(node: Mapping[str, Any]) -> bool:
 
 
 def answers(instance: Instance, url: str, *, client: str = "admin") -> Probe:
-    """A health probe: whether `url` answers 200 to that client of the lab's authority.
+    """A health probe: whether `url` returns 200 to that client of the lab's authority.
 
-    Not with httpx: a server that is not up yet must show as an OSError, and a probe runs ten times a second.
+    Not with httpx: a server that is not up yet must raise OSError, and a probe runs ten times a second.
     """
     where = urlsplit(url)
-    trust: list[ssl.SSLContext] = []  # made at the first call: certificates may not exist when servers are described
+    trust: list[ssl.SSLContext] = []  # created on the first call: servers are described before certificates exist
 
     def probe() -> bool:
         if not trust:

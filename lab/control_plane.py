@@ -1,4 +1,4 @@
-"""The control plane of one lab as a whole: certificates, then five servers in order. Nodes come after it."""
+"""The control plane of one lab: certificates, then five servers in order. Nodes come after it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from lab.cluster import Cluster
 from lab.instance import Instance
 from lab.servers import Tools, apiserver, controller_manager, etcd, kwok, scheduler
 
-# In order of start.
+# In the order of starting.
 SERVERS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 
 
 def start(instance: Instance, tools: Tools, *, real_node: str | None) -> None:
-    """Start what does not run yet; ready when it returns. The node address must exist (`lab.machine.network.claim`)."""
+    """Start what does not run yet; ready on return. The node address must exist (`lab.machine.network.claim`)."""
     certificates.ensure(instance, real_node=real_node)
     processes.start(instance, etcd.server(instance, tools))
     before = processes.read_record(instance, "kube-apiserver")
     processes.start(instance, apiserver.server(instance, tools))
     if processes.read_record(instance, "kube-apiserver") != before:
-        # Clients of a server that was away ask again after a pause that grows to a minute: ended, they ask at once.
+        # Clients retry a server that was away after a pause that grows to a minute: once restarted, they ask at once.
         for name in ("kwok", "kube-scheduler", "kube-controller-manager"):
             processes.stop(instance, name)
     processes.start(instance, controller_manager.server(instance, tools))
@@ -27,7 +27,7 @@ def start(instance: Instance, tools: Tools, *, real_node: str | None) -> None:
 
 
 def stop(instance: Instance) -> None:
-    """End what runs, the store last. Data stays."""
+    """End what runs, the store last. Keep data."""
     for name in reversed(SERVERS):
         processes.stop(instance, name)
 

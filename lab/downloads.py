@@ -1,6 +1,6 @@
-"""Official downloads of tools: fetched, checked against a known sum, unpacked.
+"""Official tool downloads: fetch, check against a known checksum, unpack.
 
-No checksum or signature check is ever switched off: a download without a known sum is not tried.
+Checksum and signature checks are never off: a download without a known checksum is not tried.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from imaging.inspection.network_environment import check_network
 from lab.instance import LabError
 from lab.pins import Download
 
-CONNECT_WITHIN_S = 5  # a machine without internet must notice soon
+CONNECT_WITHIN_S = 5  # a machine without internet must fail fast
 
 
 class UnreachableError(Exception):
-    """The publisher's server did not answer, or does not have it: the next way is tried. A wrong sum is an error."""
+    """The publisher's server did not answer or lacks it: the next way is tried. A wrong checksum is an error."""
 
 
 def fetch(download: Download, programs: tuple[str, ...], bin_folder: Path) -> None:
     """Download, check and unpack into `bin_folder`.
 
-    Raises UnreachableError when a server cannot be reached, LabError when a sum is wrong: that is never overlooked.
+    Raises UnreachableError if a server cannot be reached, LabError for a wrong checksum: never ignored.
     """
     try:
         check_network(os.environ)

@@ -22,11 +22,11 @@ from lab.servers import buildkit, docker, moto, slurm_files, slurmctld
 from lab.toolchain import Report, Toolchain
 
 PROJECT = Path(__file__).parent.parent
-# The plugins whose SDKs the project uses: what is a tool of the lab, and what has a stand-in (its version, and the
-# stand-in's module) where the publisher's own cannot be had.
+# Plugins of the SDKs that the project uses: those that are tools of the lab, and those with a stand-in (its version and
+# module) if the publisher's plugin is not available.
 TOOL_PLUGINS = ("docker-build",)
-# Plugin → version of its SDK, and the module that stands in. Those of one kind of site are installed for its stacks.
-# Brought where the publisher's own cannot be had, and only for the sites that need them.
+# Plugin → version of its SDK, and its stand-in's module. Those of one kind of site are installed for its stacks.
+# Installed if the publisher's own is not available, and only for sites that need them.
 BUILT = ("docker",)
 STAND_INS = {"kubernetes": ("4.34.2", "lab.providers.kubernetes"), "aws": ("7.51.1", "lab.providers.aws")}
 OF_SITES = frozenset({"aws"})
@@ -35,7 +35,7 @@ PUBLISHER = "https://get.pulumi.com"
 
 
 def bin_folder(instance: Instance) -> Path:
-    """Launchers that belong to this instance and checkout: language host and plugins."""
+    """Launchers for this instance and checkout: language host and plugins."""
     return instance.config / "bin"
 
 
@@ -43,7 +43,7 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
     """Every variable that a bare `pulumi` needs to work on this lab."""
     folders = [str(bin_folder(instance)), *(str(folder) for folder in tools.bin_folders() if folder.exists())]
     inherited = [part for part in os.environ.get("PATH", "").split(":") if part not in folders]
-    uv = [str(folder) for folder in sdks.uv_folders()]  # last on PATH: a Python lies there too
+    uv = [str(folder) for folder in sdks.uv_folders()]  # last on PATH: the folder also has a Python
     return {
         "PATH": ":".join([*folders, *inherited, *(part for part in uv if part not in inherited)]),
         "PULUMI_HOME": str(instance.config / "pulumi"),
@@ -60,7 +60,7 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
         "DOCKER_CONFIG": str(buildkit.docker_config(instance)),
         "GPU_COMMONS_SITE": str(instance.config / "site.yaml"),
         **(moto.environment(instance) if processes.is_running(instance, moto.NAME) else {}),
-        # The lab's own addresses are never a proxy's business.
+        # A proxy never handles the lab's own addresses.
         "NO_PROXY": ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1", instance.networks.node_address])),
     }
 
@@ -76,11 +76,11 @@ def shell_exports(variables: Mapping[str, str]) -> str:
 
 
 def prepare(instance: Instance, tools: Toolchain, report: Report, *, sdks: Collection[str] = ()) -> None:
-    """Language host, provider plugins and the folder of the state. Safe to repeat. `sdks`: of this kind of site."""
+    """Language host, provider plugins and state folder. Safe to repeat. `sdks`: those of this kind of site."""
     state.make(instance)
     bin_folder(instance).mkdir(exist_ok=True)
     if not tools.is_official("pulumi"):
-        # The engine wants its language host beside itself, and warns on every command when it is elsewhere.
+        # The engine expects its language host beside itself, and warns on every command if it is elsewhere.
         _place(tools.path("pulumi"), bin_folder(instance))
         for name in tools.pins["pulumi"].module_files:
             _place(tools.path(name), bin_folder(instance))
@@ -101,14 +101,14 @@ def prepare(instance: Instance, tools: Toolchain, report: Report, *, sdks: Colle
 
 
 def ensure_plugins(tools: Toolchain, report: Report, *, sdks: Collection[str]) -> None:
-    """Build the plugins of these SDKs that the engine will not be able to download."""
+    """Build the plugins of these SDKs that the engine cannot download."""
     for name in BUILT:
         if name in sdks and not _answers(PUBLISHER):
             tools.ensure_one(name, report)
 
 
 def _place(program: Path, folder: Path) -> None:
-    """The program itself in `folder`, without a second copy where the file system allows."""
+    """Put the program into `folder`, without a second copy if the file system allows."""
     target = folder / program.name
     if target.exists() and target.samefile(program):
         return
@@ -120,7 +120,7 @@ def _place(program: Path, folder: Path) -> None:
 
 
 def installed_plugins(instance: Instance) -> dict[str, str]:
-    """Where each plugin comes from, by its name: `official`, `built` (here, from its Go modules) or `stand-in`."""
+    """The origin of each plugin by name: `official`, `built` (here, from its Go modules) or `stand-in`."""
     try:
         return dict(json.loads(_plugins_record(instance).read_text()))
     except FileNotFoundError:
@@ -128,7 +128,7 @@ def installed_plugins(instance: Instance) -> dict[str, str]:
 
 
 def _install_tool(instance: Instance, tools: Toolchain, name: str) -> None:
-    """Put a plugin that the toolchain brought into the engine's cache, where an earlier lab may have put a stand-in."""
+    """Put a plugin from the toolchain into the engine's cache, which may hold an earlier lab's stand-in."""
     pin = tools.pins[name]
     brought = tools.path(pin.programs[0])
     cache = instance.config / "pulumi" / "plugins" / f"resource-{name}-v{pin.version}"
@@ -140,7 +140,7 @@ def _install_tool(instance: Instance, tools: Toolchain, name: str) -> None:
     processes.run([*command, "--file", str(source)], env=environment(instance, tools))
     for path, cached in pairs:
         if cached.exists():
-            shutil.copystat(path, cached)  # the next comparison has no content to read
+            shutil.copystat(path, cached)  # the next comparison then reads no content
 
 
 def _install_built(instance: Instance, tools: Toolchain, name: str, report: Report) -> str:
@@ -152,7 +152,7 @@ def _install_built(instance: Instance, tools: Toolchain, name: str, report: Repo
 
 
 def _install_official(instance: Instance, tools: Toolchain, name: str, version: str, report: Report) -> bool:
-    """Let the engine download a plugin that it does not have yet, where the publisher answers."""
+    """Let the engine download a plugin that it lacks, if the publisher answers."""
     if name in installed_plugins(instance) or not _answers(PUBLISHER):
         return False
     report(f"Pulumi plugin {name} {version}: official download …")
@@ -196,10 +196,10 @@ def select_stack(instance: Instance, tools: Toolchain, stack: str) -> None:
 
 
 def settle(instance: Instance, tools: Toolchain, stack: str, report: Report) -> None:
-    """What a `pulumi` that was killed left: its lock, and what it was creating (docs/faults.md).
+    """Clean up after a killed `pulumi`: its lock, and what it was creating (docs/faults.md).
 
-    The lock of one that still runs stays, and the engine reports it. What was being created is dropped from the state
-    and not from the cluster: everything of ours has a name of its own, so the next update takes over what is there.
+    The lock of a running one stays, and the engine reports it. Pending creations are removed from the state and not
+    from the cluster: all our objects have fixed names, so the next update takes over what exists.
     """
     if not state.left_locked(instance, stack):
         return
@@ -214,15 +214,15 @@ def settle(instance: Instance, tools: Toolchain, stack: str, report: Report) -> 
 
 
 def pulumi(instance: Instance, tools: Toolchain, args: Sequence[str], **variables: str) -> int:
-    """Run one `pulumi` command in the project, its output on our terminal; returns its exit code."""
+    """Run one `pulumi` command in the project, its output on our terminal; returns the exit code."""
     env = {**environment(instance, tools), **variables}
     if not sys.stdout.isatty() and args[0] in PROGRESS:
-        args = [*args, "--suppress-progress"]  # a log wants results, not every step of a display
+        args = [*args, "--suppress-progress"]  # a log needs results, not every step of a display
     return processes.call([program(instance, tools), *args], cwd=PROJECT, env=env)
 
 
 def outputs(instance: Instance, tools: Toolchain, stack: str) -> dict[str, Any]:
-    """Outputs of the stack as it was last deployed; secrets stay hidden."""
+    """Outputs of the stack's last deployment; secrets stay hidden."""
     text = processes.run(
         [program(instance, tools), "stack", "output", "--json", "--stack", stack],
         cwd=PROJECT,

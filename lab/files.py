@@ -1,8 +1,8 @@
-"""The one way to write a file that a server reads, and the one to remove a folder of the lab.
+"""The only way to write a file that a server reads, and to remove a folder of the lab.
 
-A file whose content would stay the same is left alone. Some servers watch their files, and kube-proxy ends itself when
-its own is written, whatever is in it. So a second `make up` must not touch them; and what a server reads at its start
-is in `Server.files`, so that another content restarts it on purpose.
+A file with the same content is not rewritten. Some servers watch their files, and kube-proxy ends itself on any write
+to its own, whatever the content. So a second `make up` must not touch them; files that a server reads at start are in
+`Server.files`, so that new content restarts it on purpose.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ REMOVED_AT_ONCE: Final = 16
 
 
 def write(path: Path, content: str | bytes, *, mode: int = 0o644) -> Path:
-    """Write `content` unless it is there already, in one step: readers see the old file or the new one.
+    """Write `content` in one step unless the file has it: readers see the old file or the new one.
 
-    A file that others may not read is not readable by them for a moment either. The folder is made if it is missing.
+    A private file is never readable by others, even briefly. Creates a missing folder.
     """
     wanted = content.encode() if isinstance(content, str) else content
     if path.is_file() and path.read_bytes() == wanted:
@@ -38,10 +38,10 @@ def write(path: Path, content: str | bytes, *, mode: int = 0o644) -> Path:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder with all that is in it, many files at a time.
+    """Remove a folder and its contents, many files at a time.
 
-    Layers of images are tens of thousands of files, and a disk that is notified of each freed block (the mount option
-    `discard`) makes each removal wait for it. Raises FileNotFoundError where there is no folder.
+    Image layers are tens of thousands of files, and a disk that is notified of each freed block (the mount option
+    `discard`) makes each removal wait for it. Raises FileNotFoundError if there is no folder.
     """
     levels = [[os.fspath(folder)]]
     with ThreadPoolExecutor(REMOVED_AT_ONCE) as pool:
@@ -49,11 +49,11 @@ def remove_tree(folder: Path) -> None:
             levels.append([below for found in pool.map(_empty, levels[-1]) for below in found])
         for level in reversed(levels):
             for _ in pool.map(os.rmdir, level):
-                pass  # an error is raised here
+                pass  # raises an error of the thread here
 
 
 def _empty(folder: str) -> list[str]:
-    """Remove everything in a folder but its folders, and give these."""
+    """Remove everything in a folder but its folders; return these."""
     with os.scandir(folder) as found:
         entries = list(found)
     for entry in entries:

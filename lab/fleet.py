@@ -1,7 +1,7 @@
-"""Joins the machines of a stack's fleet to the lab: one may be real, kwok plays the others.
+"""Joins the machines of a stack's fleet to the lab: one may be real, kwok simulates the others.
 
-They exist before `pulumi up`, as a site's machines would: with capacity and with the labels that GPU feature discovery
-sets. What Pulumi adds (labels, taints) belongs to another field manager and stays through every `join`.
+They exist before `pulumi up`, as a site's machines would: with capacity and the labels of GPU feature discovery.
+Pulumi's additions (labels, taints) belong to another field manager and survive every `join`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class FleetNode:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The fleet and its pods. Pods that ended are not counted; a simulated pod executes nothing."""
+    """The fleet and its pods, without ended pods; a simulated pod executes nothing."""
 
     nodes: tuple[FleetNode, ...]
     pods: int
@@ -57,10 +57,9 @@ def join(
 ) -> None:
     """Bring the cluster's nodes in line with `fleet`; returns when the simulated ones are Ready.
 
-    The real node registers itself (it must run) and is only labelled, with what was `discovered` on it in place of
-    what a node like it would have: its GPUs come from the device plugin.
-    Nodes that left the fleet are removed. Running it again changes nothing.
-    Raises LabError when `real_node` is none of the fleet's or does not register in time.
+    The real node registers itself (it must run) and only gets labels: those `discovered` on it replace those of a
+    similar node, and its GPUs come from the device plugin. Nodes no longer in the fleet are removed. Repeating it
+    changes nothing. Raises LabError if `real_node` is not in the fleet or does not register in time.
     """
     nodes = {
         name: (pool, each.gpus)
@@ -86,15 +85,15 @@ def join(
 
 
 def started(pool: Pool) -> int | None:
-    """How many nodes of a pool there are: all, or the instances that its group begins with."""
+    """How many nodes a pool has: all, or the initial instances of its group."""
     return pool.scale.desired if isinstance(pool, InstancePool) else None
 
 
 def carrying_pool(stack: Stack) -> Pool:
     """The pool whose first node is the real one: that of the hub, or the first.
 
-    Where instances of the hub's pool have no GPUs, and a job could start on an instance of another one, it is that
-    one: there is one real node, on which hub and job are both to run.
+    If instances of the hub's pool have no GPUs, and a job could start on an instance of another pool, it is that pool:
+    the one real node must run both hub and job.
     """
     core = stack.fleet.pool(stack.site.core_pool) if stack.site.core_pool else stack.fleet.pools[0]
     if not isinstance(core, InstancePool) or core.gpu:
@@ -110,7 +109,7 @@ def simulated_node(name: str, gpus: NodeGpus | None, pool: Pool) -> dict[str, An
 
 
 def _of_group(pool: Pool) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """Labels and taints with which the instances of a node group register; named nodes get theirs from a stack."""
+    """Labels and taints that a node group's instances register with; named nodes get theirs from a stack."""
     if not isinstance(pool, InstancePool):
         return {}, []
     return pool.labels_of(pool.name), [asdict(taint) for taint in pool.node_taints]
@@ -123,7 +122,7 @@ def simulated_status(name: str, pool: Pool) -> dict[str, Any]:
 
 
 def summary(instance: Instance) -> Summary:
-    """What the cluster has now: nodes, GPUs, and how many of its pods are only simulated."""
+    """The cluster's current nodes and GPUs, and how many of its pods are only simulated."""
     with Cluster(instance) as cluster:
         nodes = cluster.nodes()
         pods = [pod for pod in cluster.pods() if pod["status"].get("phase") not in FINISHED]
@@ -138,7 +137,7 @@ def _lab_nodes(cluster: Cluster) -> set[str]:
 
 
 def _label_real_node(cluster: Cluster, name: str, pool: Pool, reported: Mapping[str, str], *, within_s: float) -> None:
-    # A node that kwok simulated until now has yet to register itself.
+    # A node that kwok simulated until now has not registered itself yet.
     def missing() -> set[str]:
         node = cluster.get(f"/api/v1/nodes/{name}")
         version = node["status"].get("nodeInfo", {}).get("kubeletVersion", "") if node else ""

@@ -1,6 +1,6 @@
-"""An AWS of the lab's that was started anew has nothing any more: a refresh says so, and an update makes it again.
+"""Refreshes a stack after the lab's AWS was restarted and lost everything, so that an update creates it again.
 
-Without the refresh an update would compare the program with a state of things that are gone, and change nothing.
+Without the refresh, an update would compare the program with resources that are gone, and change nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lab.toolchain import Report, Toolchain
 
 
 def refresh(instance: Instance, tools: Toolchain, stack: str, report: Report) -> None:
-    """Take what is gone out of the stack's state, where it was deployed in an account that has ended."""
+    """Remove what is gone from the stack's state, if its account has ended."""
     if not processes.is_running(instance, moto.NAME):
         return
     record, current = _record(instance, stack), moto.account(instance)
@@ -24,10 +24,10 @@ def refresh(instance: Instance, tools: Toolchain, stack: str, report: Report) ->
         command = [engine.program(instance, tools), "refresh", "--yes", "--skip-preview", "--non-interactive"]
         env = engine.environment(instance, tools)
         processes.run([*command, "--stack", stack], cwd=engine.PROJECT, env=env, timeout_s=900)
-    # Before the update and not after it: one that is killed has made things in this account, too.
+    # Before the update and not after it: a killed one has also created things in this account.
     files.write(record, current)
 
 
 def _record(instance: Instance, stack: str) -> Path:
-    """The account that a stack was last deployed in; it lives and dies with the stack's state."""
+    """The account of a stack's last deployment; kept with the stack's state."""
     return state.folder(instance) / f"{stack}.aws-account"

@@ -1,7 +1,6 @@
-"""Whether the disk of a lab filled up while an operation ran.
+"""Detects whether a lab's disk filled up during an operation.
 
-A server reports that in its log, and its caller may not pass it on: Docker's provider says only that an image could not
-be pulled.
+A server logs that, and its caller may not pass it on: Docker's provider only says that an image could not be pulled.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _GB: Final = 10**9
 
 
 def log_sizes(instance: Instance) -> Mapping[Path, int]:
-    """How long each server's log is now, in bytes: what comes later is of the next operation."""
+    """The length of each server's log now, in bytes: later lines are the next operation's."""
     return {log: log.stat().st_size for log in instance.logs.glob("*.log")}
 
 

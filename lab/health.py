@@ -1,8 +1,7 @@
-"""What `make up` checks before it reports success: every server, and every hub through its Service or its port.
+"""The checks of `make up` before it reports success: every server, and every hub through its Service or port.
 
-A hub is queried the way a browser reaches it: the node port that kube-proxy serves leads to the hub's proxy, and from
-there the Service `hub` leads to the hub; on a Docker host a port leads to the proxy. An answer from the hub alone would
-prove neither.
+A hub is queried as a browser reaches it: kube-proxy's node port leads to the hub's proxy, and from there the Service
+`hub` leads to the hub; on a Docker host a port leads to the proxy. An answer from the hub alone would prove neither.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from lab.cluster import Object
     from lab.instance import Instance
 
-WITHIN_S = 180  # a machine that has just booted starts hub and proxy anew
+WITHIN_S = 180  # a machine that has just booted restarts hub and proxy
 PAUSE_S = 0.5
 PUBLIC_SERVICE = "proxy-public"
 HUB_POD = "hub-0"
@@ -34,7 +33,7 @@ class Checked:
 
     servers: int
     answering: Sequence[str] = ()  # hubs
-    simulated: Sequence[str] = ()  # hubs whose pods nobody runs
+    simulated: Sequence[str] = ()  # hubs with only simulated pods
     on_hosts: Sequence[str] = ()  # hubs that answer on Docker hosts and login nodes
 
     def __str__(self) -> str:
@@ -52,14 +51,14 @@ def check(
     on_hosts: Mapping[str, str] | None = None,
     within_s: float = WITHIN_S,
 ) -> Checked:
-    """Every server that was started still runs, and every hub answers in time.
+    """Check that every started server still runs, and every hub answers in time.
 
-    `hubs` are those of the cluster, each in the namespace of its name; `on_hosts` those of Docker hosts and
-    login nodes, with their addresses. Raises LabError that names what does not, with its log.
+    `hubs` are those of the cluster, each in the namespace of its name; `on_hosts` those of Docker hosts and login
+    nodes, with addresses. Raises LabError naming failed ones, with logs.
     """
     answering: list[str] = []
     simulated: list[str] = []
-    _check_servers(instance)  # first: a hub without kube-proxy would be waited for in vain
+    _check_servers(instance)  # first: without kube-proxy, waiting for a hub is in vain
     for hub in hubs:
         with Cluster(instance) as cluster:
             if _is_simulated(cluster, hub):
@@ -104,7 +103,7 @@ def _on_host(hub: str) -> tuple[str, str]:
 
 
 def _wait(instance: Instance, reason: Callable[[], str], within_s: float, texts: tuple[str, str]) -> None:
-    """Until there is no reason. Raises LabError with `texts`: what does not answer, and where to read."""
+    """Wait until there is no reason. Raises LabError with `texts`: what fails, and where to read."""
     deadline = time.monotonic() + within_s
     while why := reason():
         if time.monotonic() > deadline:
@@ -114,7 +113,7 @@ def _wait(instance: Instance, reason: Callable[[], str], within_s: float, texts:
 
 
 def _reason(cluster: Cluster, namespace: str) -> str:
-    """Why the hub does not answer; empty when it does."""
+    """Why the hub does not answer; empty if it does."""
     service = cluster.get(f"/api/v1/namespaces/{namespace}/services/{PUBLIC_SERVICE}")
     if service is None:
         return "there is no such Service"
@@ -123,7 +122,7 @@ def _reason(cluster: Cluster, namespace: str) -> str:
 
 def _refusal(url: str) -> str:
     try:
-        # A lab's hub signs its certificate itself; this only checks that something answers, and sends no secret.
+        # A lab's hub signs its own certificate; this only checks for an answer, and sends no secret.
         answer = httpx.get(url, timeout=5, trust_env=False, verify=False)  # noqa: S501
     except httpx.HTTPError as error:
         return f"{url}: {error or type(error).__name__}"
@@ -133,7 +132,7 @@ def _refusal(url: str) -> str:
 
 
 def _address(service: Object) -> str:
-    """Where kube-proxy listens for it: the node port where it has one, else its cluster address."""
+    """Where kube-proxy listens for it: the node port if it has one, else its cluster address."""
     (port,) = service["spec"]["ports"]
     if "nodePort" in port:
         return f"127.0.0.1:{port['nodePort']}"

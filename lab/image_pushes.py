@@ -1,4 +1,4 @@
-"""Builds images of the lab's own and pushes them to the lab's registry."""
+"""Builds the lab's own images and pushes them to the lab's registry."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from lab.servers import Tools
 
 MANIFESTS: Final = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json"
-# Images of the lab stay on this machine: time counts, size does not.
+# These images stay on this machine: time counts, size does not.
 PACKED: Final = {"push": "true", "oci-mediatypes": "true", "compression": "gzip", "compression-level": "1"}
-EPOCH: Final = "1686355200"  # 2023-06-10, Debian 12: times in lab images say nothing, so they are one and the same
+EPOCH: Final = "1686355200"  # 2023-06-10, Debian 12: times in lab images mean nothing, so all are the same
 
 
 def has(repository: str, digest: str) -> bool:
-    """Whether the lab's registry has that manifest. Raises LabError when it does not answer."""
+    """Whether the lab's registry has that manifest. Raises LabError if it does not answer."""
     address, _, path = repository.partition("/")
     url = f"http://{address}/v2/{path}/manifests/{digest}"
     try:
@@ -43,7 +43,7 @@ def has(repository: str, digest: str) -> bool:
 def push(instance: Instance, tools: Tools, name: str, dockerfile: str, files: Mapping[str, Path]) -> str:
     """Build `dockerfile` over `files` (path in the context → file here), push it as `name`, return its digest.
 
-    Raises LabError with the failing step's last lines; the whole output is in the log of `lab-images`.
+    Raises LabError with the failing step's last lines; the log of `lab-images` has the whole output.
     """
     with (
         TemporaryDirectory(prefix="context-", dir=instance.run) as folder,
@@ -67,7 +67,7 @@ def push(instance: Instance, tools: Tools, name: str, dockerfile: str, files: Ma
 
 
 def _link_or_copy(source: Path, target: Path) -> None:
-    """A hard link where both lie on one disk: the root file system has 200 MB."""
+    """A hard link if both are on one disk: the root file system has 200 MB."""
     try:
         os.link(source.resolve(), target)
     except OSError:

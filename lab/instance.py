@@ -1,4 +1,4 @@
-"""One lab on this machine: its name decides its folder, its ports and its address ranges."""
+"""One lab on this machine: its name decides its folder, ports and address ranges."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import psutil
 
 from lab import files
 
-# Every server of the lab that listens on a TCP port, with the port of the first instance.
-# A second instance, or a machine where one is taken, gets the next free one; the choice is kept for good,
+# Every server of the lab that listens on a TCP port, with its port in the first instance.
+# A second instance, or a machine where one is taken, gets the next free one; the choice is permanent,
 # because the registry's port is part of every image reference in the stack's state.
 PREFERRED_PORTS = {
     "registry": 5000,
@@ -40,7 +40,7 @@ PREFERRED_PORTS = {
 
 
 RECORD = "instance.json"
-NAME = r"[a-z0-9][a-z0-9-]{0,29}"  # a folder, and short enough for the paths of sockets below it
+NAME = r"[a-z0-9][a-z0-9-]{0,29}"  # a folder's name, short enough for the paths of sockets below it
 SLOTS = 18  # three ranges each, from 10.200.0.0/16 on, and one from 10.100.0.0/16 on
 
 
@@ -50,14 +50,14 @@ class LabError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """Addresses of one instance. All are routed to nowhere but this machine (see `lab.machine.network`)."""
+    """Addresses of one instance. None is reachable from other machines (see `lab.machine.network`)."""
 
     node_address: str  # the real node and the servers that pods must reach
     pod_cidr: str
     service_cidr: str
     bridge: str
     simulated_pod_cidr: str  # made-up addresses of simulated pods, behind a blackhole route
-    docker_cidr: str  # networks that containers of the lab's Docker engine have, a /24 each
+    docker_cidr: str  # networks for containers of the lab's Docker engine, a /24 each
 
     @classmethod
     def of_slot(cls, slot: int) -> Self:
@@ -77,17 +77,17 @@ class Networks:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Folder, ports and addresses of one lab. Made once by `open_instance`, then read back."""
+    """Folder, ports and addresses of one lab. Created by `open_instance`, later read back."""
 
     name: str
     slot: int
     home: Path
     ports: dict[str, int]
-    lender: Path | None = None  # home of a lab whose registry and BuildKit this one uses, and does not start its own
+    lender: Path | None = None  # home of a lab whose registry and BuildKit this one uses instead of starting its own
 
     @property
     def images(self) -> Path:
-        """Home of the lab whose registry, builder and base images are used: this one, unless another lends its own."""
+        """Home of the lab whose registry, builder and base images are used: this one, or a lender."""
         return self.lender or self.home
 
     @property
@@ -105,12 +105,12 @@ class Instance:
 
     @property
     def config(self) -> Path:
-        """What the lab writes for its servers and clients: certificates, kubeconfig, site.yaml."""
+        """Files written for servers and clients: certificates, kubeconfig, site.yaml."""
         return self.home / "config"
 
     @property
     def data(self) -> Path:
-        """etcd, registry, builder cache and Pulumi state: they live and die together."""
+        """etcd, registry, builder cache and Pulumi state: only useful together."""
         return self.home / "data"
 
     @property
@@ -138,7 +138,7 @@ def cache_home() -> Path:
 
 
 def find_instance(name: str) -> Instance:
-    """The instance of that name. Raises LabError where there is none: looking makes no folder and takes no port."""
+    """The instance of that name. Raises LabError if there is none: looking creates no folder and takes no port."""
     if not (_home(name) / RECORD).exists():
         known = sorted(path.parent.name for path in state_home().glob(f"*/{RECORD}"))
         there = f"there are: {', '.join(known)}" if known else "there is no other"
@@ -147,7 +147,7 @@ def find_instance(name: str) -> Instance:
 
 
 def open_instance(name: str = "default") -> Instance:
-    """The instance of that name, made (folders, ports, a free slot) when it is new. Raises LabError for a bad name."""
+    """The instance of that name; creates a new one (folders, ports, a free slot). Raises LabError for a bad name."""
     home = _home(name)
     record = home / RECORD
     if not record.exists():
@@ -161,7 +161,7 @@ def open_instance(name: str = "default") -> Instance:
         instance = Instance(name, slot, home, _free_ports(_reserved_ports(), PREFERRED_PORTS))
         _keep(instance)
     instance = _read(home)
-    if set(PREFERRED_PORTS) - set(instance.ports):  # made by a lab that had fewer servers
+    if set(PREFERRED_PORTS) - set(instance.ports):  # created by a lab with fewer servers
         instance.ports.update(_free_ports(_reserved_ports(), set(PREFERRED_PORTS) - set(instance.ports)))
         _keep(instance)
     for folder in (instance.run, instance.logs, instance.config, instance.data):
@@ -170,7 +170,7 @@ def open_instance(name: str = "default") -> Instance:
 
 
 def stored_instance(home: Path) -> Instance | None:
-    """The instance in that folder, of whatever clone and user. None where the folder holds none."""
+    """The instance in that folder, of any clone and user. None if the folder has none."""
     return _read(home) if (home / RECORD).exists() else None
 
 
@@ -180,7 +180,7 @@ def _keep(instance: Instance) -> None:
 
 
 def _read(home: Path) -> Instance:
-    """The instance in that folder. Raises LabError where its record is not as a lab writes it."""
+    """The instance in that folder. Raises LabError for a damaged record."""
     record = home / RECORD
     try:
         stored = json.loads(record.read_text())
@@ -210,7 +210,7 @@ def forget_instance(instance: Instance) -> None:
 
 
 def check_ports(instance: Instance, names: Iterable[str]) -> None:
-    """Raise LabError that names the ports somebody else took since the instance was made."""
+    """Raise LabError with the ports that others took since the instance was created."""
     taken = [name for name in names if not port_is_free(instance.ports[name])]
     if taken:
         raise LabError(
@@ -240,7 +240,7 @@ def _free_ports(reserved: set[int], names: Iterable[str]) -> dict[str, int]:
 
 
 def is_in_use(networks: Networks) -> bool:
-    """Whether this machine has an address of the slot: a lab of another state folder uses it."""
+    """Whether this machine has an address of the slot: a lab in another state folder does."""
     ours = (ip_network(networks.node_address), ip_network(networks.docker_cidr))
     return any(
         ip_address(each.address) in network

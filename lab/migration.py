@@ -1,7 +1,7 @@
-"""State that the docker-build stand-in of earlier versions wrote, turned into what the plugin itself writes.
+"""Converts state from the docker-build stand-in of earlier versions to the plugin's own format.
 
-The plugin fills in more defaults and hashes a build context in another way, so it would build every image anew.
-The plugin computes both here, the state is rewritten, and nothing is built.
+The plugin adds more defaults and hashes a build context differently, so it would rebuild every image. Here the plugin
+computes both, the state is rewritten, and nothing is built.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 PROVIDER: Final = "pulumi:providers:docker-build"
 IMAGE: Final = "docker-build:index:Image"
-OURS: Final = f"$gpu-commons:index:GpuImage${IMAGE}"  # its tag is a hash of what goes in, so a change still shows
-MARK: Final = "__pulumi-go-provider-infer"  # the plugin leaves it in what it checked
+OURS: Final = f"$gpu-commons:index:GpuImage${IMAGE}"  # its tag is a hash of its inputs, so a change still shows
+MARK: Final = "__pulumi-go-provider-infer"  # the plugin leaves it in its checked inputs
 NOBODY: Final = "127.0.0.1:1"  # where the plugin would log to
 
 Values = dict[str, Any]
 
 
 def adopt(instance: Instance, tools: Toolchain, stack: str, report: Report) -> None:
-    """Rewrite the state of a stack where the stand-in wrote it. Safe to repeat; reads one file where nothing is to do.
+    """Rewrite a stack's state that the stand-in wrote. Safe to repeat; reads one file if there is nothing to do.
 
-    Raises LabError when plugin or engine do not start or the state cannot be read; it is then as it was.
+    Raises LabError if plugin or engine do not start or the state cannot be read; the state is then unchanged.
     """
     path = state.stack_file(instance, stack)
     if not path.exists() or not needs_adoption(_resources(json.loads(path.read_text())["checkpoint"].get("latest"))):
@@ -51,14 +51,14 @@ def adopt(instance: Instance, tools: Toolchain, stack: str, report: Report) -> N
 
 
 def needs_adoption(resources: list[Values]) -> bool:
-    """Whether there is a provider that the stand-in configured."""
+    """Whether the stand-in configured a provider."""
     return any(each["type"] == PROVIDER and MARK not in each.get("inputs", {}) for each in resources)
 
 
 def rewrite(resources: list[Values], plugin: Plugin) -> int:
-    """Give the providers and our images the inputs and hashes of the plugin, in place; returns how many images.
+    """Give the providers and our images the plugin's inputs and hashes, in place; returns how many images.
 
-    One that the plugin refuses, because its folder is gone for example, is left to the next update.
+    An image that the plugin refuses, for example because its folder is gone, is left to the next update.
     """
     adopted = set()
     for provider in resources:
@@ -85,13 +85,13 @@ class RefusedError(Exception):
 
 
 class Plugin:
-    """The docker-build plugin as the engine speaks to it."""
+    """The docker-build plugin as the engine uses it."""
 
     def __init__(self, stub: provider_pb2_grpc.ResourceProviderStub) -> None:
         self._stub = stub
 
     def configure(self, urn: str) -> Values:
-        """Make the plugin ready; returns what it adds to a provider's inputs."""
+        """Configure the plugin; returns its additions to a provider's inputs."""
         checked = self._stub.CheckConfig(provider_pb2.CheckRequest(urn=urn, news=_struct({})))
         self._stub.Configure(provider_pb2.ConfigureRequest(args=checked.inputs, acceptSecrets=True))
         return _values(checked.inputs)
@@ -105,7 +105,7 @@ class Plugin:
         return _values(checked.inputs)
 
     def context_hash(self, urn: str, inputs: Mapping[str, Any]) -> str:
-        """The hash of the build context. What a preview of an update finds where no input has changed is known."""
+        """The hash of the build context: what the preview of an update computes if no input has changed."""
         given = _struct({**inputs, "buildOnPreview": False})
         old = _struct({**inputs, "buildOnPreview": False, "digest": "", "ref": "", "contextHash": ""})
         request = provider_pb2.UpdateRequest(
@@ -119,7 +119,7 @@ class Plugin:
 
 @contextmanager
 def _plugin(tools: Toolchain, env: Mapping[str, str]) -> Iterator[Plugin]:
-    """The plugin as a process, for as long as the block lasts."""
+    """The plugin as a process, while the block lasts."""
     program = tools.path(tools.pins["docker-build"].programs[0])
     try:
         with (

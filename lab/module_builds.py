@@ -1,4 +1,4 @@
-"""Building a tool by its publisher's own build, from the source in its Go module: `build.sh` beside its pins."""
+"""Builds a tool with its publisher's own build, from the source in its Go module: `build.sh` beside its pins."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def has_script(pin: Pin) -> bool:
 
 
 def build(go: Path, pin: Pin, target: Path, log: Path) -> None:
-    """Build the tool into the folder `target`, `bin` below it. Raises LabError with the end of the log.
+    """Build the tool into the folder `target`, with `bin` below it. Raises LabError with the end of the log.
 
-    go.sum beside the script checks the module, and the module's own go.sum what it needs.
+    go.sum beside the script checks the module; its own go.sum checks the rest.
     """
     (module,) = pin.packages
     lookup = {**ENVIRONMENT, "GOFLAGS": go_builds.ENVIRONMENT["GOFLAGS"]}

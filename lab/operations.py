@@ -1,4 +1,4 @@
-"""Previews and updates of a stack: a line for each change while they run, and proof that the policy pack ran."""
+"""Previews and updates of a stack: a line for each change as it happens, and proof that the policy pack ran."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class Detail(Enum):
     """How much of an operation is shown."""
 
     CHANGES = "changes"  # a line for each resource that changes
-    EVERYTHING = "everything"  # what the engine itself shows
+    EVERYTHING = "everything"  # the engine's own display
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An operation that has ended: its exit code, and what to print at the very end."""
+    """An ended operation: its exit code, and what to print at the very end."""
 
     code: int
     notices: Sequence[str] = ()
 
 
 def preview(instance: Instance, tools: Toolchain, stack: str, detail: Detail, events: Path | None) -> Ended:
-    """A preview on our terminal; writes the engine's events to a file when one is given."""
+    """A preview on our terminal; also writes the engine's events to a file if given."""
     log = (events or instance.run / "events.json").absolute()
     log.unlink(missing_ok=True)  # the engine appends
     args = ["preview", "--stack", stack, "--event-log", str(log)]
@@ -79,7 +79,7 @@ def _shown(instance: Instance, tools: Toolchain, args: Sequence[str], events: Pa
         lines_of=events,
         take=take,
     )
-    # Before its first event and after its last one the engine writes only to its error stream.
+    # Before its first event and after its last one, the engine only writes to its error stream.
     reported = "\n".join(progress.reported)
     errors = outputs[1].read_text(errors="replace")
     if others := [line for line in errors.splitlines() if _plain(line) and _plain(line) not in reported]:
@@ -95,13 +95,13 @@ def _progress(instance: Instance, tools: Toolchain, mode: Mode) -> Progress:
 
 
 def _plain(line: str) -> str:
-    """A line of the error stream as an event would put it."""
+    """A line of the error stream in the form of an event."""
     return line.strip().removeprefix("error: ").removeprefix("warning: ")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the policy pack did in one operation."""
+    """The policy pack's work in one operation."""
 
     packs: tuple[str, ...]  # name and version of each pack that was loaded
     resources: int  # resources it looked at
@@ -116,7 +116,7 @@ class Verdict:
 def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tuple[Verdict, Sequence[str]]:
     """`pulumi up`, with proof that the policy pack ran, and what to print at the very end.
 
-    Raises LabError when the update fails, and when no pack looked at any resource.
+    Raises LabError if the update fails, and if no pack looked at any resource.
     """
     events = instance.run / "events.json"
     events.unlink(missing_ok=True)
@@ -139,7 +139,7 @@ def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tupl
 
 
 def read_verdict(event_log: str) -> Verdict:
-    """What the pack did, from an engine's event log (one JSON object a line). Raises LabError when it did nothing."""
+    """The pack's work, from an engine's event log (one JSON object a line). Raises LabError if it did none."""
     looked_at: set[str] = set()
     packs: set[str] = set()
     advice = 0

@@ -1,4 +1,4 @@
-"""Plugins of an engine that was killed: which processes they are, and their end."""
+"""Finds and ends the plugins of a killed engine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ DYNAMIC = "pulumi-resource-pulumi-python"  # a script: it starts Python beside i
 
 
 def end(instance: Instance) -> None:
-    """End the plugins of a `pulumi` that was killed: docker-build's takes minutes to notice, Python's never does."""
+    """End the plugins of a killed `pulumi`: docker-build's takes minutes to notice, Python's never does."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             parent = process.parent()
-            # The docker plugin and that of dynamic resources are two programs: one is the child of the other.
+            # The docker plugin and the one for dynamic resources are two programs: one is the child of the other.
             is_kept = parent is not None and (parent.name() == "pulumi" or _is_plugin(parent, instance))
             if _is_plugin(process, instance) and not is_kept:
                 is_script = not _exe(process).startswith(_plugins(instance))
@@ -37,7 +37,7 @@ def _plugins(instance: Instance) -> str:
 
 
 def _is_plugin(process: psutil.Process, instance: Instance) -> bool:
-    """A program of the engine's cache, or the shell that runs the plugin of dynamic resources."""
+    """A program in the engine's cache, or the shell that runs the dynamic resources' plugin."""
     if _exe(process).startswith(_plugins(instance)):
         return True
     try:
@@ -47,7 +47,7 @@ def _is_plugin(process: psutil.Process, instance: Instance) -> bool:
 
 
 def _exe(process: psutil.Process) -> str:
-    """Empty if it is another user's, and cannot be read."""
+    """Empty if it is another user's and cannot be read."""
     try:
         return str(process.exe())
     except psutil.Error:

@@ -1,4 +1,4 @@
-"""What the lab brings: each tool with its version and the ways to get it (`lab/tools/pins.toml`)."""
+"""The lab's tools: each with its version and the ways to get it (`lab/tools/pins.toml`)."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Pin:
     version_args: tuple[str, ...] = ()
     module_files: Mapping[str, str] = field(default_factory=dict)
     download: Download | None = None
-    for_clusters: bool = field(default=False, repr=False)  # it does not decide what the program is
-    for_docker: bool = field(default=False, repr=False)  # a stack with Docker hosts does not do without it either
+    for_clusters: bool = field(default=False, repr=False)  # not part of what decides the program
+    for_docker: bool = field(default=False, repr=False)  # a stack with Docker hosts needs it too
     for_tests: bool = field(default=False, repr=False)  # no stack needs it
-    on_demand: bool = field(default=False, repr=False)  # brought where the engine cannot have its publisher's own
+    on_demand: bool = field(default=False, repr=False)  # fetched if the engine cannot have its publisher's own
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)  # folder of a module: its packages
 
     @property
@@ -54,7 +54,7 @@ class Pin:
 
     @property
     def key(self) -> str:
-        """The name of its folder: another one as soon as anything changed that decides what the program is."""
+        """The name of its folder: changes with everything that decides what the program is."""
         beside = repr(dict(self.beside)) if self.beside else ""
         digest = hashlib.sha256((repr(self) + beside).encode() + go_builds.fingerprint(self.go))
         for path in sorted(path for path in self.source.rglob("*") if path.is_file()):
@@ -64,14 +64,14 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """What `pins.toml` says. Debian packages are by program (on PATH, or the path of any file)."""
+    """The contents of `pins.toml`. Debian packages by program (on PATH, or any file's path)."""
 
     tools: dict[str, Pin]
     debian: dict[str, str]
     debian_clusters: dict[str, str]
-    debian_docker: dict[str, str]  # only a lab with a Docker engine needs them
-    debian_slurm: dict[str, str]  # only a lab with a Slurm needs them
-    debian_tests: dict[str, str]  # only the tests need them
+    debian_docker: dict[str, str]  # only for a lab with a Docker engine
+    debian_slurm: dict[str, str]  # only for a lab with a Slurm
+    debian_tests: dict[str, str]  # only for tests
 
 
 def load_pins(path: Path = TOOLS_FOLDER / "pins.toml") -> Pins:

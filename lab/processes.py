@@ -1,7 +1,7 @@
-"""The one way to start, watch and end a process in the lab.
+"""The only way to start, watch and end a process in the lab.
 
-A record (`run/<name>.json`) holds the PID *and* the start time, because PIDs are reused: only what this lab
-started is ever signalled. Nothing else in the lab imports `subprocess`.
+A record (`run/<name>.json`) holds the PID *and* the start time, because PIDs are reused: the lab only signals its own
+processes. Nothing else in the lab imports `subprocess`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHILDREN: list[subprocess.Popen[bytes]] = []  # servers outlive `up`; until the
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A process that stays: how it is started and when it counts as ready."""
+    """A long-running process: how to start it and when it is ready."""
 
     name: str
     argv: Sequence[str]
@@ -36,11 +36,11 @@ class Server:
     ready_within_s: float = 60
     env: Mapping[str, str] = field(default_factory=dict)  # added to a minimal environment, not to ours
     stop_within_s: float = 15
-    files: Sequence[Path] = ()  # read at start only: another content restarts the server
+    files: Sequence[Path] = ()  # read only at start: new content restarts the server
 
     @property
     def pin(self) -> str:
-        """Changes when the command line, the environment or a file does, so that a new pin restarts the server."""
+        """Changes with the command line, the environment or a file, so that a new pin restarts the server."""
         contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.files]
         parts = [list(self.argv), sorted(self.env.items()), *contents]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
@@ -54,14 +54,14 @@ class Record:
     pin: str
 
     def process(self) -> psutil.Process | None:
-        """The process of this record, or None when it has ended (or its PID is somebody else's now)."""
+        """The process of this record; None if it has ended (or its PID is another's now)."""
         with contextlib.suppress(psutil.Error):
             process = self._found()
             return process if process and process.status() != psutil.STATUS_ZOMBIE else None
         return None
 
     def has_ended(self) -> bool:
-        """Whether nothing of it is left but what its parent has to collect.
+        """Whether nothing is left of it but what its parent must reap.
 
         Its first thread may be a zombie while others still run and hold its sockets open.
         """
@@ -71,15 +71,15 @@ class Record:
         return True
 
     def _found(self) -> psutil.Process | None:
-        """None where its PID is somebody else's now; psutil.Error where nobody has it."""
+        """None if its PID is another's now; psutil.Error if it is nobody's."""
         process = psutil.Process(self.pid)
         return process if abs(process.create_time() - self.started) < 1 else None
 
 
 def start(instance: Instance, server: Server) -> None:
-    """Start `server` unless it runs at the same pin and is ready; wait until it is ready.
+    """Start `server` unless it runs with the same pin and is ready; wait until it is ready.
 
-    Raises LabError with the last lines of its log when it ends or does not become ready in time.
+    Raises LabError with the last lines of its log if it ends or is not ready in time.
     """
     record = read_record(instance, server.name)
     if record and record.process():
@@ -109,7 +109,7 @@ def start(instance: Instance, server: Server) -> None:
 
 
 def stop(instance: Instance, name: str, within_s: float = 15) -> bool:
-    """End the process of that name and what it left in its session. True when something was running."""
+    """End the process of that name and the rest of its session. True if anything was running."""
     record = read_record(instance, name)
     if record is None:
         return False
@@ -152,7 +152,7 @@ def run(  # noqa: PLR0913 - the knobs of a process are what they are
 ) -> str:
     """Run a command to its end and return its standard output.
 
-    With `log`, output goes there (and the returned text is empty). Raises LabError that quotes the last lines.
+    With `log`, output goes there (and the returned text is empty). Raises LabError with the last lines.
     """
     sink = log.open("ab") if log else None
     try:
@@ -190,9 +190,9 @@ def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> int:
 
 @contextlib.contextmanager
 def plugin(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Iterator[int]:
-    """Run a plugin of the engine for as long as the block lasts; gives the port that it prints.
+    """Run a plugin of the engine while the block lasts; yields the port that it prints.
 
-    Raises LabError when it prints none.
+    Raises LabError if it prints none.
     """
     with subprocess.Popen(
         list(argv), cwd=cwd, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -217,7 +217,7 @@ def follow(  # noqa: PLR0913 - a command, where it runs, what it writes, who rea
 ) -> int:
     """Run a command to its end and pass on the lines that it appends to a file, a few times a second.
 
-    Its two output streams go to files; `take` is also called when there is nothing new. Returns its exit code.
+    Its two output streams go to files; `take` is also called without new lines. Returns its exit code.
     """
     with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
         child = subprocess.Popen(
@@ -276,7 +276,7 @@ def _wait_ready(server: Server, record: Record, within_s: float) -> bool:
 
 
 def _wait_ended(record: Record, within_s: float) -> bool:
-    """Whether it ends in time; whoever is its parent by now may take seconds more to collect it."""
+    """Whether it ends in time; its present parent may take seconds more to reap it."""
     deadline = time.monotonic() + within_s
     while not record.has_ended():
         if time.monotonic() > deadline:
@@ -286,17 +286,17 @@ def _wait_ended(record: Record, within_s: float) -> bool:
 
 
 def _reap() -> None:
-    """Collect what this process started and what has ended, so that no zombie stays."""
+    """Reap ended children of this process, so that no zombie stays."""
     for child in list(_CHILDREN):
         with contextlib.suppress(psutil.NoSuchProcess, subprocess.TimeoutExpired):
             if psutil.Process(child.pid).status() == psutil.STATUS_ZOMBIE:
-                child.wait(5)  # it cannot be collected before its last thread has ended
+                child.wait(5)  # it cannot be reaped before its last thread has ended
         if child.poll() is not None:
             _CHILDREN.remove(child)
 
 
 def _base_environment() -> dict[str, str]:
-    """What a server needs of ours: where programs are, proxies and certificates of the machine, nothing else."""
+    """What a server needs from our environment: PATH, proxies and certificates of the machine, nothing else."""
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
     return {key: os.environ[key] for key in kept if key in os.environ}
 

@@ -1,7 +1,7 @@
-"""What people read while the engine works: one line for each resource that changes, from its events. Pure.
+"""Output while the engine works: one line for each changing resource, from the engine's events. Pure.
 
-What does not change and what is only read gets no line. Errors, warnings and findings of the policy pack are shown in
-full as soon as they arrive; an image that differs from its spec gets one line at the end.
+Unchanged and read resources get no line. Errors, warnings and findings of the policy pack are shown in full as soon as
+they arrive; an image that differs from its spec gets one line at the end.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from imaging.build.faults import advice
 IMAGE: Final = "gpu-commons:index:GpuImage"
 BUILD: Final = "docker-build:index:Image"
 SECRET: Final = "kubernetes:core/v1:Secret"  # noqa: S105 - a type
-LEFT_OUT: Final = "nothing"  # what a substitute is replaced by
+LEFT_OUT: Final = "nothing"  # a substitute's replacement
 OF_FILES: Final = "the files it is built from changed"
 DOCKER: Final = Buildx(("docker", "buildx"))
-LAST_LINES: Final = 15  # of a build that failed
-WIDTH: Final = 160  # of what changed in one resource
+LAST_LINES: Final = 15  # of a failed build
+WIDTH: Final = 160  # of a resource's changes
 WORTH_SHOWING_S: Final = 2
 _MARKUP: Final = re.compile(r"<\{%.*?%\}>")
 
@@ -36,7 +36,7 @@ class Mode(Enum):
     PREVIEW = "preview"
 
 
-# Of each operation that changes something: sign, what was done, what would be done.
+# For each operation that changes something: sign, what was done, what would be done.
 _WORDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "create": ("+", "created", "create"),
     "update": ("~", "updated", "update"),
@@ -44,14 +44,14 @@ _WORDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "delete": ("-", "deleted", "delete"),
     "import": ("=", "imported", "import"),
 }
-# A replacement is shown once, when its new half is there.
+# A replacement is shown once, with its new half.
 _HALVES: Final = {"create-replacement": "replace", "import-replacement": "replace"}
 _BUILDS: Final = ("create", "update", "replace")
 
 
 @dataclass(slots=True)
 class _Resource:
-    """What is known of a resource that is being changed."""
+    """What is known of a resource under change."""
 
     op: str
     type: str
@@ -63,22 +63,22 @@ class _Resource:
 
 @dataclass(slots=True)
 class Progress:
-    """Events go in, lines come out. `notices` is what to print at the very end."""
+    """Turns events into lines. `notices` is what to print at the very end."""
 
     mode: Mode
-    builder: Client = DOCKER  # who builds, for advice
-    output_of: Callable[[str], Sequence[str]] = lambda _: ()  # of the last build for a tag that failed, from who built
+    builder: Client = DOCKER  # the client that builds, for advice
+    output_of: Callable[[str], Sequence[str]] = lambda _: ()  # the last failed build of a tag, from the builder
     notices: list[str] = field(default_factory=list)
-    reported: list[str] = field(default_factory=list)  # errors and warnings, word by word
+    reported: list[str] = field(default_factory=list)  # errors and warnings, verbatim
     has_error: bool = False
     _running: dict[str, _Resource] = field(default_factory=dict)
-    _images: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # inputs, of those not yet noticed
+    _images: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # inputs of those without a notice yet
     _failed: dict[str, _Resource] = field(default_factory=dict)
     _replaced: dict[str, _Resource] = field(default_factory=dict)
     _errors: dict[str, str] = field(default_factory=dict)
 
     def take(self, event: Mapping[str, Any]) -> list[str]:
-        """The lines that this event is worth."""
+        """The lines for this event."""
         at = float(event.get("timestamp") or 0)
         steps = {"resourcePreEvent": self._begins, "resOutputsEvent": self._ends, "resOpFailedEvent": self._fails}
         for kind, step in steps.items():
@@ -91,7 +91,7 @@ class Progress:
         return []
 
     def waits_for(self, now: float) -> str:
-        """What the engine has been working on for longest, and its latest status line."""
+        """What the engine has worked on for longest, and its latest status line."""
         busy = [each for each in self._running.values() if not each.type.startswith(("gpu-commons:", "pulumi:"))]
         if not busy:
             return ""
@@ -111,7 +111,7 @@ class Progress:
 
     def _ends(self, metadata: Mapping[str, Any], at: float) -> list[str]:
         urn, op = text(metadata.get("urn")), text(metadata.get("op"))
-        if op == "replace":  # its new half may be to come; some previews have none
+        if op == "replace":  # its new half may follow; some previews have none
             if resource := self._running.get(urn):
                 self._replaced[urn] = resource
             return []
@@ -143,14 +143,14 @@ class Progress:
             if lines := self.output_of(text(tags[0])):
                 resource.status = deque(lines, maxlen=LAST_LINES)
         line = f"  ✗ failed   {_kind(resource.type)} {resource.name} ({at - resource.started:.0f} s)"
-        # Most plug-ins say why before the engine says that; where none has, the reason may still come.
+        # Most plug-ins give a reason before the engine does; otherwise it may still come.
         return [line, *(self._last_words(urn) if urn in self._errors else []), *self._advice(resource, urn)]
 
     def _says(self, body: Mapping[str, Any]) -> list[str]:
         severity = text(body.get("severity")).partition("#")[0]
         urn = text(body.get("urn"))
         message = without_secrets(_MARKUP.sub("", text(body.get("message"))).strip("\n"))
-        # What an error has cancelled is no fault of its own.
+        # Whatever an error cancelled is not at fault itself.
         is_cancelled = severity == "error" and self.has_error and "context canceled" in message
         if severity == "debug" or is_cancelled or not message.strip():
             return []
@@ -163,7 +163,7 @@ class Progress:
                 self.notices.append(_notice(urn.rpartition("::")[2], self._images.pop(urn)))
                 return []
             if urn.count("::") >= 3 and urn.split("::")[2].endswith(BUILD):
-                return []  # the whole output of a build that failed, whose end is shown
+                return []  # the whole output of a failed build, whose end is shown
             return _block(_named(urn), message)
         self.has_error |= severity == "error"
         self.reported.append(message)
@@ -172,14 +172,14 @@ class Progress:
         return [*_block(f"{severity}: {_named(urn)}", message), *self._last_words(urn)]
 
     def _last_words(self, urn: str) -> list[str]:
-        """The end of the output of a build that failed, where no error has quoted it."""
+        """The end of a failed build's output, if no error has quoted it."""
         resource = self._failed.pop(urn, None)
         if resource is None or not resource.status or resource.status[-1].strip() in self._errors.get(urn, ""):
             return []
         return ["    the last lines:", *(f"    | {without_secrets(line)}" for line in resource.status)]
 
     def _advice(self, resource: _Resource, urn: str) -> list[str]:
-        """What to do about a build that failed for a reason that we know."""
+        """What to do about a build that failed for a known reason."""
         known = (
             advice(tuple(resource.status), self._errors.get(urn, ""), self.builder) if resource.type == BUILD else ""
         )
@@ -200,12 +200,12 @@ class Progress:
 
 
 def _kind(of: str) -> str:
-    """`kubernetes:apps/v1:StatefulSet` is a StatefulSet; of what is ours, the class."""
+    """`kubernetes:apps/v1:StatefulSet` is a StatefulSet; for our types, the class."""
     return of.rpartition(":")[2] or of
 
 
 def _named(urn: str) -> str:
-    """The resource that a message is about; empty for the stack as a whole."""
+    """The resource that a message is about; empty for the whole stack."""
     kind = urn.split("::")[2].rpartition("$")[2] if urn.count("::") >= 3 else ""
     return "" if not kind or kind == "pulumi:pulumi:Stack" else f"{_kind(kind)} {urn.rpartition('::')[2]}: "
 
@@ -224,11 +224,11 @@ def _policy(body: Mapping[str, Any]) -> list[str]:
 
 
 def _changed(resource: _Resource) -> str:
-    """Which inputs changed, from what to what, as far as it fits in a line."""
+    """Inputs that changed, from what to what, as far as one line allows."""
     old, new = (mapping(mapping(resource.metadata.get(side)).get("inputs")) for side in ("old", "new"))
     hides = ("data", "stringData") if resource.type == SECRET else ()
     keys = [*(resource.metadata.get("diffs") or ()), *mapping(resource.metadata.get("detailedDiff"))]
-    # Not an input, and so in none of the two sides.
+    # Not an input, and so on neither side.
     parts = [OF_FILES] if resource.type == BUILD and "contextHash" in keys else []
     for loc, before, after in differences(old, new):
         where = place(loc)
@@ -263,7 +263,7 @@ def _as_far_as_it_fits(parts: Sequence[str]) -> str:
 
 
 def _is_about(message: str, inputs: Mapping[str, Any]) -> bool:
-    """Whether a message names everything in which that image differs from its spec."""
+    """Whether a message covers everything in which an image differs from its spec."""
     return all(reference in message for reference, _ in _substitutes(inputs)) and all(
         name in message for name in _missing(inputs)
     )

@@ -1,4 +1,4 @@
-"""The table that a run of suites ends with: suite, tests, minutes, and one line with the sums."""
+"""The table at the end of a run of suites: suite, tests, minutes, and one line with the sums."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEAD = ("suite", "tests", "failed", "skipped", "minutes")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a suite ended, or a step between suites, which has no tests. An error of a fixture counts as a failure."""
+    """The result of a suite, or of a step between suites, which has no tests. Fixture errors count as failures."""
 
     name: str
     seconds: float
@@ -26,12 +26,12 @@ class Result:
 
 
 def of_step(name: str, seconds: float, *, succeeded: bool) -> Result:
-    """A step that fails is one failure."""
+    """A failed step is one failure."""
     return Result(name, seconds, failed=0 if succeeded else 1)
 
 
 def of_suite(name: str, seconds: float, code: int, report: Path) -> Result:
-    """From the file that pytest writes at its end. A run that failed without a failed test is one failure more."""
+    """From pytest's final report. A run that failed without a failed test is one failure more."""
     counts = _counts(report)
     tests, failed, skipped = (counts.get(key, 0) for key in ("tests", "failed", "skipped"))
     if code != 0 and failed == 0:
@@ -53,7 +53,7 @@ def _counts(report: Path) -> dict[str, int]:
 
 
 def table(results: Sequence[Result], seconds: float) -> str:
-    """A line for each, a line for the whole run, and what a program that reads the output looks for."""
+    """A line for each, a line for the whole run, and a marker for programs that read the output."""
     tests, skipped = sum(each.tests or 0 for each in results), sum(each.skipped for each in results)
     passed, failed = sum(each.passed for each in results), sum(each.failed for each in results)
     total = Result("total", seconds, tests, failed, skipped)

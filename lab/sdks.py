@@ -1,4 +1,4 @@
-"""Brings the SDKs of providers that a stack needs beyond those that every stack needs."""
+"""Installs the provider SDKs that only some stacks need."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from lab.instance import LabError, cache_home
 from lab.toolchain import Report
 from settings.sdks import extras_of
 
-PROJECT = Path(__file__).resolve().parent.parent  # where the code is, also of a project that links to it
+PROJECT = Path(__file__).resolve().parent.parent  # the code's folder, also for a project that links to it
 
 
 def uv_folders() -> list[Path]:
-    """Where `make` put uv, which language hosts call to make environments."""
+    """Where `make` put uv, for language hosts that create environments."""
     return [found.parent for found in sorted(cache_home().glob("uv-*/bin/uv"))]
 
 
 def uv() -> Path:
-    """The uv that `make` put there, else the one on PATH."""
+    """The uv that `make` installed, else the one on PATH."""
     return uv_folders()[-1] / "uv" if uv_folders() else Path("uv")
 
 
 def of(stack_file: Path) -> tuple[str, ...]:
-    """Extras that a stack's site needs. Raises LabError where the file cannot be read."""
+    """Extras that a stack's site needs. Raises LabError if the file cannot be read."""
     try:
         data = read_yaml(stack_file, called="--stack").data
     except SettingsError as error:
@@ -34,14 +34,14 @@ def of(stack_file: Path) -> tuple[str, ...]:
 
 
 def ensure(stack_file: Path, report: Report) -> None:
-    """Install what this stack's site needs, into the environment of the clone. Safe to repeat.
+    """Install what this stack's site needs into the clone's environment. Safe to repeat.
 
-    Raises LabError where the file cannot be read, or a package cannot be installed.
+    Raises LabError if the file cannot be read or a package cannot be installed.
     """
     extras = of(stack_file)
     if not extras:
         return
     report(f"Python packages for this site: {', '.join(f'pulumi-{extra}' for extra in extras)} …")
     options = [word for extra in extras for word in ("--extra", extra)]
-    # Inexact: what another stack needed stays.
+    # Inexact: packages for other stacks stay.
     processes.run([str(uv()), "sync", "--frozen", "--inexact", "--compile-bytecode", "--quiet", *options], cwd=PROJECT)

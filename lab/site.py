@@ -1,4 +1,4 @@
-"""The site overlay of a lab (`GPU_COMMONS_SITE`): the one file through which the product knows of the lab."""
+"""The site overlay of a lab (`GPU_COMMONS_SITE`): the only file that tells the product about the lab."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ADMIN: Final = "admin"  # logs in to hubs with a password of its own
 CORE_POOL: Final = "core_pool"
 ENGINES: Final = "engines"
 SLURM: Final = "slurm"
-AUTHENTICATOR: Final = "authenticator"  # its administrator has an account of the lab's Slurm, not of the stack's
+AUTHENTICATOR: Final = "authenticator"  # its administrator has an account on the lab's Slurm, not on the stack's
 OF_A_STACK: Final = {CORE_POOL, ENGINES, SLURM, AUTHENTICATOR}
 FOLDER: Final = "gpu-commons"  # of our images in the lab's registry
-# Where people whose registries are behind a private authority name its certificates; the first that is a file counts.
+# Where people with registries behind a private authority keep its certificates; the first existing file counts.
 CA_VARIABLES: Final = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 LOCAL_AUTHORITIES: Final = Path("/usr/local/share/ca-certificates")
 SYSTEM_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -43,8 +43,8 @@ def write(
 ) -> Path:
     """Write the overlay of `instance`; registry, kubeconfig and substitutes must be known by now.
 
-    `core_pool`: the pool of the real node, where the hub moves to it; `hosts`: pools that the Docker engine plays;
-    `slurm`: where the lab's Slurm is reached.
+    `core_pool`: the real node's pool, if the hub moves to it; `hosts`: pools on the lab's Docker engine; `slurm`: the
+    address of the lab's Slurm.
     """
     values = overlay(instance, substitutes, ca_bundle=ca_bundle(os.environ))
     engines = {name: docker.address(instance) for name in hosts}
@@ -54,7 +54,7 @@ def write(
 
 
 def forget_stack(instance: Instance) -> None:
-    """Take what fits one stack out of the overlay: the next one may have no such pool, and other accounts."""
+    """Remove what fits one stack from the overlay: the next may have no such pool, and other accounts."""
     values = yaml.safe_load(path(instance).read_text(encoding="utf-8")) if path(instance).exists() else None
     if values and OF_A_STACK & {*values}:
         _write(instance, {key: value for key, value in values.items() if key not in OF_A_STACK})
@@ -85,14 +85,14 @@ def overlay(instance: Instance, substitutes: Iterable[Substitute], *, ca_bundle:
 
 
 def _folder(instance: Instance) -> str:
-    """Of a lab's images in its registry. In another lab's they have one of their own: `destroy` removes its images."""
+    """The lab's image folder in its registry. In another lab's it is a separate one: `destroy` removes its images."""
     return f"{FOLDER}-{instance.name}" if instance.lender else FOLDER
 
 
 def ca_bundle(
     environment: Mapping[str, str], *, local: Path = LOCAL_AUTHORITIES, system: Path = SYSTEM_BUNDLE
 ) -> Path | None:
-    """The certificates that image builds on this machine must trust, if it has certificates of its own."""
+    """The certificates that image builds must trust, if this machine has its own."""
     for name in CA_VARIABLES:
         if (value := environment.get(name)) and Path(value).is_file():
             return Path(value).resolve()

@@ -1,4 +1,4 @@
-"""What the lab's Slurm is for a stack: nodes by its pools, accounts and limits by what its jobs name."""
+"""The lab's Slurm for a stack: nodes from its pools, accounts and limits from its jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def cluster(stack: Stack) -> Cluster:
-    """All nodes of all pools. A quality of service gives a user the GPUs of one node, whatever it gives on the site."""
+    """All nodes of all pools. A quality of service gives a user one node's GPUs, whatever it gives on the site."""
     pools = [pool for pool in stack.fleet.pools if isinstance(pool, PartitionPool)]
     ours = [job.slurm for job in stack.jobs if job.slurm]
     named = [stack.site.slurm.account if stack.site.slurm else None, *(each.account for each in ours)]
@@ -35,13 +35,13 @@ def cluster(stack: Stack) -> Cluster:
 
 
 def users(stack: Stack) -> list[str]:
-    """Who has an account of the lab's for its servers: whom the site names, and the administrator."""
+    """Who gets an account of the lab for a server: the site's named users, and the administrator."""
     here = stack.site.slurm.hubs if stack.site.slurm else None
     return sorted({*here.accounts, ADMIN}) if here and stack.hubs else []
 
 
 def access(instance: Instance, stack: Stack) -> dict[str, Any]:
-    """`site.slurm` of the overlay: the same cluster as the stack names, reached where the lab has it."""
+    """`site.slurm` of the overlay: the stack's cluster, at the lab's address."""
     account = slurm_files.account(instance)
     reached = {
         "kind": "ssh",

@@ -1,4 +1,4 @@
-"""What `make up` prints about the lab's Slurm at its end: nodes by partition, how to log in, what is not real."""
+"""The part of `make up`'s summary about Slurm: nodes by partition, how to log in, what is not real."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from lab.instance import Instance
     from settings.reading import Stack
 
-LAST_LINES: Final = 10  # of a log
+LAST_LINES: Final = 10  # lines of a log
 
 
 def logins(instance: Instance, stack: Stack, hub: str, url: str) -> list[str]:
-    """How people log in to a hub: only those with an account of the lab's."""
+    """How people log in to a hub: only those with an account of the lab."""
     home = slurm_files.home_of(instance, slurm_files.hub_account(instance))
     credentials = home / ".gpu-commons" / "hubs" / hub / "credentials"
     people = " or ".join(user for user in slurm_stack.users(stack) if user != site.ADMIN)
@@ -30,7 +30,7 @@ def logins(instance: Instance, stack: Stack, hub: str, url: str) -> list[str]:
 
 
 def lines(instance: Instance, stack: Stack, outputs: Mapping[str, Any]) -> list[str]:
-    """Partitions with their nodes, logs of jobs that have ended, the way to the login node."""
+    """Partitions with their nodes, logs of ended jobs, the way to the login node."""
     pools = [pool for pool in stack.fleet.pools if isinstance(pool, PartitionPool)]
     wide = max((len(pool.partition) for pool in pools), default=0)
     shown = ["", "  partitions:", *(f"    {pool.partition:<{wide}}  {_nodes(pool)}" for pool in pools)]

@@ -1,4 +1,4 @@
-"""The files in which the engine keeps the stacks of an instance, and what a killed engine leaves of them."""
+"""The engine's state files of an instance, and what a killed engine leaves behind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lab.instance import Instance
 
 PROJECT_NAME: Final = "gpu-commons"
-DRAFT: Final = ".tmp"  # how the engine's storage names a file until it is whole
+DRAFT: Final = ".tmp"  # the suffix of an incomplete file in the engine's storage
 ABANDONED_AFTER_S: Final = 5  # writing one takes milliseconds
 
 
@@ -28,29 +28,29 @@ def stack_file(instance: Instance, stack: str) -> Path:
 
 
 def url(instance: Instance) -> str:
-    """What the engine is given.
+    """The engine's backend URL.
 
-    It writes each file in one step, but by default another with its type and checksum beside it, in two steps: a kill
-    between them leaves a state that it cannot load ("failed to load checkpoint: EOF"). So it writes none.
+    The engine writes each file in one step, but by default also one with its type and checksum, in two steps: a kill in
+    between leaves a state it cannot load ("failed to load checkpoint: EOF"). So it writes none.
     """
     return f"file://{folder(instance)}?metadata=skip"
 
 
 def make(instance: Instance) -> None:
-    """The folder, without the files that `url` forbids: the engine reads them, whole or not. Safe to repeat."""
+    """Create the folder, without files that `url` forbids: the engine reads any it finds. Safe to repeat."""
     folder(instance).mkdir(exist_ok=True, mode=0o700)
     for beside in folder(instance).rglob("*.attrs"):
         beside.unlink(missing_ok=True)
 
 
 def left_locked(instance: Instance, stack: str) -> bool:
-    """Whether the stack is locked, and every process that locked it has been killed."""
+    """Whether the stack is locked only by killed processes."""
     locks = sorted((folder(instance) / ".pulumi" / "locks").glob(f"**/{stack}/*"))
     return bool(locks) and all(_holder_is_dead(lock) for lock in locks)
 
 
 def _holder_is_dead(lock: Path) -> bool:
-    """Whether the process that wrote the lock, here, has ended. A PID that is younger than the lock is another's."""
+    """Whether the lock's process, on this machine, has ended. A PID that is younger than the lock is another's."""
     try:
         if lock.suffix == DRAFT:
             return time.time() - lock.stat().st_mtime > ABANDONED_AFTER_S

@@ -1,4 +1,4 @@
-"""The steps of `make up`, in order, and the way back. Each can be run alone and again."""
+"""The steps of `make up`, in order, and its teardown. Each can run alone and again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Nodes(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a step needs to know."""
+    """The inputs of a step."""
 
     instance: Instance
     tools: Toolchain
@@ -39,9 +39,9 @@ class Context:
     )  # by the overlay's text
 
     def stack(self) -> Stack:
-        """The stack as it will be deployed here; its mistakes are reported before anything is started.
+        """The stack as it will be deployed here; its mistakes are reported before anything starts.
 
-        Read once, and again when a step has changed the overlay: every step sees the same stack.
+        Read once, and again after a step has changed the overlay: every step sees the same stack.
         """
         overlay = site.path(self.instance)
         text = overlay.read_text(encoding="utf-8") if overlay.exists() else ""
@@ -54,7 +54,7 @@ class Context:
         return needs_cluster(self.stack()) or self.instance.kubeconfig.exists()  # the stack first: it may have mistakes
 
     def real_node(self) -> node.RealNode | None:
-        """The first node of `fleet.carrying_pool`; None where all are simulated."""
+        """The first node of `fleet.carrying_pool`; None if all are simulated."""
         stack = self.stack()
         if self.nodes is Nodes.SIMULATED or not stack.fleet.pools:
             return None
@@ -65,7 +65,7 @@ class Context:
         return node.RealNode(name, stand_in_gpus.played(gpus, name) if gpus else None, has_driver)
 
     def host_gpus(self) -> stand_in_gpus.StandInGpus | None:
-        """The GPUs of the one engine that plays all Docker hosts: those of the host that has the most."""
+        """The GPUs of the one engine for all Docker hosts: those of the host that has the most."""
         hosts = [pool for pool in self.stack().fleet.pools if isinstance(pool, HostPool) and pool.gpus_of_node]
         most = max(hosts, key=lambda pool: pool.gpus_per_node, default=None)
         return (
@@ -74,7 +74,7 @@ class Context:
 
 
 def read_stack(stack_file: Path, overlay: Path | None = None) -> Stack:
-    """The stack. Raises LabError with all that is wrong with its file."""
+    """The stack. Raises LabError with all mistakes in its file."""
     try:
         return load_stack(stack_file, site=overlay)
     except SettingsError as error:
@@ -82,7 +82,7 @@ def read_stack(stack_file: Path, overlay: Path | None = None) -> Stack:
 
 
 def needs_cluster(stack: Stack) -> bool:
-    """Whether there is more in a stack than images, and neither a Docker host nor a Slurm that runs it."""
+    """Whether a stack has more than images, and neither a Docker host nor a Slurm to run it."""
     return stack.site.kind not in {"docker", "slurm"} and bool(stack.fleet.pools or stack.hubs or stack.jobs)
 
 
@@ -99,7 +99,7 @@ def _builder(context: Context) -> None:
 
 
 def _is_lent(instance: Instance, server: str) -> bool:
-    """Whether another lab lends that server. Raises LabError where it does and the server does not run there."""
+    """Whether another lab lends that server. Raises LabError if it does and the server does not run there."""
     lender = stored_instance(instance.lender) if instance.lender else None
     if instance.lender and (lender is None or not processes.is_running(lender, server)):
         raise LabError(
@@ -112,7 +112,7 @@ def _bases(context: Context) -> None:
     stack = context.stack()
     drivers = [each.written for each in driver_containers(stack)] if context.has_cluster() else None
     substitutes = bases.ensure(context.instance, context.tools, context.report, drivers=drivers)
-    # Of instances alone: a site knows which of its own machines its hub is on.
+    # Only for instances: a site knows which of its own machines its hub is on.
     moves = bool(context.real_node() and stack.site.core_pool and instance_pools(stack))
     core_pool = fleet.carrying_pool(stack).name if moves else None
     hosts = [pool.name for pool in stack.fleet.pools if isinstance(pool, HostPool)]
@@ -129,7 +129,7 @@ def _control_plane(context: Context) -> None:
 
 
 def _aws(context: Context) -> None:
-    """The endpoint of every cluster that a stack makes there is this lab's own API server."""
+    """Every cluster that a stack creates there has this lab's API server as its endpoint."""
     endpoint = f"https://127.0.0.1:{context.instance.ports['apiserver']}"
     authority = certificates.authority(context.instance)
     processes.start(
@@ -177,20 +177,20 @@ STEPS: dict[str, tuple[str, Callable[[Context], None]]] = {
 }
 NAMES = tuple(STEPS)
 OF_CLUSTERS = ("control-plane", "aws", "real-node", "fleet")
-OF_SITES = {"aws": "eks", "docker": "docker", "slurm": "slurm"}  # step → the only kind of site whose stacks need it
+OF_SITES = {"aws": "eks", "docker": "docker", "slurm": "slurm"}  # step → the only kind of site that needs it
 OF_EVERY_LAB = frozenset({"registry", buildkit.NAME})
 OF_NO_CLUSTER = OF_EVERY_LAB | {moto.NAME, docker.NAME} | slurm_cluster.NAMES
 PORTS_OF_SLURM = frozenset({slurmctld.NAME, slurmdbd.NAME, sshd.NAME})
 
 
 def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, report: Report) -> None:
-    """Bring the tools and run every step; those of a cluster only where the stack has something for one.
+    """Install the tools and run every step; cluster steps only if the stack has something for one.
 
-    Raises LabError that ends with the command that repeats the failed step.
+    Raises LabError with the command that repeats the failed step at its end.
     """
     site.forget_stack(instance)
     context = Context(instance, tools, stack_file, nodes, report)
-    has_cluster = context.has_cluster()  # a mistake in the stack file shows before anything is brought or started
+    has_cluster = context.has_cluster()  # a mistake in the stack file shows before anything is installed or started
     kind = context.stack().site.kind
     is_on_aws = kind == "eks"
     needless = {name for name, of_kind in OF_SITES.items() if kind != of_kind}
@@ -204,7 +204,7 @@ def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, 
 
 
 def start_images(instance: Instance, tools: Toolchain) -> None:
-    """Registry and BuildKit alone: what a lab lends to others."""
+    """Only registry and BuildKit: what a lab lends to others."""
     if not processes.is_running(instance, "registry"):
         check_ports(instance, ["registry"])
     processes.start(instance, registry.server(instance, tools))
@@ -212,7 +212,7 @@ def start_images(instance: Instance, tools: Toolchain) -> None:
 
 
 def stop_images(instance: Instance, *, keep: Collection[str] = ()) -> None:
-    """End both, but for those to `keep`."""
+    """End both, except those to `keep`."""
     if buildkit.NAME not in keep:
         builder.end(instance)
     if "registry" not in keep:
@@ -220,7 +220,7 @@ def stop_images(instance: Instance, *, keep: Collection[str] = ()) -> None:
 
 
 def running(instance: Instance) -> frozenset[str]:
-    """Servers of the lab that were started and not stopped, those that died since included."""
+    """Servers of the lab that were started and not stopped, including any that have died."""
     return frozenset(record.name for record in processes.records(instance))
 
 
@@ -232,7 +232,7 @@ def ports_to_take(
     is_on_aws: bool = False,
     kind: str = "kubernetes",
 ) -> tuple[str, ...]:
-    """Ports of the servers that a start will start: a server that runs has its own."""
+    """Ports of servers that a start will start: a running server has its own."""
     alone = {"registry"} | ({moto.NAME} if is_on_aws else set())  # one port for one server
     alone |= PORTS_OF_SLURM if kind == "slurm" else set()
     has_its_cluster = any(name not in OF_NO_CLUSTER and not name.startswith(slurmd.PREFIX) for name in running)
@@ -270,7 +270,7 @@ def stop(instance: Instance, tools: Toolchain, report: Report, *, keep: Collecti
     report("servers …")
     control_plane.stop(instance)
     stop_images(instance, keep=keep)
-    for record in processes.records(instance):  # whatever an older version of the lab started
+    for record in processes.records(instance):  # servers of an older version of the lab
         if record.name not in keep:
             processes.stop(instance, record.name)
     network.release(instance)
@@ -278,5 +278,5 @@ def stop(instance: Instance, tools: Toolchain, report: Report, *, keep: Collecti
 
 
 def is_up(instance: Instance) -> bool:
-    """True when the servers that every stack needs run."""
+    """Whether the servers that every stack needs run."""
     return all(processes.is_running(instance, name) for name in ("registry", buildkit.NAME, *control_plane.SERVERS))

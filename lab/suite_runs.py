@@ -1,4 +1,4 @@
-"""Runs suites one after the other, brings what each needs, and ends with the table of all."""
+"""Runs suites one after the other, starts what each needs, and ends with the table of all."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from lab.suites import Needs, Suite, run_suite
 from lab.toolchain import Report, Toolchain
 
 INTERRUPTED = 2  # pytest's exit code after Ctrl-C
-# Names in the table → what runs beside the suites that need nothing. Missing tools are built behind the tests.
+# Names in the table → what runs beside the suites that need nothing. Missing tools are built during the tests.
 CHECKS = {"format, lint, types, contracts": ("make", "--no-print-directory", "static")}
 TOOLS = {"tools, built meanwhile": ("nice", "-n", "10", sys.executable, "-m", "lab", "tools", "--for-tests")}
 
 
 @dataclass(slots=True)
 class SuiteRun:
-    """One run: which lab it uses, and what it has found so far. `bring_up` is `make up` of the stack."""
+    """One run: which lab it uses, and its results so far. `bring_up` is `make up` of the stack."""
 
     instance: Instance
     tools: Toolchain
@@ -36,7 +36,7 @@ class SuiteRun:
     _began: float = field(default_factory=time.monotonic)
 
     def run(self, suites: Sequence[Suite], beside: Mapping[str, Sequence[str]]) -> int:
-        """All of them, whichever fails; a step that fails ends the run. Prints the table; returns an exit code."""
+        """Run all, whichever fails; a failed step ends the run. Prints the table; returns an exit code."""
         try:
             self._run_all(suites, beside)
         except LabError as error:
@@ -88,7 +88,7 @@ class SuiteRun:
 
     @contextlib.contextmanager
     def _images(self) -> Iterator[None]:
-        """Registry and BuildKit of the lab, which it lends to the labs of tests (tests/own_lab.py)."""
+        """Registry and BuildKit of the lab, which it lends to the tests' labs (tests/own_lab.py)."""
         before = steps.running(self.instance)
         try:
             steps.start_images(self.instance, self.tools)
@@ -108,7 +108,7 @@ class SuiteRun:
         finally:
             if not was_up:
                 steps.stop(self.instance, self.tools, self.report, keep=steps.OF_EVERY_LAB)
-                if not had_cluster:  # else a stack of images would start one from now on
+                if not had_cluster:  # otherwise a stack of images would start one from now on
                     self.instance.kubeconfig.unlink(missing_ok=True)
 
     @contextlib.contextmanager

@@ -1,6 +1,6 @@
-"""The circles of tests (CONTRIBUTING.md): what `make test` runs, and the parts of `make soak`.
+"""The circles of tests (CONTRIBUTING.md): suites of `make test`, parts of `make soak`.
 
-A test belongs to `make test` unless its marker `soak` names a part. In tests/lab and tests/faults the folder says so.
+A test belongs to `make test` unless its marker `soak` names a part. In tests/lab and tests/faults the folder decides.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ FOLDERS = ("tests",)
 
 
 class Needs(IntEnum):
-    """What must be there before a suite begins. Suites run in this order."""
+    """What a suite needs before it begins. Suites run in this order."""
 
-    NOTHING = 0  # but Python
+    NOTHING = 0  # except Python
     TOOLS = 1  # of labs, which its tests start themselves
     STACK = 2  # the lab with dsmlp-fall on it
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Tests that one call of pytest runs. Each file runs on one of its workers, unless a conftest says otherwise.
+    """Tests in one call of pytest. Each file runs on one of its workers, unless a conftest says otherwise.
 
-    Where tests wait more than they compute, a third worker fills the two cores.
+    If tests wait more than they compute, a third worker fills the two cores.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Suite:
     needs: Needs = Needs.TOOLS
     workers: int = 2
     spread: str = "loadfile"
-    numbers: Mapping[str, int] = field(default_factory=dict)  # GPU_COMMONS_TEST_…: how much is tried
+    numbers: Mapping[str, int] = field(default_factory=dict)  # GPU_COMMONS_TEST_…: how many examples to try
 
     @property
     def options(self) -> list[str]:
@@ -73,7 +73,7 @@ def _part(name: str, *places: str, needs: Needs = Needs.TOOLS, workers: int = 2,
 
 
 def _at_length(name: str, *places: str, **numbers: int) -> Suite:
-    """Tests of `make test`, with more examples, and those that only `make soak` runs."""
+    """Tests of `make test` with more examples, and those that only `make soak` runs."""
     return Suite(name, "not lab and not browser", places, Needs.NOTHING, 2, "worksteal", numbers)
 
 
@@ -89,7 +89,7 @@ SOAK = {
         _part("languages", "tests/e2e", needs=Needs.STACK),
     )
 }
-# What needs servers or takes long; pytest runs it where it is named.
+# Suites that need servers or take long; pytest runs them where they are named.
 EVERYTHING = "lab or browser or slow"
 
 
@@ -102,7 +102,7 @@ def run_suite(instance: Instance, tools: Toolchain, suite: Suite, report: Path) 
 
 
 def run_tests(instance: Instance, tools: Toolchain, args: Sequence[str], more: Mapping[str, str] | None = None) -> int:
-    """Tests that need servers, with everything in their environment; returns pytest's exit code."""
+    """Run tests that need servers, with these in their environment; returns pytest's exit code."""
     variables = {
         **engine.environment(instance, tools),
         "GPU_COMMONS_LAB": instance.name,

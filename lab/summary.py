@@ -1,4 +1,4 @@
-"""The summary at the end of `make up`, and the answer of `make status`."""
+"""The summary at the end of `make up`, and the output of `make status`."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def text(instance: Instance, deployed: Deployed) -> str:
 
 
 def moved_hub(written: Stack, here: Stack) -> list[str]:
-    """Where the hub runs in place of the pool that the stack file names; nothing where it is that one."""
+    """Where the hub runs instead of the stack file's pool; empty if it is the same."""
     if written.site.core_pool == here.site.core_pool:
         return []
     return [f"  the hub runs in pool {here.site.core_pool}, not in {written.site.core_pool}: there is one real node."]
 
 
 def stand_ins(kind: str, origins: Mapping[str, str]) -> list[str]:
-    """Provider plugins that stand in, of those that stacks on this kind of site use; nothing where none does."""
+    """Stand-in provider plugins that stacks on this kind of site use; empty if there are none."""
     needed = {"kubernetes"} if kind not in WITHOUT_A_CLUSTER else set()
     needed |= set(sdks.EXTRAS.get(kind, ()))
     names = [name for name, origin in origins.items() if origin == "stand-in" and name in needed]
@@ -96,13 +96,13 @@ def stand_ins(kind: str, origins: Mapping[str, str]) -> list[str]:
 
 
 def limits(instance: Instance) -> list[str]:
-    """Limits that containers requested and this machine cannot give; nothing if every container has its limits."""
+    """Limits that containers requested and this machine cannot give; empty if there are none."""
     lowered = docker_host.lowered_limits(instance)
     return [f"  limits of containers that this machine cannot give: {', '.join(lowered)}"] if lowered else []
 
 
 def host_lines(stack: Stack, outputs: Mapping[str, Any]) -> list[str]:
-    """Docker hosts: what each is supposed to be, what its engine says, who has which GPU, and where ports answer."""
+    """Docker hosts: what each should be, what its engine reports, who has which GPU, and where ports answer."""
     hosts = [pool for pool in stack.fleet.pools if isinstance(pool, HostPool)]
     if not hosts:
         return []
@@ -134,7 +134,7 @@ def _nodes(alike: Variant) -> str:
 
 
 def notices(about_images: Sequence[str]) -> list[str]:
-    """What differs from the specs of the images, a line for each image."""
+    """Where images differ from their specs, a line for each image."""
     if not about_images:
         return []
     return ["", "  images that are not what their specs ask for:", *(f"    {each}" for each in sorted(about_images))]

@@ -1,8 +1,7 @@
 """The programs of the lab: on PATH at the pinned version, else an official download, else built from Go modules.
 
-Pins are data (`lab/tools/pins.toml`, one go.mod and go.sum per tool). Results lie in the cache, in a folder whose
-name holds a digest of the pins, of the code that builds and of the Go that builds: a second run does nothing, and a
-change never meets an old program.
+Pins are data (`lab/tools/pins.toml`, one go.mod and go.sum per tool). Results are in the cache, in a folder whose name
+holds a digest of the pins, the build code and Go: a second run does nothing, and a change never meets an old program.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Report = Callable[[str], None]
 
 
 class Toolchain:
-    """Where each program lies. `ensure` installs what is missing; `path` never does."""
+    """The path of each program. `ensure` installs missing ones; `path` never does."""
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = root or cache_home() / "tools"
@@ -40,7 +39,7 @@ class Toolchain:
         self._go_lock = threading.Lock()
 
     def path(self, name: str) -> Path:
-        """The program's path. Raises LabError when it is not installed."""
+        """The program's path. Raises LabError if it is not installed."""
         for pin in self.pins.values():
             if name in pin.programs or name in pin.module_files:
                 installed = self.root / pin.key / "bin" / name
@@ -52,15 +51,15 @@ class Toolchain:
         raise LabError(f"{name} is not installed; run: make tools")
 
     def origin(self, tool: str) -> str:
-        """Where the tool came from: one of ORIGINS."""
+        """The origin of the tool: one of ORIGINS."""
         return (self.root / self.pins[tool].key / "origin").read_text().strip()
 
     def is_official(self, tool: str) -> bool:
-        """True when the tool is its publisher's own build (from PATH or a download), not built here."""
+        """Whether it is the publisher's own build (from PATH or a download), not built here."""
         return self.origin(tool) != "module"
 
     def bin_folders(self) -> list[Path]:
-        """What belongs on PATH. Plugins do not: the engine has them in its own cache, and warns of each on PATH."""
+        """Folders for PATH. Not plugins: the engine has them in its own cache, and warns of each on PATH."""
         return [self.root / pin.key / "bin" for pin in self.pins.values() if not pin.is_plugin and not pin.for_tests]
 
     def missing(self) -> list[Pin]:
@@ -77,7 +76,7 @@ class Toolchain:
     ) -> None:
         """Install every tool, two at a time, and report how long each took. A lab for images needs fewer, tests all.
 
-        Raises LabError that names the first tool that could not be installed, with the end of its build log.
+        Raises LabError for the first tool that could not be installed, with the end of its build log.
         """
         packages = [self.debian]
         packages += [self.debian_clusters] if for_clusters else []
@@ -178,7 +177,7 @@ ORIGINS = {"path": "found on PATH", "download": "official download", "module": "
 
 
 def _link_from_path(pin: Pin, bin_folder: Path) -> bool:
-    """Link the programs on PATH when all are there and report the pinned version."""
+    """Link the programs on PATH if all exist and report the pinned version."""
     if not pin.version_args:
         return False
     found = {program: shutil.which(program) for program in pin.programs}
@@ -188,7 +187,7 @@ def _link_from_path(pin: Pin, bin_folder: Path) -> bool:
             return False
     for program, place in found.items():
         (bin_folder / program).symlink_to(Path(str(place)).resolve())
-    # The language host and the exec script belong to the release they came with.
+    # The language host and the exec script belong to the release that contains them.
     for beside in Path(str(found[pin.programs[0]])).resolve().parent.glob(f"{pin.programs[0]}-*"):
         (bin_folder / beside.name).symlink_to(beside)
     return all((bin_folder / name).exists() for name in pin.module_files)
@@ -211,7 +210,7 @@ def _which(program: str) -> Path | None:
 
 @contextlib.contextmanager
 def _no_service_starts() -> Iterator[None]:
-    """Debian starts services when it installs them; the lab runs its own. policy-rc.d is Debian's switch for that."""
+    """Debian starts services at installation; the lab runs its own. policy-rc.d is Debian's switch for that."""
     switch = Path("/usr/sbin/policy-rc.d")
     if switch.exists():
         yield

@@ -1,4 +1,4 @@
-"""What a pool says of its nodes, whoever owns the machines: keys of a stack file that components take as well."""
+"""Node keys of a pool, for any machine owner: stack file keys shared with components."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ from workloads.names import LabelValue, SiteKey
 
 
 class Taint(BaseModel):
-    """A taint of the site's own, beside the one for GPUs that every node with GPUs gets."""
+    """A taint of the site, besides the GPU taint of nodes with GPUs."""
 
     model_config = FORM
     key: SiteKey = Field(description="Taint key, such as example.edu/course.")

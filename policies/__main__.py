@@ -1,4 +1,4 @@
-"""Starts the policy pack. Built here and nowhere else: PolicyPack(...) never returns."""
+"""Starts the policy pack. Created only here: PolicyPack(...) never returns."""
 
 import pulumi_policy
 

@@ -1,12 +1,12 @@
-"""Which kinds are Kubernetes' own, which are rendered out of sight, and which only look as if they made pods. Data."""
+"""Kinds by role: Kubernetes' own, those rendered out of sight, and those that only seem to make pods. Data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-# Groups of kubernetes/api v0.34 and earlier, as Pulumi writes them, and Pulumi's own for what it renders itself.
-# Every other one belongs to a custom resource, `sparkoperator.k8s.io` and `snapshot.storage.k8s.io` too.
+# Groups of kubernetes/api v0.34 and earlier in Pulumi's form, and Pulumi's own for what it renders itself.
+# All others are custom resources, including `sparkoperator.k8s.io` and `snapshot.storage.k8s.io`.
 BUILT_IN: Final = frozenset(
     {
         "core",
@@ -45,7 +45,7 @@ BUILT_IN: Final = frozenset(
 )
 
 _APPLIED: Final = "it is applied in the cluster"
-# Kinds whose objects are made by a controller in the cluster, from a chart or a repository.
+# Kinds whose objects a controller in the cluster creates, from a chart or a repository.
 OUT_OF_SIGHT: Final[Mapping[str, str]] = {
     "helm.sh:Release": "its chart is rendered inside the provider; a Chart of kubernetes.helm.v4 shows each object",
     "helm.toolkit.fluxcd.io:HelmRelease": "Flux renders its chart in the cluster",
@@ -75,7 +75,7 @@ OUT_OF_SIGHT: Final[Mapping[str, str]] = {
     "pulumi.com:Stack": "another Pulumi program creates it",
 }
 
-# Kinds whose pods come of templates that stand elsewhere, where none stands in the object itself.
+# Kinds whose pod templates are elsewhere, unless the object itself has one.
 MADE_ELSEWHERE: Final = frozenset(
     {
         "akri.sh:Configuration",
@@ -98,7 +98,7 @@ MADE_ELSEWHERE: Final = frozenset(
     }
 )
 
-# Kinds that change pods on their way into the cluster, or the labels of nodes, and the keys below which they do so; an
+# Kinds that change pods at admission, or node labels, and the keys that do so; an
 # empty key stands for the whole object.
 CHANGES_PODS: Final[Mapping[str, str]] = {
     "admissionregistration.k8s.io:MutatingAdmissionPolicy": "",
@@ -118,7 +118,7 @@ CHANGES_PODS: Final[Mapping[str, str]] = {
     "settings.k8s.io:PodPreset": "",
 }
 
-# Images, containers and pod templates in these are patterns, addresses or rules: no pod comes of them.
+# Images, containers and pod templates in these are patterns, addresses or rules, which create no pods.
 # A trailing ":" stands for every kind of the group.
 WITHOUT_PODS: Final = frozenset(
     {
@@ -154,7 +154,7 @@ WITHOUT_PODS: Final = frozenset(
         "wgpolicyk8s.io:",
     }
 )
-# What of a kind is a pattern, where the rest of it may make pods: Kyverno's `generate` makes objects.
+# Pattern keys of kinds whose other keys may create pods: Kyverno's `generate` creates objects.
 PATTERNS: Final[Mapping[str, frozenset[str]]] = {
     "kyverno.io:": frozenset(
         {"context", "exclude", "imageExtractors", "match", "mutate", "preconditions", "validate", "verifyImages"}

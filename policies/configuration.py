@@ -1,7 +1,7 @@
-"""Configuration of the pack for stacks without a stack file: `pulumi preview --policy-pack-config FILE.json`.
+"""Policy pack configuration for stacks without a stack file: `pulumi preview --policy-pack-config FILE.json`.
 
-The engine's file has a mapping for each policy of a pack. Ours stands under `workloads` and counts for all of them.
-Its sections are those of a stack file, read by the same models, so that the same mistake has the same text.
+The engine's file has a mapping per policy. Ours is under `workloads` and applies to all of them.
+Its sections are those of a stack file, read by the same models, so that the same mistake gets the same message.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from settings.reading import read_sections
 from workloads.addresses import Reference, Registry
 from workloads.names import LabelValue
 
-POLICIES: Final = ("workloads", "workloads-advice", "fleet-advice")  # those of the pack
-SECTION: Final = POLICIES[0]  # under which it stands
+POLICIES: Final = ("workloads", "workloads-advice", "fleet-advice")  # the pack's policies
+SECTION: Final = POLICIES[0]  # key of our configuration
 CALLED: Final = "configuration of the policy pack"
-REFUSING: Final = ("mandatory", "remediate")  # levels of the engine
+REFUSING: Final = ("mandatory", "remediate")  # engine levels
 _FORM: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyConfig:
-    """The configuration of one policy, as the engine passes it: its level, and its keys with their values."""
+    """One policy's configuration from the engine: its level, and its keys with values."""
 
     level: str = "mandatory"
     keys: Mapping[str, Any] = field(default_factory=dict)
 
 
 class PackSite(BaseModel):
-    """Where the stacks run that are proved."""
+    """Site of the checked stacks."""
 
     model_config = _FORM
     allowed_registries: tuple[Registry, ...] = Field(
@@ -56,7 +56,7 @@ class PackSite(BaseModel):
 
 
 class GpuTaint(BaseModel):
-    """The taint that keeps pods without GPUs away."""
+    """Taint that repels pods without GPUs."""
 
     model_config = _FORM
     value: LabelValue = Field(labels.GPU_TAINT.value, description="Its value; its key is nvidia.com/gpu.")
@@ -66,7 +66,7 @@ class GpuTaint(BaseModel):
 
 
 class PackFleet(Fleet):
-    """All pools of the cluster that have GPUs. Pods without GPUs may run on nodes that no pool has."""
+    """All GPU pools of the cluster. Pods without GPUs may run on nodes outside these pools."""
 
     pools: tuple[NodePool, ...] = Field(min_length=1, description="The node pools.")
     gpu_taint: GpuTaint | None = Field(
@@ -77,7 +77,7 @@ class PackFleet(Fleet):
 
 
 class Configuration(BaseModel):
-    """What the pack knows of the place where a stack of another project runs, and how strict it is there."""
+    """Site facts and strictness for stacks of another project."""
 
     model_config = _FORM
     site: PackSite = Field(description="Where the stacks run.")
@@ -89,12 +89,12 @@ class Configuration(BaseModel):
 
 
 def sections() -> dict[str, dict[str, Any]]:
-    """The schema that the engine gets. It only has descriptions, so that every mistake has one text: ours."""
+    """The engine's schema. It has only descriptions, so that every mistake gets one message: ours."""
     return {name: {"description": field.description} for name, field in Configuration.model_fields.items()}
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema of the whole file, for editors and for the reference page."""
+    """JSON Schema of the file, for editors and the reference page."""
     schema = Configuration.model_json_schema()
     definitions = schema.pop("$defs")
     return {
@@ -108,10 +108,10 @@ def json_schema() -> dict[str, Any]:
 
 
 def read_configuration(configs: Mapping[str, PolicyConfig]) -> Configuration | None:
-    """The pack's configuration, from the configurations that the engine passes by policy; None where all are empty.
+    """The pack's configuration, from the engine's configurations by policy; None if all are empty.
 
-    Raises SettingsError with every mistake, including keys under a policy that reads none or does not exist, and a
-    level that would end the refusals or hide what could not be proved.
+    Raises SettingsError with every mistake, including keys under an unknown policy or one that reads none, and a
+    level that would disable refusals or hide unproved findings.
     """
     if found := [problem for policy, each in configs.items() for problem in _misplaced(policy, each)]:
         raise SettingsError(found)

@@ -1,4 +1,4 @@
-"""Between the policy SDK and the rules: judges each resource that the engine shows, and reports findings."""
+"""Connects the policy SDK to the rules: judges each resource from the engine, and reports findings."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from policies.finding import Finding, Level
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Site, Workload
 from policies.phase import is_surely_preview
+from policies.pod_workloads import holds_pods
 from policies.proxies import plain
 from policies.redaction import hiding
 from policies.report import message as report_message
@@ -25,32 +26,31 @@ from policies.rules.gpu_openings import opens
 from policies.rules.index import ALL_RULES
 from policies.sdk_handlers import secrets_of
 from policies.stack_nodes import StackNode, stack_node, with_nodes
-from policies.workloads import holds_pods
 
 _LOOKED_AT: Final = frozenset({IMAGE_TOKEN, STACK_TOKEN})
-_AROUND: Final = {("node.k8s.io", "RuntimeClass"), ("core", "Node")}  # what pods are judged against
+_AROUND: Final = {("node.k8s.io", "RuntimeClass"), ("core", "Node")}  # context for judging pods
 Report = Callable[[str, str | None], None]
 SiteOf = Callable[[str], Site]
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What the pack has seen. A stack policy only sees outputs, and a component's outputs are not its arguments.
+    """What the pack has seen. A stack policy sees only outputs, and a component's outputs are not its arguments.
 
     A pod that names a runtime class of its stack comes after that class only if it declares the dependency.
     """
 
     seen: dict[str, Seen] = field(default_factory=dict)  # by URN
-    fresh: set[str] = field(default_factory=set)  # URNs that only the refusing policy has seen so far
-    secrets: set[str] = field(default_factory=set)  # of all that makes pods
-    around_secrets: set[str] = field(default_factory=set)  # of what pods are judged against
+    fresh: set[str] = field(default_factory=set)  # URNs seen only by the refusing policy so far
+    secrets: set[str] = field(default_factory=set)  # of resources that create pods
+    around_secrets: set[str] = field(default_factory=set)  # of resources that pods are judged against
     repeated: Repeated = field(default_factory=Repeated)
     runtime_classes: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by the object's name
     nodes: dict[str, StackNode] = field(default_factory=dict)  # by URN
-    site_unknown: dict[str, str] = field(default_factory=dict)  # why, and the resource for which it was reported first
+    site_unknown: dict[str, str] = field(default_factory=dict)  # reason, and the resource first reported for it
 
     def take(self, args: sdk.ResourceValidationArgs, kind: Kind) -> None:
-        """Runtime classes and nodes that the stack describes, alone or in a list."""
+        """Record runtime classes and nodes of the stack, single or in a list."""
         for index, each in objects(kind, plain(args.props)):
             if each is UNKNOWN:
                 continue
@@ -61,13 +61,13 @@ class Memory:
         self.around_secrets.update(secrets_of(args.urn))
 
     def _take_class(self, inputs: Mapping[str, Any]) -> None:
-        """A class without a known name is left out: no pod can name it."""
+        """Skips a class without a known name: no pod can name it."""
         metadata = inputs.get("metadata")
         if isinstance(metadata, Mapping) and isinstance(name := metadata.get("name"), str):
             self.runtime_classes[name] = inputs
 
     def around(self, site: Site) -> Site:
-        """The site with what the stack itself has shown of it."""
+        """The site plus what the stack itself declares."""
         return replace(with_nodes(site, tuple(self.nodes.values())), runtime_classes=self.runtime_classes)
 
 
@@ -82,9 +82,9 @@ def _is_around(kind: Kind | None) -> TypeGuard[Kind]:
 
 
 def pack_policies(site_of_stack: SiteOf) -> list[sdk.Policy]:
-    """The CrossGuard policies: one that refuses, one that advises, and one that advises about the whole stack.
+    """The CrossGuard policies: one refuses, one advises, one advises about the whole stack.
 
-    `site_of_stack` takes a stack's name. Three and no more: the SDK converts each resource anew for each policy.
+    `site_of_stack` takes a stack's name. Only three: the SDK converts each resource again for each policy.
     """
     refusals, memory = ImageRefusals(), Memory()
     return [
@@ -123,7 +123,7 @@ def _validation(
         try:
             site = memory.around(site_of_stack(stack))
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing was proved, and that must not pass
-            # A stack of another project without pods needs no site: what makes pods is refused.
+            # A foreign stack without pods needs no site: resources that create pods are refused.
             if Level.REFUSE in levels and _makes_pods(args):
                 text = f"the site of stack {stack} is not known, so nothing is proved: {error}"
                 subject = f"{described.name} {args.name}" if described else args.name
@@ -131,7 +131,7 @@ def _validation(
                 again = f"nothing is proved, for the reason given for {first}"
                 report(report_message("P-SITE", subject, Finding(text if first == subject else again)).text, None)
             return
-        # The refusing policy comes first and looks anew: facts may have been read since. The other one repeats it.
+        # The refusing policy runs first and judges again: new facts may be known. The other repeats its result.
         if Level.REFUSE in levels or args.urn not in memory.fresh:
             secrets = secrets_of(args.urn)
             memory.secrets.update(secrets)
@@ -139,7 +139,7 @@ def _validation(
             memory.seen[args.urn] = judged(args.resource_type, args.name, plain(args.props), site, refusals, hide)
         (memory.fresh.add if Level.REFUSE in levels else memory.fresh.discard)(args.urn)
         for each in memory.seen[args.urn].messages:
-            # An update must refuse each resource itself, so only a preview shortens repeated refusals.
+            # An update must refuse each resource itself, so only a preview abbreviates repeated refusals.
             is_always_reported = each.level is Level.REFUSE and not is_surely_preview()
             if each.level in levels and (memory.repeated.is_first(each, args.urn) or is_always_reported):
                 report(each.text, None)
@@ -162,7 +162,7 @@ def _stack_validation(
             return
         found: list[Workload] = []
         secrets = memory.secrets | memory.around_secrets
-        for each in pods:  # the engine shows no inputs of resources that nobody deploys now, only outputs
+        for each in pods:  # for resources no longer deployed, the engine shows only outputs
             if seen := memory.seen.get(each.urn):
                 found += seen.workloads
             else:
@@ -177,7 +177,7 @@ def _stack_validation(
 
 
 def _makes_pods(args: sdk.ResourceValidationArgs) -> bool:
-    """Many custom resources make none."""
+    """Many custom resources have none."""
     kind = args.resource_type
     return holds_pods(kind) and (not is_custom(kind) or bool(read(kind, args.name, plain(args.props))))
 

@@ -1,7 +1,7 @@
-"""Parts of a custom resource that make pods: pod templates in it, and other places from which pods may come. Pure.
+"""Finds pod templates and other possible pod sources in custom resources. Pure.
 
-Nobody knows all kinds that make pods. A pod template has one shape wherever it stands; places that name an image, a GPU
-or a template elsewhere are reported, because they cannot be judged.
+No list of pod-creating kinds is complete. A pod template has the same shape everywhere; fields that name an image, a
+GPU or a template elsewhere are reported, because they cannot be judged.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from policies.kinds import kind_of
 from policies.pod_fields import POD_FIELDS, changes_pods, is_image, way_to_gpus
 from policies.shapes import at, is_list
 
-_ABOUT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})  # about the object, not its specification
-# Keys below which pod templates stand: spec, template, pytorchReplicaSpecs, workerGroupSpecs, replicatedJobs, tasks.
+_ABOUT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})  # metadata, not specification
+# Keys above pod templates: spec, template, pytorchReplicaSpecs, workerGroupSpecs, replicatedJobs, tasks.
 _HOLDER: Final = re.compile(r"(?:spec|template|container|group|task|job|pod)s?(?:\[\d+\])?$", re.IGNORECASE)
-# image, imageName, containerImage, driverImage; not imagePullPolicy, and not the `images` that somebody may watch.
+# image, imageName, containerImage, driverImage; not imagePullPolicy, nor `images` to watch.
 _IMAGE: Final = re.compile(r"(?:^i|I|[_.]i)mage(?:Name|[._]?[Rr]ef|_name|URL|Url|URI|Uri|Repository|Tag)?$")
-_SOURCE: Final = re.compile(r"://|^git@|\.git$")  # a repository of programs
+_SOURCE: Final = re.compile(r"://|^git@|\.git$")  # a source repository
 _IMAGE_PARTS: Final = ("repository", "name", "tag", "digest", "registry", "value", "ref")
-# Templates of pods that stand in another object, of the cluster or of a bundle.
+# Pod templates in another object, of the cluster or of a bundle.
 _REFERENCES: Final = frozenset(
     {
         "baseRefs",
@@ -42,11 +42,11 @@ _REFERENCES: Final = frozenset(
         "workloadRef",
     }
 )
-_REF: Final = re.compile(r"\b(?:steps\[\d+\]|template)\.ref$")  # of Tekton
-# Templates and patches of pods, or whole objects, that are written as text.
+_REF: Final = re.compile(r"\b(?:steps\[\d+\]|template)\.ref$")  # Tekton
+# Pod templates, patches, or whole objects, written as text.
 _TEXTS: Final = re.compile(r"^(?:pod[_-]?(?:spec|template)(?:[_-]?(?:patch|yaml|file))?|manifest)$", re.IGNORECASE)
 _CONTAINERS: Final = ("container", "containers", "initContainers", "sidecars")
-# Fields of a pod that the rules judge.
+# Pod fields judged by the rules.
 _JUDGED: Final = ("containers", "initContainers", "ephemeralContainers", "volumes", "runtimeClassName")
 
 CHANGES: Final = "changes pods or nodes after they were checked, so it is not known which pods reach GPUs"
@@ -57,7 +57,7 @@ NO_IMAGE: Final = "is a container without an image"
 
 
 class Doubt(Enum):
-    """What a place holds that is no pod template."""
+    """What a place without pod template holds."""
 
     WAY = "a way to GPUs"
     MAKES = "what pods may come from"
@@ -68,8 +68,8 @@ class Doubt(Enum):
 class Place:
     """One place in a resource, as a path of keys: `spec.pytorchReplicaSpecs.Worker.template`.
 
-    `template` is the pod template there, UNKNOWN if the value is not known yet, and None if it is something else that
-    may make pods: `why` describes that.
+    `template` is the pod template there, UNKNOWN if not known yet, and None for anything else that
+    may create pods, described by `why`.
     """
 
     path: str
@@ -79,7 +79,7 @@ class Place:
 
 
 def is_custom(token: str) -> bool:
-    """True for kinds that Kubernetes itself does not have, charts that are rendered elsewhere among them."""
+    """True for kinds outside Kubernetes itself, including charts that are rendered elsewhere."""
     kind = kind_of(token)
     if kind is None:
         return False
@@ -89,7 +89,7 @@ def is_custom(token: str) -> bool:
 
 
 def out_of_sight(token: str) -> str | None:
-    """Why the pods of this kind do not pass through the engine; None for all other kinds."""
+    """Why pods of this kind bypass the engine; None for all other kinds."""
     return OUT_OF_SIGHT.get("".join(_group_and_kind(token)))
 
 
@@ -100,7 +100,7 @@ def _group_and_kind(token: str) -> tuple[str, str]:
 
 
 def places(token: str, inputs: Mapping[str, Any]) -> Iterator[Place]:
-    """Every pod template of a resource, and every other place that may make pods."""
+    """Every pod template and other possible pod source of a resource."""
     group, kind = _group_and_kind(token)
     called = f"{group}{kind}"
     wants = {key: value for key, value in inputs.items() if key not in _ABOUT}
@@ -120,7 +120,7 @@ def places(token: str, inputs: Mapping[str, Any]) -> Iterator[Place]:
 
 
 def filled_in_later(value: Any) -> Any:
-    """The same with UNKNOWN for each text that its controller writes: ${schema.spec.image}, {{inputs.parameters.x}}."""
+    """Replaces each text that its controller fills in by UNKNOWN: ${schema.spec.image}, {{inputs.parameters.x}}."""
     if isinstance(value, str):
         return UNKNOWN if _PLACEHOLDER.search(value) else value
     if isinstance(value, Mapping):
@@ -130,7 +130,7 @@ def filled_in_later(value: Any) -> Any:
     return value
 
 
-# kro, Argo, Tekton. Not $(NAME), which the kubelet fills in, nor the $NAME of a shell.
+# kro, Argo, Tekton. Not the kubelet's $(NAME), nor the $NAME of a shell.
 _PLACEHOLDER: Final = re.compile(
     r"\$\{[^}$.]{1,99}\.[^}$]{0,199}\}|\{\{[^{}]{0,199}\}\}|\$\((?:params|tasks|context|workspaces|inputs)[.\[]",
     re.DOTALL,
@@ -164,7 +164,7 @@ def _of_mapping(value: Mapping[str, Any], path: str, patterns: Collection[str]) 
 
 
 def _beside(pod: Mapping[str, Any], path: str, patterns: Collection[str]) -> Iterator[Place]:
-    """Further fields of a pod template whose kind adds fields of its own to the pod spec."""
+    """Extra fields of a pod template whose kind extends the pod spec."""
     yield from _image(pod, path)
     for key, inner in pod.items():
         if key not in _JUDGED and key not in patterns:
@@ -176,7 +176,7 @@ def _inner(key: str, value: Any, path: str, patterns: Collection[str]) -> Iterat
         yield Place(path, UNKNOWN) if value is UNKNOWN else Place(path, None, REFERS)
     elif way := way_to_gpus(key, value):
         yield Place(path, None, way, Doubt.WAY)
-    elif is_image(value) and not _IMAGE.search(key):  # `_image` reports that with what stands beside it
+    elif is_image(value) and not _IMAGE.search(key):  # `_image` reports that with its neighbours
         yield Place(path, None, AN_IMAGE, Doubt.WAY)
     elif isinstance(value, str) and value and any(_TEXTS.match(step) for step in key.split(".")):
         yield Place(path, None, TEXT, Doubt.WAY)
@@ -191,13 +191,13 @@ def _is_template(value: Mapping[str, Any]) -> bool:
 
 
 def _is_pod(value: Mapping[str, Any]) -> bool:
-    """A pod spec without the template around it, as KServe and the Prometheus operator have it."""
+    """A pod spec without its template, as in KServe and the Prometheus operator."""
     found = list_at(value, "containers")
     return bool(found) and all(isinstance(each, Mapping) for each in found)
 
 
 def _makes_pods(value: Mapping[str, Any], path: str) -> Iterator[Place]:
-    """Sources of pods: a container of another shape, or fields that a controller makes one from."""
+    """Pod sources: a container of another shape, or fields for a controller."""
     if found := [*_image(value, path), *_request(value, path)]:
         yield from found
     elif _holder(path) in _CONTAINERS and value and not any(_IMAGE.search(str(key)) for key in value):
@@ -214,7 +214,7 @@ def _image(value: Mapping[str, Any], path: str) -> Iterator[Place]:
 
 
 def _holder(path: str) -> str:
-    """The key below which a value stands, alone or in a list."""
+    """The key of a value, alone or in a list."""
     return path.rpartition(".")[2].partition("[")[0]
 
 
@@ -229,7 +229,7 @@ def _is_image(value: Any) -> bool:
 def _request(value: Mapping[str, Any], path: str) -> Iterator[Place]:
     """`resources`, `computeResources`, Kubeflow's `resourcesPerNode`: with amounts of an NVIDIA device.
 
-    Or as Spark has it: `gpu: {name: nvidia.com/gpu, quantity: 1}`.
+    Or as in Spark: `gpu: {name: nvidia.com/gpu, quantity: 1}`.
     """
     if str(value.get("name", "")).startswith(NVIDIA_PREFIX) and "quantity" in value:
         yield Place(path, None, "asks for GPUs")

@@ -1,7 +1,7 @@
-"""Evaluates the selectors of device claims, which are CEL, for a GPU as its driver would publish it. Pure.
+"""Evaluates CEL selectors of device claims for a GPU as its driver would publish it. Pure.
 
-Of the two types that Kubernetes adds to CEL, quantities and versions, only the functions that compare values are here;
-an expression with another function cannot be evaluated.
+Of Kubernetes' two extra CEL types, quantities and versions, only the comparison functions are implemented;
+expressions with other functions cannot be evaluated.
 Source: https://kubernetes.io/docs/reference/using-api/cel/
 """
 
@@ -19,7 +19,7 @@ MIB: Final = 2**20
 
 
 class UnreadableError(ValueError):
-    """Why the result of a selector for a device is not known."""
+    """Why a selector's result for a device is unknown."""
 
 
 @functools.total_ordering
@@ -34,9 +34,9 @@ class _Ordered:
 
 
 def selects(expression: str, device: Device) -> bool | None:
-    """Whether the selector matches the device; None if that depends on how much memory the GPU reports.
+    """Whether the selector matches the device; None if that depends on the GPU's reported memory.
 
-    Raises UnreadableError for text that is not CEL, or that reads attributes not known to be published.
+    Raises UnreadableError for text that is not CEL or reads attributes not known to be published.
     """
     answers = {_evaluate(expression, device, mib) for mib in (device.memory_mib[0], device.memory_mib[-1])}
     return answers.pop() if len(answers) == 1 else None

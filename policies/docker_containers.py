@@ -1,6 +1,6 @@
-"""A container on a Docker host, read as the pod that would ask for the same: the rules look at both alike. Pure.
+"""Reads a Docker container as the pod that would request the same, so that rules treat both alike. Pure.
 
-Names are those of `docker.Container` in pulumi-docker 5.2.0, as the engine of Pulumi has them: camelCase. Inputs
+Names are those of `docker.Container` in pulumi-docker 5.2.0 in the Pulumi engine's form: camelCase. Inputs
 without a counterpart in a pod are judged by `gpu_docker_escapes` and the rules P-PORT and P-LIMIT.
 """
 
@@ -18,7 +18,7 @@ from policies.model import DockerContainer, Workload
 from policies.shapes import at, is_list, items, some, text
 from policies.wording import DOCKER
 
-# Other resources that run or build something on a host, and why the pack cannot look at them.
+# Other resources that run or build on a host, and why the pack cannot check them.
 OUT_OF_SIGHT: Final = {
     "docker:index/buildxBuilder:BuildxBuilder": "it runs a builder on the host, with privileges of its own",
     "docker:index/compose:Compose": "it runs the containers of a Compose file",
@@ -26,15 +26,15 @@ OUT_OF_SIGHT: Final = {
     "docker:index/plugin:Plugin": "it gives the engine a plug-in, which gets the privileges that it asks for",
     "docker:index/service:Service": "Swarm starts the containers of a service, on hosts that it chooses",
 }
-_IMAGE_ID: Final = re.compile(r"sha256:[0-9a-f]{64}")  # `image_id` of a RemoteImage: which bytes, not from where
+_IMAGE_ID: Final = re.compile(r"sha256:[0-9a-f]{64}")  # `image_id` of a RemoteImage: identifies bytes, not the source
 _BY_ID: Final = "is the ID of an image on the host, so the registry that it came from is not known"
-_BIND, _VOLUME, _OF_IMAGE = "bind", "volume", "image"  # types of mounts
+_BIND, _VOLUME, _OF_IMAGE = "bind", "volume", "image"  # mount types
 _ONLY: Final = "containers[0]"
 
 
 @dataclass(frozen=True, slots=True)
 class _Mount:
-    """One volume of the pod, empty if it takes nothing from the host; its source and its target in the inputs."""
+    """One pod volume, empty if it uses nothing of the host; its source and target in the inputs."""
 
     source: str  # mounts[0].source
     volume: Mapping[str, Any]
@@ -43,7 +43,7 @@ class _Mount:
 
 
 def of_container(name: str, inputs: Mapping[str, Any]) -> Workload:
-    """The one workload of a container."""
+    """A container's single workload."""
     image = inputs.get("image")
     is_id = isinstance(image, str) and _IMAGE_ID.fullmatch(image) is not None
     mounts = list(_mounts(inputs))
@@ -78,7 +78,7 @@ def _pod(inputs: Mapping[str, Any], mounts: list[_Mount], image: Any) -> dict[st
     runtime, pool = inputs.get("runtime"), _label(inputs, POOL)
     pid = inputs.get("pidMode")
     return {
-        # An engine has no taints.
+        # Engines have no taints.
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
         "volumes": [{"name": f"v{number}", **each.volume} for number, each in enumerate(mounts)],
@@ -89,12 +89,12 @@ def _pod(inputs: Mapping[str, Any], mounts: list[_Mount], image: Any) -> dict[st
 
 
 def _is_nvidias(runtime: Any) -> bool:
-    """Other runtimes give no GPUs, and an engine has no runtime class with a node selector."""
+    """Other runtimes give no GPUs, and engines have no runtime class with a node selector."""
     return isinstance(runtime, str) and "nvidia" in runtime
 
 
 def _amounts(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Memory in MiB, cores as text. Zero is no limit."""
+    """Memory in MiB, cores as text. Zero: unlimited."""
     memory, cores = inputs.get("memory"), inputs.get("cpus")
     return {
         **({"memory": memory if memory is UNKNOWN else f"{memory}Mi"} if memory else {}),
@@ -106,7 +106,7 @@ def _env(envs: Any) -> Any:
     if envs is UNKNOWN:
         return UNKNOWN
     entries = (each if each is UNKNOWN else text(each).partition("=") for each in envs) if is_list(envs) else ()
-    # NAME alone removes the image's variable.
+    # NAME without value removes the image's variable.
     return [
         each if each is UNKNOWN else {"name": each[0], "value": each[2] if each[1] else None}
         for each in entries
@@ -115,14 +115,14 @@ def _env(envs: Any) -> Any:
 
 
 def _label(inputs: Mapping[str, Any], name: str) -> Any:
-    """UNKNOWN where a label that is not known yet may be it."""
+    """UNKNOWN if a label not known yet may be it."""
     labels = items(inputs.get("labels"))
     found = [at(each, "value") for each in labels if at(each, "label") == name]
     return found[-1] if found else UNKNOWN if some(at(each, "label") is UNKNOWN for each in labels) else None
 
 
 def _places(mounts: list[_Mount]) -> dict[str, str]:
-    """Where a path in the pod is written in the inputs."""
+    """Pod path → input path."""
     found = {_ONLY: "the container", f"{_ONLY}.image": "image", f"{_ONLY}.env": "envs"}
     found |= {"nodeSelector": "its labels", f"{_ONLY}.resources": "deviceRequests"}
     limits = {GPU_RESOURCE: "deviceRequests", "cpu": "cpus", "memory": "memory"}
@@ -151,7 +151,7 @@ def _mount(where: str, mount: Any) -> _Mount:
     kind, source = at(mount, "type"), at(mount, "source")
     target, reads = (f"{where}.target", at(mount, "target")), at(mount, "readOnly")
     if kind == _VOLUME:
-        # The engine's own driver binds a folder if its options say so.
+        # The engine's own driver binds a folder if told so by its options.
         options = at(mount, "volumeOptions", "driverOptions")
         device = at(options, "device")
         is_folder = device is UNKNOWN or text(device).startswith("/")
@@ -164,7 +164,7 @@ def _mount(where: str, mount: Any) -> _Mount:
 
 
 def _volume(where: str, volume: Any) -> _Mount:
-    """`volumeName` is a path too if it begins with a slash: the provider passes both alike."""
+    """`volumeName` starting with a slash is a path: the provider passes both alike."""
     target, reads = (f"{where}.containerPath", at(volume, "containerPath")), at(volume, "readOnly")
     for key in ("hostPath", "volumeName"):
         if (source := at(volume, key)) is UNKNOWN or source:

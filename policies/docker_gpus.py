@@ -1,4 +1,4 @@
-"""Which GPUs a container on a Docker host asks for: `gpus`, `deviceRequests`, `devices`, variables of a runtime. Pure.
+"""GPU requests of a Docker container: `gpus`, `deviceRequests`, `devices`, runtime variables. Pure.
 
 Names are those of `docker.Container` in pulumi-docker 5.2.0. The provider reads `gpus` as `docker run --gpus` does,
 without the quotes around the whole of it: github:kreuzwerker/terraform-provider-docker
@@ -18,9 +18,9 @@ from fleet.unknown import UNKNOWN, Unknown
 from policies.shapes import at, is_list, items, text
 from policies.visibility import VISIBLE_DEVICES, is_hiding
 
-_ALL: Final = -1  # as the engine has it
+_ALL: Final = -1  # as in the engine
 _CDI: Final = "cdi"
-_OF_NVIDIA: Final = re.compile(r"^nvidia\.com/[\w-]+=(.+)$")  # a device by its CDI name
+_OF_NVIDIA: Final = re.compile(r"^nvidia\.com/[\w-]+=(.+)$")  # a CDI device name
 GPU_DEVICES: Final = "/dev/nvidia"
 _DEVICE_FILE: Final = re.compile(rf"^{GPU_DEVICES}(\d+)$")
 _OTHER_MAKERS: Final = frozenset({"amd", "intel"})
@@ -28,9 +28,9 @@ _OTHER_MAKERS: Final = frozenset({"amd", "intel"})
 
 @dataclass(frozen=True, slots=True)
 class GpuRequest:
-    """One request, as far as it is known.
+    """One request, as far as known.
 
-    `devices` are indices or UUIDs, a `count` of -1 means all, and `fault` is the reason if it is rejected.
+    `devices` are indices or UUIDs, a `count` of -1 means all, and `fault` is the reason for a rejection.
     """
 
     where: str  # deviceRequests[0]
@@ -38,7 +38,7 @@ class GpuRequest:
     count: int = 0
     is_known: bool = True
     fault: str = ""
-    is_by_hand: bool = False  # no request, but it gives GPUs: a device file, a variable
+    is_by_hand: bool = False  # not a request, but gives GPUs: a device file, a variable
 
     @property
     def takes_all(self) -> bool:
@@ -47,14 +47,14 @@ class GpuRequest:
 
     @property
     def least(self) -> int | Unknown:
-        """The least number of GPUs that it gets."""
+        """The minimum number of GPUs it gets."""
         if not self.is_known:
             return UNKNOWN
         return 1 if self.takes_all else max(len(set(self.devices)), self.count)
 
 
 def gpu_requests(inputs: Mapping[str, Any]) -> Iterator[GpuRequest]:
-    """Every request of a container for GPUs of NVIDIA, however it is written."""
+    """A container's requests for NVIDIA GPUs in any form."""
     gpus = inputs.get("gpus")
     if gpus is UNKNOWN:
         yield GpuRequest("gpus", is_known=False)
@@ -96,7 +96,7 @@ def _of_text(gpus: str) -> GpuRequest:
 
 
 def _of_request(where: str, request: Mapping[str, Any] | Unknown) -> GpuRequest | None:
-    """None for devices of another kind."""
+    """None for other devices."""
     if request is UNKNOWN:
         return GpuRequest(where, is_known=False)
     driver, ids, count = (at(request, key) for key in ("driver", "deviceIds", "count"))
@@ -117,7 +117,7 @@ def _of_request(where: str, request: Mapping[str, Any] | Unknown) -> GpuRequest 
 
 
 def _of_runtime(inputs: Mapping[str, Any]) -> Iterator[GpuRequest]:
-    """GPUs that NVIDIA's runtime reads from the container's own variable; another rule refuses the variable itself."""
+    """GPUs from the container variable of NVIDIA's runtime; another rule refuses the variable itself."""
     if not isinstance(runtime := inputs.get("runtime"), str) or "nvidia" not in runtime:
         return
     envs = inputs.get("envs")
@@ -128,7 +128,7 @@ def _of_runtime(inputs: Mapping[str, Any]) -> Iterator[GpuRequest]:
 
 
 def gpu_limits(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as limits of a container of Kubernetes; empty where it asks for none."""
+    """The same as Kubernetes container limits; empty without a request."""
     if inputs.get("deviceRequests") is UNKNOWN:
         return {GPU_RESOURCE: UNKNOWN}
     least = [each.least for each in gpu_requests(inputs)]

@@ -1,6 +1,6 @@
-"""What a DockerHub starts for its users, read as pods of its host: servers and kernels never pass through Pulumi. Pure.
+"""Reads a DockerHub's user servers and kernels as pods of its host: they never pass through Pulumi. Pure.
 
-The hub decides which GPUs they get when they start; the engine makes sure that each GPU belongs to one container.
+The hub assigns GPUs at start; the engine ensures that each GPU belongs to one container.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NOTHING_KNOWN: Final[Mapping[str, Any]] = {"containers": UNKNOWN, "tolerations"
 
 
 def hosted_workloads(hub: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
-    """Servers of each profile, and its kernels."""
+    """Each profile's servers and kernels."""
     for name, profile in _each(inputs.get("profiles"), "profile"):
         yield _workload(f"{name} of hub {hub}", profile, inputs)
         if isinstance(profile, Mapping):
@@ -61,7 +61,7 @@ def _pod(spec: Mapping[str, Any], pool: Any) -> dict[str, Any]:
         "memory": memory if memory is UNKNOWN else f"{memory}Gi",
         **({GPU_RESOURCE: gpus if gpus is UNKNOWN else str(gpus)} if gpus else {}),
     }
-    # The hub sets this in each container without a grant.
+    # The hub sets this in containers without a grant.
     hidden = [] if gpus else [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
     return {
         "tolerations": [{"operator": "Exists"}],
@@ -71,7 +71,7 @@ def _pod(spec: Mapping[str, Any], pool: Any) -> dict[str, Any]:
 
 
 def _inputs(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs that the rules for containers look at and that the hub always sets, with the names of docker.Container."""
+    """Inputs judged by the container rules and always set by the hub, named as in docker.Container."""
     return {"memory": spec.get("memory_gib"), "shmSize": spec.get("shm_gib") or True}
 
 

@@ -1,4 +1,4 @@
-"""How strict the rules are: levels of the site, waivers with their last days, and unproved findings. Pure."""
+"""Applies the site's strictness: rule levels, waivers with end dates, and unproved findings. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from policies.finding import Finding, Level
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """One refusal that is let through until the end of a day. `resource` is what messages call it."""
+    """One refusal waived until the end of a day. `resource` is its name in messages."""
 
     rule: str
     resource: str
@@ -28,14 +28,14 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class Strictness:
-    """The site's choice. `unproved` is None for the default: it depends on whose image it is, and on the run."""
+    """The site's choice. `unproved` None: by default it depends on the image's owner and the run."""
 
     levels: Mapping[str, Level] = field(default_factory=dict)
     unproved: Level | None = None
     waivers: tuple[Waiver, ...] = ()
 
     def applied(self, rule: str, resource: str, finding: Finding, *, today: dt.date, is_preview: bool) -> Finding:
-        """The finding at the level that counts here, and why if that differs from the rule's own."""
+        """The finding at its effective level, with the reason if it differs from the rule's own."""
         if finding.level is Level.UNPROVED:
             default = Level.REFUSE if finding.is_own and not is_preview else Level.UNPROVED
             chosen = {None: default, Level.WARN: Level.UNPROVED}.get(self.unproved, Level.REFUSE)
@@ -52,18 +52,18 @@ class Strictness:
         return finding
 
     def waiver_notes(self, today: dt.date) -> Iterator[str]:
-        """One note for each waiver, in every run: it is in force, or it has expired."""
+        """One note per waiver, in every run: active or expired."""
         for waiver in self.waivers:
             yield f"waived: {waiver.text}" if today <= waiver.until else f"no longer waived: {waiver.text}"
 
     def softened(self) -> Iterator[str]:
-        """One note for each rule whose refusals are only advice here, in every preview."""
+        """One note per rule whose refusals are only advice here, in every preview."""
         for rule, level in self.levels.items():
             if level is Level.WARN:
                 yield f"the site only warns about what {rule} refuses"
 
     def problems(self, rules: Collection[str], advice: Collection[str] = ()) -> Iterator[Problem]:
-        """Names that are no rule, and rules that only advise: a level or waiver for either would have no effect."""
+        """Unknown rules and advice-only rules: a level or waiver for either would have no effect."""
         named = [(f"policies.levels.{rule}", rule) for rule in self.levels]
         named += [(f"policies.waivers[{index}].rule", each.rule) for index, each in enumerate(self.waivers)]
         for path, rule in named:

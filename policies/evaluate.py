@@ -1,4 +1,4 @@
-"""What every rule reports about one resource. Knows nothing of the SDK."""
+"""Runs every rule on one resource. Independent of the SDK."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from policies import report
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.phase import is_preview
+from policies.pod_workloads import workloads
 from policies.report import Message
 from policies.rules import gpu as gpu_request
 from policies.rules import pin as pinned_image
@@ -20,16 +21,15 @@ from policies.rules import resource_claims
 from policies.rules import run as image_runs
 from policies.rules.gpu_openings import PULLED, called, claimed, claims, openings, opens
 from policies.rules.index import ALL_RULES
-from policies.workloads import workloads
 
 IMAGE_TOKEN = "gpu-commons:index:GpuImage"  # noqa: S105 - a resource type
 STACK_TOKEN = "pulumi:pulumi:Stack"  # noqa: S105 - the first resource of each run
-Check = tuple[str, Rule, Callable[[], Iterator[Finding]]]  # of whom, by which rule
+Check = tuple[str, Rule, Callable[[], Iterator[Finding]]]  # subject, and rule
 Hide = Callable[[str], str]
 
 
 class ImageRefusals:
-    """Refusals of the stack's images, so that none is repeated for each workload that uses the image.
+    """Refusals of the stack's images, not repeated for each workload that uses the image.
 
     A repetition has the same rule, image, pool and reason. A refusal waived for an image is advice for its workloads.
     """
@@ -38,12 +38,12 @@ class ImageRefusals:
         self._waived: dict[tuple[str, ...], bool] = {}
 
     def add(self, rule: str, finding: Finding, strict: Finding) -> None:
-        """A finding about an image itself, and what the site makes of it."""
+        """An image's finding, and its effective form at the site."""
         if finding.level is Level.REFUSE:
             self._waived |= {(rule, *about): strict.is_waived for about in finding.about}
 
     def left(self, rule: str, finding: Finding) -> Finding | None:
-        """The part to report about a workload: None if all was reported of its image, advice if it was waived there."""
+        """The part to report for a workload: None if its image reported all, advice if waived there."""
         found = [self._waived.get((rule, *about)) for about in finding.about]
         if not found or None in found:
             return finding
@@ -54,7 +54,7 @@ class ImageRefusals:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The workloads of one resource, and what every rule reports about it."""
+    """A resource's workloads, and every rule's reports about it."""
 
     workloads: tuple[Workload, ...]
     messages: tuple[Message, ...]
@@ -68,7 +68,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - a resource, a place, and what to repor
     levels: frozenset[Level],
     refusals: ImageRefusals | None = None,
 ) -> Iterator[str]:
-    """Messages of all rules about one resource, of these levels."""
+    """All rules' messages about one resource, at these levels."""
     messages = judged(token, name, inputs, site, refusals or ImageRefusals()).messages
     yield from (each.text for each in messages if each.level in levels)
 
@@ -76,7 +76,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - a resource, a place, and what to repor
 def judged(  # noqa: PLR0913, PLR0917 - a resource, a place, and facts about others
     token: str, name: str, inputs: Mapping[str, Any], site: Site, refusals: ImageRefusals, hide: Hide = str
 ) -> Seen:
-    """One resource and what every rule reports about it, as strict as the site wants it; `hide` removes secrets."""
+    """One resource with all findings, at the site's strictness; `hide` removes secrets."""
     found = read(token, name, inputs)
     messages = []
     for subject, rule, check in _checks(token, name, inputs, found, site):
@@ -101,7 +101,7 @@ def judged(  # noqa: PLR0913, PLR0917 - a resource, a place, and facts about oth
 
 
 def read(token: str, name: str, inputs: Mapping[str, Any]) -> tuple[Workload, ...]:
-    """The workloads of a resource. If reading them fails, the last one reports that."""
+    """A resource's workloads. If reading fails, the last one reports that."""
     found = []
     try:
         for workload in workloads(token, name, inputs):
@@ -113,7 +113,7 @@ def read(token: str, name: str, inputs: Mapping[str, Any]) -> tuple[Workload, ..
 
 
 def _checks(token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Workload], site: Site) -> Iterator[Check]:
-    """The checks of one resource: about which subject, by which rule."""
+    """A resource's checks: subject and rule."""
     if token == STACK_TOKEN:
         for rule in ALL_RULES:
             if rule.check_stack is not None:
@@ -131,7 +131,7 @@ def _checks(token: str, name: str, inputs: Mapping[str, Any], found: Sequence[Wo
 
 
 def _check(rule: Rule, workload: Workload, site: Site) -> Iterator[Finding]:
-    """One rule about one workload; the remedy of the rule itself is in the words of what the workload is."""
+    """One rule about one workload; the rule's own remedy uses the workload's vocabulary."""
     for finding in rule.check(workload, site):
         yield finding if finding.remedy else replace(finding, remedy=rule.remedy_in(workload.words))
 
@@ -149,7 +149,7 @@ def _image_checks(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[
 
 
 def findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """A rule that fails reports that, after what it had found: an exception would end every policy of the run."""
+    """A failing rule reports the failure after its findings: an exception would end every policy of the run."""
     found = []
     try:
         for finding in check():
@@ -160,6 +160,6 @@ def findings(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
 
 
 def message(rule: Rule, subject: str, finding: Finding, hide: Hide = str) -> Message:
-    """A finding of a rule as it is reported, without secrets."""
+    """A rule's finding as reported, without secrets."""
     hidden = replace(finding, message=hide(finding.message), remedy=hide(finding.remedy))
     return report.message(rule.id, hide(subject), hidden, rule.remedy_in())

@@ -1,4 +1,4 @@
-"""One statement of one rule, and how much it weighs."""
+"""A rule's finding and its level."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How much a finding weighs."""
+    """Severity of a finding."""
 
     REFUSE = "refuse"
     WARN = "warn"
-    UNPROVED = "unproved"  # a value is not known yet: not a pass, not a refusal
+    UNPROVED = "unproved"  # a value is not known yet: neither pass nor refusal
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One statement of one rule about one workload, or about `subject` where the rule looks at all of them."""
+    """A rule's finding about one workload, or about `subject` if the rule judges all of them."""
 
     message: str
     level: Level = Level.REFUSE
-    remedy: str = ""  # what to change, where the rule knows better than its own remedy
-    is_own: bool = False  # about an image that the stack builds: an update could have read it
+    remedy: str = ""  # what to change, if more specific than the rule's remedy
+    is_own: bool = False  # about an image the stack builds: an update could have read it
     subject: str = ""  # pool gtx1080ti
     is_waived: bool = False
-    names_gpus: bool = False  # of a path of the node: it is NVIDIA's, so no exemption is for it
-    is_runtime: bool = False  # of a path of the node: its container runtime answers there
-    about: frozenset[tuple[str, str, str]] = frozenset()  # image, pool, why: reported about the image once
+    names_gpus: bool = False  # for a node path: it is NVIDIA's, so exemptions do not apply
+    is_runtime: bool = False  # for a node path: the container runtime's socket
+    about: frozenset[tuple[str, str, str]] = frozenset()  # image, pool, reason: reported once, about the image

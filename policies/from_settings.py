@@ -1,4 +1,4 @@
-"""What the rules know of the site, from the settings of a stack and the specs of its images."""
+"""Builds the rules' site facts from stack settings and image specs."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from settings.unlisted import unlisted
 
 
 def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -> Site:
-    """What the rules know of the site, from the stack's own settings and the folder with its image specs.
+    """The rules' site facts, from the stack's settings and its image specs.
 
-    Courses that are over do not count: last year's term promises nobody a GPU.
+    Past courses do not count: last year's term promises nobody a GPU.
     """
     today = today or _today()
     stack = stack.model_copy(update={"courses": tuple(each for each in stack.courses if each.last_day >= today)})
     runtime = stack.runtime
     own = zip(RUNTIME_DAEMONS, (runtime.device_plugin, runtime.persistence_daemon), strict=True) if runtime else ()
     daemons = {_runtime_daemon(name): stack.substitute(str(image))[0] for name, image in own if image}
-    # A driver is brought by exactly this image, to exactly this pool, and by nothing else that is privileged.
+    # Only this image, on this pool, may install a driver; nothing else that is privileged may.
     daemons |= {_runtime_daemon(driver_daemon(each.pool)): each.image for each in driver_containers(stack)}
     nodes = nodes_of(stack.fleet.pools, labels.GPU_TAINT)
     return Site(
@@ -98,12 +98,12 @@ def _claimed(stack: Stack) -> dict[str, ClaimedGpus]:
 
 
 def site_of_configuration(config: Configuration) -> Site:
-    """The same from the configuration of the pack. No spec describes the images of such stacks."""
+    """The same from the pack's configuration. Such stacks have no image specs."""
     pools, taint = (fleet.pools, fleet.gpu_taint) if (fleet := config.fleet) else ((), None)
     nodes = nodes_of(pools, labels.Taint(labels.GPU_RESOURCE, taint.value, taint.effect) if taint else None)
     return Site(
-        # A configuration does not know which further labels NVIDIA's own daemons have set, nor which other
-        # devices, huge pages or slices of GPUs a node has.
+        # A configuration lacks further labels of NVIDIA's own daemons, and a node's other
+        # devices, huge pages or GPU slices.
         nodes=tuple(map(_open, nodes)),
         coverage=Coverage.WITH_GPUS if fleet else Coverage.SOME,
         allowed_registries=tuple(str(registry) for registry in config.site.allowed_registries),
@@ -126,23 +126,23 @@ def site_of_configuration(config: Configuration) -> Site:
 
 
 def _open(node: Node) -> Node:
-    """A node of a cluster with unknown daemons: the labels that these surely set, and those that they may set."""
+    """A node with unknown daemons: labels they certainly set, and labels they may set."""
     return replace(_labelled_elsewhere(node), is_amount_open=True)
 
 
 def _labelled_elsewhere(node: Node) -> Node:
-    """A node of a fleet that somebody else manages, whose daemons may set further labels."""
+    """A node of a fleet managed elsewhere, whose daemons may set further labels."""
     discovered = labels.ALWAYS_DISCOVERED if node.amount(labels.GPU_RESOURCE) else {}
     return replace(node, labels={**discovered, **node.labels}, open_labels=labels.DISCOVERED_PREFIXES)
 
 
 def _runtime_daemon(name: str) -> str:
-    """As NvidiaRuntime names it."""
+    """NvidiaRuntime's name."""
     return f"{RUNTIME_NAMESPACE}/{name}"
 
 
 def _by_image(daemons: Iterable[tuple[str, object]]) -> dict[str, frozenset[str]]:
-    """Names of the DaemonSets of each image."""
+    """DaemonSet names by image."""
     found: dict[str, frozenset[str]] = {}
     for name, image in daemons:
         found[str(image)] = found.get(str(image), frozenset()) | {name}
@@ -190,7 +190,7 @@ def _known(reference: str) -> ImageContents | None:
 
 
 def _remembering(ask: Callable[[str], ImageContents | None]) -> Callable[[str], ImageContents | None]:
-    """Caches facts that were read, since those of a digest never change; others may be there next time."""
+    """Caches known facts, since those of a digest never change; missing ones may appear later."""
     found: dict[str, ImageContents] = {}
 
     def answer(reference: str) -> ImageContents | None:

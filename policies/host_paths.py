@@ -1,4 +1,4 @@
-"""Paths of a node that lead to its GPUs: device files, sockets of runtimes, the same under other names. Pure."""
+"""Host paths that lead to GPUs: device files, runtime sockets, and their aliases. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from policies.finding import Finding, Level
 from policies.node_trees import is_below, is_data, is_obeyed, is_socket
 from policies.wording import KUBERNETES, Vocabulary, sentence
 
-# Whoever reaches one of these starts containers beside the scheduler, with all GPUs. /var/run is /run.
+# Access to one of these starts containers outside the scheduler, with all GPUs. /var/run is /run.
 RUNTIME_SOCKETS: Final = (
     "/run/balena-engine.sock",
     "/run/buildkit/buildkitd.sock",
     "/run/containerd/containerd.sock",
-    "/run/dbus/system_bus_socket",  # so does systemd, which answers here and below
+    "/run/dbus/system_bus_socket",  # as does systemd, which answers here and below
     "/run/systemd/private",
     "/run/incus/unix.socket",
     "/run/libvirt/libvirt-sock",
@@ -33,19 +33,19 @@ RUNTIME_SOCKETS: Final = (
     "/run/isulad.sock",
     "/run/k0s/containerd.sock",
     "/run/k3s/containerd/containerd.sock",
-    "/run/nri/nri.sock",  # a plug-in behind it adds devices to containers
+    "/run/nri/nri.sock",  # its plug-ins add devices to containers
     "/run/podman/podman.sock",
     "/var/snap/microk8s/common/run/containerd.sock",
 )
 DEVICE_PLUGINS: Final = "/var/lib/kubelet/device-plugins"
 PLUGINS: Final = (DEVICE_PLUGINS, "/var/lib/kubelet/plugins_registry")
-# A container that has something mounted here gets the GPUs that are called so: container toolkit,
+# A mount here selects the GPUs with its name: container toolkit,
 # accept-nvidia-visible-devices-as-volume-mounts. Source: github:NVIDIA/nvidia-container-toolkit
 # internal/config/image/cuda_image.go.
 DEVICES_AS_MOUNTS: Final = "/run/nvidia-container-devices"
-_PATHS: Final = re.compile(r"(?<![\w.@/-])/[\w./-]*")  # in a text
-# Of a user: /run/user/1000/podman/podman.sock, docker.sock, the bus by which systemd starts programs, and what they
-# stand in; of LXD; a socket of a runtime that was put elsewhere.
+_PATHS: Final = re.compile(r"(?<![\w.@/-])/[\w./-]*")  # paths in a text
+# Per user: /run/user/1000/podman/podman.sock, docker.sock, the bus by which systemd starts programs, and their
+# folders; LXD's; a runtime socket moved elsewhere.
 _OTHER_SOCKETS: Final = re.compile(
     r"^/run/user(?:/[^/]+(?:/(?:bus|systemd(?:/.*)?|(?:podman|containerd|docker|buildkit)[^/]*(?:/.*)?"
     r"|.*\.sock[^/]*))?)?$"
@@ -53,8 +53,8 @@ _OTHER_SOCKETS: Final = re.compile(
     r"|/(?:docker|containerd|crio|cri-dockerd|dockershim|podman|buildkitd|nri|isulad|frakti)\.sock[^/]*$"
 )
 _EVERYTHING: Final = {"/", "/dev", "/dev/char", "/dev/kmem", "/dev/mem", "/run/nvidia"}
-# What MPS shares GPUs by, and device files of NVIDIA GPUs; 195 is their major number; nvhost and nvmap are Jetson's,
-# dxg is that of Windows.
+# MPS pipes, and device files of NVIDIA GPUs; 195 is their major number; nvhost and nvmap are Jetson's,
+# dxg is Windows'.
 _DEVICES: Final = (
     "/tmp/nvidia-mps",  # noqa: S108 - of the node
     "/run/nvidia-mps",
@@ -65,10 +65,10 @@ _DEVICES: Final = (
     "/dev/nvhost",
     "/dev/nvmap",
 )
-_MAYBE_DEVICES: Final = ("/dev/dri", "/dev/vfio")  # of any maker's GPUs
-# The root of the node, or of the driver's container, under another name.
+_MAYBE_DEVICES: Final = ("/dev/dri", "/dev/vfio")  # GPUs of any vendor
+# Aliases of the node's root, or the driver container's.
 _ROOTS: Final = re.compile(r"^(?:/proc/[^/]+(?:/task/[^/]+)?/(?:root|cwd)|/run/nvidia/driver)(?=/|$)")
-# Paths into a process of the node: its open files, its memory, its namespaces, and the folders that hold those.
+# Paths into node processes: open files, memory, namespaces, and their parent folders.
 _PROCESS: Final = re.compile(
     r"^/proc/(?:\d+|self|thread-self)(?:/task(?:/\d+)?)?(?:$|/(?:fd|exe|map_files|mem|ns)(?:/.*)?$)"
 )
@@ -77,16 +77,16 @@ _PROCESS: Final = re.compile(
 def of_path(
     label: str, path: str, words: Vocabulary = KUBERNETES, *, is_written: bool | None = False
 ) -> Iterator[Finding]:
-    """What a mount of this path of the node reaches; `label` names the mount in messages.
+    """GPU access by a mount of this host path; `label` names the mount in messages.
 
-    Devices and sockets work even for readers. `is_written` is None if that is not known yet.
+    Devices and sockets work even read-only. `is_written` is None if not known yet.
     """
     for found in _reached(label, plain(path.strip()), words, is_written=is_written):
         yield replace(found, names_gpus=names_gpus(path))
 
 
 def names_gpus(path: str) -> bool:
-    """Whether a path is NVIDIA's by its name."""
+    """Whether a path's name is NVIDIA's."""
     return "nvidia" in path
 
 
@@ -132,14 +132,14 @@ def _reached(label: str, path: str, words: Vocabulary, *, is_written: bool | Non
 
 
 def _of_plugins(label: str, words: Vocabulary, *, is_written: bool | None) -> Finding:
-    """Where device plugins register: without any privilege a plugin can hand out GPUs, also those of others."""
+    """Device plugin folder: an unprivileged plugin can allocate GPUs, even those of others."""
     doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
     return Finding(
         f"{label} reaches the sockets through which containers get their GPUs"
         + (
             ""
             if is_written is False
-            else f": whoever writes there acts as a device plugin and can hand out any GPU{doubt}"
+            else f": a process that can write there can register a device plugin and allocate any GPU{doubt}"
         ),
         Level.WARN if is_written is False else Level.REFUSE if is_written else Level.UNPROVED,
         remedy=words.remove_plugins,
@@ -154,7 +154,7 @@ def of_volume(
     kinds: tuple[str, ...] = ("hostPath",),
     is_written: bool | None = True,
 ) -> Iterator[Finding]:
-    """A volume or PersistentVolume at `path`: what it takes of the node, by `hostPath.path` or `local.path`."""
+    """GPU access by a volume or PersistentVolume at `path`, by `hostPath.path` or `local.path`."""
     yield from _of_driver(path, volume)
     for kind in kinds:
         source = volume if volume is UNKNOWN else volume.get(kind)
@@ -168,7 +168,7 @@ def of_volume(
 
 
 def _of_driver(path: str, volume: Any) -> Iterator[Finding]:
-    """Paths of the node among the options of a storage driver: how the driver uses them is not known."""
+    """Host paths in a storage driver's options: their use is unknown."""
     for kind in ("csi", "flexVolume"):
         source = volume.get(kind) if isinstance(volume, Mapping) else None
         options = [source.get(key) for key in ("volumeAttributes", "options")] if isinstance(source, Mapping) else []
@@ -177,20 +177,20 @@ def _of_driver(path: str, volume: Any) -> Iterator[Finding]:
 
 
 def reaches(text: str) -> Iterator[str]:
-    """Paths in a text, such as an annotation, that reach GPUs of the node."""
+    """Paths in a text, such as an annotation, that reach node GPUs."""
     for path in _PATHS.findall(text):
         if any(each.level is Level.REFUSE for each in of_path("", path)):
             yield path
 
 
 def chooses_gpus(mount_path: str) -> bool:
-    """True for a mount path whose name selects the GPUs that the runtime gives the container."""
+    """True for a mount path whose name selects the runtime's GPUs for the container."""
     found = _one_slash(mount_path)
     return found == DEVICES_AS_MOUNTS or found.startswith(f"{DEVICES_AS_MOUNTS}/")
 
 
 def plain(path: str) -> str:
-    """//dev, /dev/./nvidia0, /proc/1/root/dev and /run/nvidia/driver/dev are the same places."""
+    """Normalizes //dev, /dev/./nvidia0, /proc/1/root/dev and /run/nvidia/driver/dev."""
     before, found = "", path
     while found != before:
         before, found = found, _ROOTS.sub("", _one_slash(found))

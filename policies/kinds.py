@@ -1,4 +1,4 @@
-"""A resource type of Kubernetes, as the engine writes it, read once. Pure."""
+"""Parses Kubernetes resource types from the engine, once. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PREFIX: Final = "kubernetes:"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """kubernetes:core/v1:PersistentVolumeList, a NodePatch: of which kind, and in which form."""
+    """The kind and form of a type: kubernetes:core/v1:PersistentVolumeList, a NodePatch."""
 
     group: str  # core, apps, sparkoperator.k8s.io
     name: str  # Pod: without Patch and List
@@ -25,7 +25,7 @@ class Kind:
 
 @functools.cache
 def kind_of(token: str) -> Kind | None:
-    """None for a type that is no Kubernetes object. A custom resource of `apiVersion: v1` is one of the group core."""
+    """None for non-Kubernetes types. A custom resource of `apiVersion: v1` is in the group core."""
     rest = token.removeprefix(PREFIX)
     version, _, name = rest.rpartition(":")
     if rest == token or not version or ":" in version:
@@ -37,11 +37,11 @@ def kind_of(token: str) -> Kind | None:
 
 
 def objects(kind: Kind, inputs: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any] | Unknown]]:
-    """The objects of a list, by number, or the one object. A list that is not known yet is one such object."""
+    """A list's objects by number, or the single object. A list not known yet is one such object."""
     if not kind.is_list:
         yield 0, inputs
         return
     listed = inputs.get("items")
     for index, each in enumerate((UNKNOWN,) if listed is UNKNOWN else listed if is_list(listed) else ()):
-        if isinstance(each, Mapping | Unknown):  # Kubernetes takes nothing else
+        if isinstance(each, Mapping | Unknown):  # Kubernetes accepts nothing else
             yield index, each

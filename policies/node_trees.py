@@ -1,11 +1,11 @@
-"""Trees of a node by who relies on them: root of the node, or data of people and programs. Data and three questions."""
+"""Classifies node folders: those root relies on, and data of people and programs. Data and three questions."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-# What root of the node runs, or obeys: programs, settings, static pods, containers. Who writes there is root.
+# Programs, settings, static pods and containers that root runs or obeys. A writer there becomes root.
 _OBEYED: Final = (
     *("/bin", "/boot", "/efi", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/root", "/sbin", "/snap"),
     *("/opt/bin", "/opt/cni", "/opt/containerd", "/opt/nri", "/opt/nvidia"),
@@ -17,7 +17,7 @@ _OBEYED: Final = (
     *("/var/lib/etcd", "/var/lib/k0s", "/var/lib/kubelet", "/var/lib/rpm", "/var/lib/snapd", "/var/lib/systemd"),
     *("/var/lib/rancher/k3s/agent", "/var/lib/rancher/k3s/server", "/var/lib/rancher/rke2"),
 )
-# Paths below those that only hold data.
+# Subpaths that only hold data.
 _DATA_WITHIN: Final = (
     *("/etc/ca-certificates", "/etc/hostname", "/etc/hosts", "/etc/localtime", "/etc/lsb-release", "/etc/machine-id"),
     *("/etc/os-release", "/etc/pki", "/etc/resolv.conf", "/etc/ssl", "/etc/timezone", "/run/systemd/journal"),
@@ -26,7 +26,7 @@ _DATA_WITHIN: Final = (
     *("/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry", "/var/lib/kubelet/pod-resources"),
     "/var/lib/kubelet/pods",
 )
-# Where people and programs keep data, and devices that belong to nobody.
+# Folders for data of people and programs, and unowned devices.
 _DATA: Final = (
     *("/backup", "/backups", "/cache", "/cephfs", "/cluster", "/data", "/datasets", "/export", "/exports", "/gpfs"),
     *("/home", "/local", "/lustre", "/media", "/mnt", "/models", "/nfs", "/project", "/projects", "/scratch"),
@@ -37,7 +37,7 @@ _DATA: Final = (
     *("/var/tmp", "/var/www", "/var/lib/docker-volumes"),  # noqa: S108 - of the node
 )
 _DATA_NAMED: Final = re.compile(r"^/(?:data|disk|mnt|scratch|ssd|nvme|volume|hdd|raid)-?\d+(?:/|$)|^/run/[^/]+\.pid$")
-# In a home, and wherever a home may stand: keys that open the node, and what its next login runs.
+# In any home: keys that grant logins, and files that the next login runs.
 _LOGIN: Final = re.compile(
     r"/(?:\.ssh|authorized_keys2?)(?:/|$)"
     r"|/\.(?:bash|zsh|k?sh|tcsh|csh)(?:rc|env|_profile|_login|_logout|_aliases)$|/\.z?(?:profile|shenv|login)$"
@@ -56,17 +56,17 @@ def is_obeyed(path: str) -> bool:
 
 
 def is_data(path: str) -> bool:
-    """Whether only people and programs rely on the data there."""
+    """Whether the data only matters to people and programs."""
     if _HIDDEN.match(path) and not _CACHE.match(path):
         return False
     return is_below(path, (*_DATA, *_DATA_WITHIN)) or bool(_DATA_NAMED.match(path))
 
 
 def is_socket(path: str) -> bool:
-    """Whether its name is that of a socket: readOnly does not prevent connections to it."""
+    """Whether its name is a socket's: readOnly does not prevent connections to it."""
     return bool(_SOCKET.search(path))
 
 
 def is_below(path: str, places: tuple[str, ...]) -> bool:
-    """Whether it is one of these places or stands in one."""
+    """Whether it is one of these places or inside one."""
     return any(path == each or path.startswith(f"{each}/") for each in places)

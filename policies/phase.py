@@ -1,4 +1,4 @@
-"""Whether this run is a preview, and whether the engine reported that. Apart from the SDK, which imports slowly."""
+"""Stores whether this run is a preview, as reported by the engine. Avoids importing the slow SDK."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ def remember(*, is_preview: bool) -> None:
 
 
 def is_preview() -> bool:
-    """True also before the engine has reported it: facts that a preview cannot know then only warn."""
+    """Also True before the engine's report: facts unknown in a preview then only warn."""
     return _reported.get("is_preview", True)
 
 
 def is_surely_preview() -> bool:
-    """True only if the engine reported it: then nothing is created, whatever a policy lets pass."""
+    """True only after the engine's report: then nothing is created, whatever a policy allows."""
     return _reported.get("is_preview", False)

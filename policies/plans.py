@@ -1,4 +1,4 @@
-"""What the specs of a stack's images tell before anything is built, for previews."""
+"""Image plans from a stack's specs before the build, for previews."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from settings.reading import Stack
 
 
 def planner(stack: Stack, folder: Path = IMAGES) -> Callable[[str], Planned | None]:
-    """Reads each image's spec once; one with mistakes gives nothing, since the program stops and names them."""
+    """Reads each image's spec once; faulty ones yield nothing, since the program stops with their mistakes."""
     substitutes = tuple(
         Substitute(entry.reference, entry.replacement, entry.reason) for entry in stack.site.substitutes
     )

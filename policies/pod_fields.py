@@ -1,6 +1,6 @@
-"""Fields of pods outside a pod template: in custom resources, whose operators copy them into their pods. Pure.
+"""Checks pod fields outside pod templates: in custom resources, whose operators copy them into pods. Pure.
 
-Nobody knows which fields of which kinds reach a pod, so a value that is refused in a pod is only unproved here.
+Which fields reach a pod is unknown, so a value refused in a pod is only unproved here.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from policies.shapes import is_list, text
 from policies.visibility import DEVICE_ANNOTATIONS, VISIBILITY_VARIABLES, is_hiding
 
 NOT_KNOWN: Final = "is not known yet"
-UNKNOWN_TEXT: Final = "\0"  # no text of a resource has it
-_DEVICES: Final = frozenset({"deviceName", "resourceName"})  # of a virtual machine
-_MAKER: Final = re.compile(r"^10de:", re.IGNORECASE)  # NVIDIA, as PCI numbers it
-# In rules that change pods: words that give pods GPUs.
+UNKNOWN_TEXT: Final = "\0"  # never in a resource's text
+_DEVICES: Final = frozenset({"deviceName", "resourceName"})  # of virtual machines
+_MAKER: Final = re.compile(r"^10de:", re.IGNORECASE)  # NVIDIA's PCI vendor ID
+# In rules that change pods: words that grant GPUs.
 _CHANGES: Final = re.compile(
     r"NVIDIA_|CUDA_VISIBLE|\b(?:runtimeClassName|hostPath|hostPID|SYS_ADMIN|nodeName|imageOverrider)\b|[./]privileged\b"
     r"|\bprivileged\W{1,4}true|nvidia\.com/|cdi\.k8s\.io|nri\.io",
     re.IGNORECASE,
 )
-_IMAGES: Final = re.compile(r"\bimage\b")  # in the same: another image than the one that was judged
-# Fields through which a pod can reach GPUs, so an unknown value of one may do so.
+_IMAGES: Final = re.compile(r"\bimage\b")  # likewise: another image than the judged one
+# Fields that can give a pod GPUs, so an unknown value may do so.
 POD_FIELDS: Final = re.compile(
     r"^(?:.*[a-z])?(?:env(?:Vars?)?|volumes?|volumeMounts|hostPath|securityContext|privileged|runtimeClass(?:Name)?"
     r"|podAnnotations)$",
     re.IGNORECASE,
 )
-# NAME=value in an argument, a script or a file that stands in the resource as a text.
+# NAME=value in an argument, script or file within the resource.
 _SET_IN_TEXT: Final = re.compile(
     r"\b(NVIDIA_VISIBLE_DEVICES)[\"']?\s*(?:=|:)\s*[\"']?(?!(?:void|none)\b)[\w$]", re.IGNORECASE
 )
 # Objects as YAML or JSON; options of docker run.
 _OBJECTS_IN_TEXT: Final = re.compile(r"""["']?\b(?:initC|c)ontainers["']?\s*:\s*[\[\n]""")
 _OPTIONS: Final = re.compile(r"(?:^|\s)--(?:gpus[ =]\S|privileged\b)")
-# With a registry and with a tag or digest, so that it is no address and no path.
+# With registry and tag or digest, unlike addresses and paths.
 _REFERENCE: Final = re.compile(
     r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}(?::\d+)?(?:/[a-z0-9._-]+)+(?::[\w][\w.-]*|@sha256:[0-9a-f]{64})"
 )
@@ -48,7 +48,7 @@ _COUNT: Final = re.compile(r"^(?:num[_-]?)?gpus?(?:[_-]?(?:count|limit|request|n
 
 
 def way_to_gpus(key: str, value: Any) -> str | None:
-    """How one field reaches GPUs and bypasses the scheduler. A key may be dotted, as in Spark and Flink."""
+    """How one field reaches GPUs outside the scheduler. Keys may be dotted, as in Spark and Flink."""
     steps = key.split(".")
     last = steps[-1]
     plain_key = re.sub(r"[_-]", "", last).lower()
@@ -114,7 +114,7 @@ def _in_text(key: str, content: str) -> str | None:
 
 
 def is_image(value: Any) -> bool:
-    """Whether a text can only be an image."""
+    """Whether a text must be an image."""
     return isinstance(value, str) and _REFERENCE.fullmatch(value) is not None
 
 
@@ -125,7 +125,7 @@ def _is_amount(value: Any) -> bool:
 
 
 def changes_pods(value: Any, below: str = "") -> bool:
-    """Whether a rule that changes pods touches what gives them GPUs; `below` names the keys of such rules."""
+    """Whether a pod-changing rule affects GPU access; `below` names the keys of such rules."""
     if value is UNKNOWN:
         return True
     if not below:

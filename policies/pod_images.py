@@ -1,4 +1,4 @@
-"""The images of a workload, and the facts about each: name, reference, contents, size. Pure.
+"""A workload's images and their facts: name, reference, contents, size. Pure.
 
 Not `images.py`: the pack's own folder is first on its path, and that name is our package's.
 """
@@ -18,10 +18,10 @@ from imaging.size.estimate import Size
 from imaging.size.measured import size_of
 from imaging.size.origin import Origin
 from policies.model import Planned, Site, Workload
+from policies.pod_workloads import containers
 from policies.shapes import at, items
-from policies.workloads import containers
 
-# Ends a message about a pool that an unknown value may keep the workload off.
+# Suffix of messages about pools that an unknown value may exclude.
 NOT_CERTAIN: Final = "; whether it lands there depends on what is not known yet"
 
 
@@ -29,39 +29,39 @@ NOT_CERTAIN: Final = "; whether it lands there depends on what is not known yet"
 class PodImage:
     """One image of a workload.
 
-    `text` is the container's value, None if it is not known yet; `reference` is None too if the text is no reference.
-    `contents` is None if nothing was read of the image, or if no digest identifies it.
+    `text` is the container's value, None if not known yet; `reference` is None too if the text is no reference.
+    `contents` is None if nothing was read of the image, or without a digest.
     """
 
     path: str  # containers[0].image
     text: str | None
     reference: ImageReference | None
-    name: str  # as the stack calls it; empty if not known
-    is_own: bool  # this stack builds it
+    name: str  # the stack's name for it; empty if unknown
+    is_own: bool  # built by this stack
     contents: ImageContents | None
-    planned: Planned | None = None  # where this update builds it
+    planned: Planned | None = None  # if this update builds it
 
     @property
     def key(self) -> str:
-        """Equal for the same image; empty where neither reference nor name is known."""
+        """Equal for the same image; empty without a known reference or name."""
         return str(self.reference) if self.reference else self.name
 
     @property
     def size(self) -> Size | None:
-        """Its bytes; `origin` is their source, and `spec` means a lower bound."""
+        """Its size; `origin` is the source, and `spec` means a lower bound."""
         if self.contents:
             return size_of(self.contents)
         return self.planned.least if self.planned else None
 
 
-# Docker's official images for one processor, and the usual ends of tags and repositories.
+# Docker's official single-architecture images, and usual suffixes of tags and repositories.
 _NAMED = re.compile(
     r"(?:^|/)(arm64v8|arm32v\d|ppc64le|s390x|riscv64)/|[-_.](arm64|aarch64|ppc64le|s390x|riscv64)(?:v8)?$"
 )
-# NVIDIA's images for Jetson, which is arm64: l4t-pytorch, pytorch:24.06-py3-igpu.
+# NVIDIA's Jetson images, which are arm64: l4t-pytorch, pytorch:24.06-py3-igpu.
 _JETSON = re.compile(r"/l4t-|[-_.]igpu$")
 _IN_TAG = re.compile(r"(?:^|[-_.])(?:linux[-_.])?(arm64|aarch64|ppc64le|s390x|riscv64)(?:v8)?(?=$|[-_.])")
-# A tag that names several, or what compiles for another one.
+# A tag with several architectures, or a cross compiler.
 _SEVERAL = re.compile(r"amd64|x86|multi|cross|universal|any|qemu|to[-_.]?arm")
 _WINDOWS = re.compile(
     r"(?:^|[-_.])(?:windowsservercore|nanoserver|windows(?=$|[-_.](?:amd64|ltsc|1809|20\d\d|servercore)))"
@@ -70,7 +70,7 @@ _ALSO: Final = {"arm64v8": "arm64", "aarch64": "arm64"}
 
 
 def processor(image: PodImage) -> str:
-    """The processor that it is built for, as Kubernetes calls it: amd64, arm64; empty if not known."""
+    """Its target processor in Kubernetes terms: amd64, arm64; empty if unknown."""
     if image.contents is not None:
         return image.contents.platform.split("/")[1] if image.contents.platform.count("/") else ""
     if image.reference is None:
@@ -90,7 +90,7 @@ def processor(image: PodImage) -> str:
 
 
 def system(image: PodImage) -> str:
-    """The system that it is built for, as Kubernetes calls it: linux, windows; empty if not known."""
+    """Its target system in Kubernetes terms: linux, windows; empty if unknown."""
     if image.contents is not None:
         return image.contents.platform.partition("/")[0]
     if image.reference is None:
@@ -100,12 +100,12 @@ def system(image: PodImage) -> str:
 
 
 def at_least(size: Size) -> str:
-    """The words before an amount that is a lower bound."""
+    """Prefix of a lower bound."""
     return "at least " if size.origin is Origin.SPEC else ""
 
 
 def pod_images(workload: Workload, site: Site) -> Iterator[PodImage]:
-    """The image of every container, in order, then those of volumes. Some may be the same: see `different_images`."""
+    """All container images in order, then those of volumes, with duplicates: see `different_images`."""
     names = workload.image_names
     for number, container in enumerate(containers(workload.pod)):
         text = at(container.spec, "image")
@@ -125,14 +125,14 @@ _INJECTED = re.compile(r"/(?:[\w.-]*-)?image$|/\w*Image$")
 
 
 def _of_annotations(annotations: object, site: Site) -> Iterator[PodImage]:
-    """Images that annotations name; P-GPU reports annotations that are not known yet."""
+    """Images in annotations; P-GPU reports annotations that are not known yet."""
     for key, text in annotations.items() if isinstance(annotations, Mapping) else ():
         if _INJECTED.search(key) and not key.startswith(OWN_PREFIX) and text:
             yield pod_image(f"annotations.{key}", text, "", site)
 
 
 def _of_volumes(volumes: object, site: Site) -> Iterator[PodImage]:
-    """Images that volumes of the kind `image` mount; P-GPU reports volumes that are not known yet."""
+    """Images mounted by `image` volumes; P-GPU reports volumes that are not known yet."""
     for index, volume in enumerate(items(volumes)):
         source = None if volume is UNKNOWN else volume.get("image")
         if isinstance(text := at(volume, "csi", "volumeAttributes", "image"), str):
@@ -144,7 +144,7 @@ def _of_volumes(volumes: object, site: Site) -> Iterator[PodImage]:
 
 
 def pod_image(path: str, text: object, called: str, site: Site) -> PodImage:
-    """The facts about one image, named at a path."""
+    """One image's facts, named at a path."""
     if text is UNKNOWN:
         return PodImage(path, None, None, "", is_own=False, contents=None)
     if not isinstance(text, str) or (reference := _parsed(text)) is None:
@@ -155,7 +155,7 @@ def pod_image(path: str, text: object, called: str, site: Site) -> PodImage:
 
 
 def different_images(workload: Workload, site: Site) -> Iterator[PodImage]:
-    """Each image once, also if only its name is known. P-PIN reports an image without even a name."""
+    """Each image once, even if only its name is known. P-PIN reports an image without a name."""
     seen = set()
     for image in pod_images(workload, site):
         if image.key and image.key not in seen:
@@ -164,9 +164,9 @@ def different_images(workload: Workload, site: Site) -> Iterator[PodImage]:
 
 
 def possible_pools(workload: Workload, site: Site) -> list[str]:
-    """Pools that could host the workload, in the order of the fleet.
+    """Pools that could host the workload, in fleet order.
 
-    None where an amount is no quantity: P-HOST reports that, and the API server rejects the pod.
+    None if an amount is no quantity: P-HOST reports that, and the API server rejects the pod.
     """
     try:
         return list(dict.fromkeys(node.pool for node in workload.landing(site).possible))
@@ -175,7 +175,7 @@ def possible_pools(workload: Workload, site: Site) -> list[str]:
 
 
 def possible_nodes(workload: Workload, site: Site) -> list[str]:
-    """The same by nodes that are alike, where those of one pool are not."""
+    """The same by groups of alike nodes within a pool."""
     try:
         return list(dict.fromkeys(node.alike for node in workload.landing(site).possible))
     except ValueError:
@@ -188,9 +188,9 @@ def is_certain(
     site: Site,
     possible: Callable[[Workload, Site], list[str]] = possible_pools,
 ) -> bool:
-    """True where the workload may land on one of `bad`: nothing unknown can keep it off that, or nothing else is left.
+    """True if the workload may land on one of `bad` for certain: no unknown can exclude it, or nothing else is left.
 
-    `possible` gives the places of the kind that `bad` are: pools, or nodes that are alike.
+    `possible` lists places of the same kind as `bad`: pools, or groups of alike nodes.
     """
     certain = workload.landing(site).certain if bad else ()
     return bool(bad) and (

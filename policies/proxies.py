@@ -1,4 +1,4 @@
-"""Values of the policy SDK as plain Python: proxies, unknowns and floats end here."""
+"""Policy SDK values as plain Python, without proxies, unknowns and floats."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fleet.unknown import UNKNOWN
 
 
 def plain(value: Any) -> Any:
-    """A value of the SDK as plain Python: proxies are dicts and lists, whole floats are ints, unknowns are UNKNOWN.
+    """An SDK value as plain Python: proxies become dicts and lists, whole floats ints, unknowns UNKNOWN.
 
-    Touching an unknown raises inside the SDK and would end the policy with a mere note; here it is a value.
+    Touching an unknown raises in the SDK and would end the policy with a mere note; here it is a value.
     """
     if isinstance(value, str | bool) or value is None:
-        return value  # most are; asking whether it is a mapping takes longer
+        return value  # most are; a mapping check takes longer
     if isinstance(value, Mapping):
         return {str(key): _item(value, key) for key in value}
     if isinstance(value, Sequence) and not isinstance(value, bytes):

@@ -1,8 +1,8 @@
-"""Secrets of what the engine shows, and messages without them.
+"""Finds secrets in the engine's resources and removes them from messages.
 
-The SDK unwraps secrets before a policy sees them, and the engine takes out of messages only what the stack's
-configuration encrypts. So they are read from the request itself. Rules still judge the values: a pod whose whole spec
-became a secret must run too.
+The SDK unwraps secrets before a policy sees them, and the engine only redacts what the stack's
+configuration encrypts. So they are read from the request itself. Rules still judge the values: a pod whose whole
+spec became a secret must run too.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from errors.redaction.texts import without_secrets
 from imaging.references import ImageReference
 
 HIDDEN: Final = "[secret]"
-# As in the engine's own filter: hiding every "a" protects nothing and makes a text unreadable.
+# As in the engine's own filter: hiding every "a" protects nothing and makes text unreadable.
 _SHORTEST: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Hiding:
-    """Takes words out of a text, all at once, the longest first; and whatever else looks like a secret."""
+    """Removes words from a text, all at once, longest first, and anything else that looks secret."""
 
     words: frozenset[str] = frozenset()
 
@@ -37,14 +37,14 @@ class Hiding:
 
 
 def hiding(words: Collection[str]) -> Hiding:
-    """Of those words that are long enough to be hidden."""
+    """Only for words long enough to hide."""
     return Hiding(frozenset(word for word in words if len(word) >= _SHORTEST))
 
 
 def secret_words(properties: Struct) -> frozenset[str]:
-    """Every text and number inside of a secret, and what rules read out of such a text."""
+    """Every text and number in a secret, and values that rules extract from such texts."""
     if SPECIAL_SECRET_SIG.encode() not in properties.SerializeToString():
-        return frozenset()  # nearly every resource
+        return frozenset()  # as for nearly every resource
     return frozenset(_words(MessageToDict(properties), is_secret=False))
 
 
@@ -58,14 +58,14 @@ def _words(value: Any, *, is_secret: bool) -> Iterator[str]:
         for inner in value:
             yield from _words(inner, is_secret=is_secret)
     elif is_secret and isinstance(value, str):
-        yield from (value, *value.split(","))  # names of images are a list in one annotation
+        yield from (value, *value.split(","))  # image names are a list in one annotation
         yield from _names(value)
     elif is_secret and isinstance(value, int | float) and not isinstance(value, bool):
         yield str(int(value) if float(value).is_integer() else value)
 
 
 def _names(text: str) -> Iterator[str]:
-    """What messages call an image by, and how they write it out."""
+    """An image's names in messages."""
     try:
         reference = ImageReference.parse(text)
     except ValueError:

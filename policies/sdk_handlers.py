@@ -1,11 +1,11 @@
-"""Facts about a run that version 1.21 of the SDK drops or hides: whether it is a preview, the pack's configuration,
+"""Captures run facts that version 1.21 of the SDK drops or hides: whether it is a preview, the pack's configuration,
 and which values are secrets.
 
-The SDK drops the first (`ConfigureStack`), gives the second (`Configure`) to each policy for itself and only with a
-resource, and unwraps the third (`Analyze`). It has no public way to get them, so its handlers are wrapped before the
-pack is made, here and nowhere else, and only if they have the signatures that we know. The SDK also converts each
-resource anew for each policy, which takes longer than all rules together, so resources that no policy looks at are left
-out here.
+The SDK drops the first (`ConfigureStack`), passes the second (`Configure`) to each policy separately and only with a
+resource, and unwraps the third (`Analyze`). It has no public API for them, so its handlers are wrapped before the
+pack is created, only here, and only if they have the known signatures. The SDK also converts each
+resource again for each policy, which takes longer than all rules together, so resources that no policy judges are
+skipped here.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ def known_servicer() -> Any:
 
 
 def _takes_a_request(handler: object) -> bool:
-    """Whether the parameters are self, a request and a context, which gRPC passes."""
+    """Whether the parameters are gRPC's: self, a request and a context."""
     return callable(handler) and len(inspect.signature(handler).parameters) == len(("self", "request", "context"))
 
 
 def listen(
     configure: Callable[[Mapping[str, PolicyConfig]], None], looks_at: Callable[[str], bool] = _everything
 ) -> None:
-    """Wrap the SDK's handlers to record these facts. Call it before the pack is made.
+    """Wrap the SDK's handlers to record these facts. Call it before creating the pack.
 
-    `configure` gets the configuration of each policy; if it raises SettingsError, the run ends before the first
-    resource. `looks_at` returns whether any policy looks at resources of a type; all others pass.
+    `configure` receives each policy's configuration; if it raises SettingsError, the run ends before the first
+    resource. `looks_at` returns whether any policy judges resources of a type; all others pass.
     """
     servicer = known_servicer()
     configured: Any = servicer.Configure
@@ -94,7 +94,7 @@ def listen(
 
 
 def _with_secrets(analyze: Any, resources_of: Callable[[Any], Iterable[Any]]) -> Any:
-    """The handler, with the secrets of its request at hand while it runs."""
+    """The handler, with its request's secrets available while it runs."""
 
     def remembering(self: Any, request: Any, context: Any) -> Any:
         token = _secrets.set({each.urn: secret_words(each.properties) for each in resources_of(request)})
@@ -107,7 +107,7 @@ def _with_secrets(analyze: Any, resources_of: Callable[[Any], Iterable[Any]]) ->
 
 
 def secrets_of(urn: str) -> frozenset[str]:
-    """Texts that no message about this resource may repeat. Empty outside a call from the engine."""
+    """Texts that no message about this resource may repeat. Empty outside engine calls."""
     return _secrets.get({}).get(urn, frozenset())
 
 

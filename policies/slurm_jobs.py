@@ -1,7 +1,7 @@
-"""Jobs of Slurm and servers of hubs there, read as the pods that would ask for the same. Pure.
+"""Reads Slurm jobs and hub servers there as the pods that would request the same. Pure.
 
-The rules look at both alike. Inputs are those of `SlurmJob` and `HubProcess`, the dynamic resources behind SlurmGpuJob
-and SlurmHub. What has no counterpart in a pod is judged by the rule P-BATCH.
+Rules treat both alike. Inputs are those of `SlurmJob` and `HubProcess`, the dynamic resources behind SlurmGpuJob
+and SlurmHub. The rule P-BATCH judges everything without a counterpart in a pod.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SLURM_HUB_TOKEN: Final = "pulumi-python:dynamic/gpu-commons:HubProcess"  # noqa:
 
 
 def of_slurm_hub(name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
-    """The servers of each profile of a hub."""
+    """A hub's servers by profile."""
     hub, profiles = text(inputs.get("hub")) or name, inputs.get("profiles")
     if profiles is UNKNOWN:
         yield Workload(f"profiles of hub {hub}", {"containers": UNKNOWN, "tolerations": UNKNOWN})
@@ -33,7 +33,7 @@ def of_slurm_hub(name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
 
 
 def of_slurm_job(name: str, inputs: Mapping[str, Any]) -> Workload:
-    """The one workload of a job."""
+    """A job's single workload."""
     return _workload(f"Job {text(inputs.get('job')) or name}", inputs)
 
 
@@ -56,7 +56,7 @@ def _pod(inputs: Mapping[str, Any]) -> dict[str, Any]:
     elif is_list(pools) and pools:
         placed = UNKNOWN if UNKNOWN in pools else required(one_of([text(each) for each in pools]))
     return {
-        # Slurm has no taints: a job without GPUs may run on a node with some.
+        # Slurm has no taints: a job without GPUs may run on a GPU node.
         "tolerations": [{"operator": "Exists"}],
         "containers": [{"image": inputs.get("image"), "resources": {"limits": {GPU_RESOURCE: gpus}}}],
         **({"affinity": placed} if placed is not None else {}),

@@ -1,7 +1,7 @@
-"""Nodes that a stack itself declares, where the configuration of the pack has no fleet. Pure.
+"""Reads nodes declared by the stack itself, if the pack's configuration has no fleet. Pure.
 
-What GPU feature discovery writes as labels is all that says which GPU and driver a node has. What no label says is not
-known: a rule that needs it then cannot prove.
+Only GPU feature discovery labels show a node's GPU and driver. Everything unlabelled is
+unknown: rules that need it then cannot prove anything.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from fleet.quantities import known_amounts
 from fleet.unknown import mapping_at
 from policies.model import Coverage, Site
 
-# The older labels of the driver's three parts, still set.
+# The older labels of the driver's three version parts, still in use.
 PARTS: Final = tuple(f"{labels.NVIDIA_PREFIX}cuda.driver.{part}" for part in ("major", "minor", "rev"))
 COUNT: Final = f"{labels.NVIDIA_PREFIX}gpu.count"
 
 
 @dataclass(frozen=True, slots=True)
 class StackNode:
-    """A node as the scheduler sees it, and its GPUs as far as its labels say."""
+    """A node in the scheduler's view, and its GPUs according to labels."""
 
     node: Node
     gpus: PoolGpus
 
 
 class _Roomy(dict[str, Decimal]):
-    """Amounts of a node. One that is missing is not known, and keeps no pod away."""
+    """Node amounts. A missing one is unknown and excludes no pod."""
 
     def get(self, key: str, _: Any = None) -> Any:
         return super().get(key, Decimal("Infinity"))
@@ -62,7 +62,7 @@ def stack_node(name: str, inputs: Mapping[str, Any]) -> StackNode:
 
 
 def with_nodes(site: Site, nodes: Sequence[StackNode]) -> Site:
-    """The site with these nodes, where nobody else has described any."""
+    """The site with these nodes, unless nodes are described already."""
     if site.coverage is not Coverage.SOME or not nodes:
         return site
     return replace(

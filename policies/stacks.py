@@ -1,7 +1,7 @@
-"""What the rules know of a stack's site: from the configuration of the pack, else from the stack's own file.
+"""Finds a stack's site facts: in the pack's configuration, else in the stack file.
 
-The engine passes a stack's configuration to a pack in a call that the Python SDK drops, and the environment does not
-have it, so the pack reads the same file as the engine. The stack's name is in every URN.
+The Python SDK drops the call with the stack's configuration, and the environment lacks it, so the pack reads the
+engine's file itself. Every URN contains the stack's name.
 """
 
 import functools
@@ -18,7 +18,7 @@ from policies.model import Site
 from policies.rules.index import ALL_RULES
 from settings.reading import OVERLAY, SettingsError, load_stack
 
-STACKS = "GPU_COMMONS_STACKS"  # folder of stack files, for stacks that are not in this project
+STACKS = "GPU_COMMONS_STACKS"  # folder of stack files outside this project
 DEFAULT_STACKS = Path(__file__).resolve().parent.parent / "stacks"
 NOTHING_GIVEN: Final = (
     "{file} does not exist, and the pack has no configuration\n"
@@ -27,15 +27,15 @@ NOTHING_GIVEN: Final = (
     '{{"workloads": {{"site": {{"allowed_registries": […]}}, "fleet": {{…}}}}}}: docs/another-teams-stack.md; '
     "for a stack with a stack file name its folder in {stacks}"
 )
-_configured: list[Site] = []  # one for all stacks, or none
+_configured: list[Site] = []  # a single site for all stacks, or none
 
 
 class SiteUnknownError(Exception):
-    """The stack's file cannot be read: nothing about its fleet can be proved. The text says why and what to do."""
+    """The stack file is unreadable: nothing about its fleet can be proved. The text says why and what to do."""
 
 
 def configure(configs: Mapping[str, PolicyConfig]) -> None:
-    """Set the configuration of the pack from what the engine passes. Raises SettingsError with every mistake."""
+    """Set the pack's configuration from the engine's. Raises SettingsError with every mistake."""
     _configured.clear()
     site_of_stack.cache_clear()
     if (found := read_configuration(configs)) is not None:
@@ -44,9 +44,9 @@ def configure(configs: Mapping[str, PolicyConfig]) -> None:
 
 @functools.cache
 def site_of_stack(stack: str) -> Site:
-    """The site of the stack of that name. Raises SiteUnknownError.
+    """The site of the named stack. Raises SiteUnknownError.
 
-    A configuration of the pack applies to every stack; where a stack file exists too, a note reports that it is unused.
+    A pack configuration applies to every stack; if a stack file exists too, a note reports that it is unused.
     """
     folder = Path(os.environ.get(STACKS) or DEFAULT_STACKS)
     file = folder / f"Pulumi.{stack}.yaml"
@@ -63,13 +63,13 @@ def site_of_stack(stack: str) -> Site:
 
 def _read(file: Path, folder: Path) -> Site:
     overlay = os.environ.get(OVERLAY)
-    beside = folder.parent / IMAGES.name  # a project has its images beside its stacks
+    beside = folder.parent / IMAGES.name  # a project's images are next to its stacks
     settings = load_stack(file, site=Path(overlay) if overlay else None)
     return consistent(site_of(settings, beside if beside.is_dir() else IMAGES), str(file))
 
 
 def consistent(site: Site, called: str) -> Site:
-    """The site, once its levels and waivers are known to name existing rules. Raises SettingsError."""
+    """The site, with levels and waivers checked to name existing rules. Raises SettingsError."""
     advice = {rule.id for rule in ALL_RULES if rule.check_together}
     if problems := list(site.strictness.problems({rule.id for rule in ALL_RULES} - advice, advice)):
         raise SettingsError(replace(problem, file=called) for problem in problems)

@@ -1,4 +1,4 @@
-"""Verdicts of the compatibility engine for an image on pools, and the lines of a finding that pools share. Pure."""
+"""Verdicts of the compatibility engine for images on pools, and finding lines shared by pools. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from imaging.inspection.facts import ImageContents
 from imaging.spec.compat_cases import Use
 from policies.report import line
 
-_MOST: Final = 8  # names in a row
+_MOST: Final = 8  # listed names
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One answer: of one thing in an image that uses a GPU, on one pool."""
+    """One answer: for one GPU use of an image, on one pool."""
 
     where: str
     pool: str
@@ -33,7 +33,7 @@ class Outcome:
 
 @lru_cache(256)
 def uses_read(contents: ImageContents) -> tuple[Use, ...]:
-    """Uses that the inspection found in the image itself, in the form of a spec's uses."""
+    """GPU uses found by inspecting the image, in a spec's form."""
     return tuple(Use(program.name, None, Case(**program.fields)) for program in judge(contents).programs)
 
 
@@ -43,7 +43,7 @@ def outcomes(uses: Iterable[Use], pools: Iterable[str], gpus: Mapping[str, PoolG
     return tuple(Outcome(use.where, pool, _answer(use.case, gpus[pool])) for use in uses for pool in known)
 
 
-@lru_cache(4096)  # each workload of an image needs its answer
+@lru_cache(4096)  # every workload of an image needs its answer
 def _answer(image: Case, gpus: PoolGpus) -> Answer:
     if gpus.host is not None:
         return check_on(image, gpus.host)
@@ -51,12 +51,12 @@ def _answer(image: Case, gpus: PoolGpus) -> Answer:
 
 
 def whole_pool(nodes: str, gpus: Mapping[str, PoolGpus]) -> str:
-    """The pool of nodes that are alike: a profile names no less."""
+    """The pool of alike nodes: a profile names nothing smaller."""
     return gpus[nodes].pool or nodes
 
 
 def cited(source: str) -> str:
-    """The first source of a row and how many more there are: `gpu-commons facts` prints all."""
+    """A row's first source and the number of others: `gpu-commons facts` prints all."""
     first, *more = source.split(" ; ")
     return f"{first} and {len(more)} more" if more else first
 
@@ -68,7 +68,7 @@ def messages_of(outcome: Outcome, severity: Severity) -> list[str]:
 def reasons(
     bad: Sequence[Outcome], severity: Severity, pools: Sequence[str], gpus: Mapping[str, PoolGpus]
 ) -> Iterator[str]:
-    """Each reason once, with the parts of the image and the pools that it holds for."""
+    """Each reason once, with its image parts and pools."""
     by_reason: dict[tuple[str, str], list[tuple[Outcome, Finding]]] = {}
     for outcome in bad:
         for finding in outcome.answer.findings:
@@ -86,7 +86,7 @@ def reasons(
         if fact.text and source:
             yield line("fact", f"{fact.text} ({', '.join(part for part in (source, fact.date) if part)})")
         if guessed := _guessed(rule, some, gpus):
-            yield line("assumed", f"{guessed} of these pools, which nobody has checked according to the stack file")
+            yield line("assumed", f"the stack file marks the {guessed} of these pools as assumed")
 
 
 @cache
@@ -102,7 +102,7 @@ def _guessed(rule: str, pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> s
 def pools_with_drivers(pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> str:
     drivers = in_order(host.shown.driver if (host := gpus[pool].host) else "" for pool in pools)
     names = ", ".join(drivers)
-    is_in_parts = any(whole_pool(name, gpus) != name for name in pools)  # their names end in brackets: gtx1080ti (n07)
+    is_in_parts = any(whole_pool(name, gpus) != name for name in pools)  # these names end in brackets: gtx1080ti (n07)
     driver = "" if not all(drivers) else f", driver {names}" if is_in_parts else f" (driver {names})"
     return f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=_MOST)}{driver}"
 
@@ -124,8 +124,8 @@ def affected(usages: Sequence[Usage], pools: AbstractSet[str]) -> str:
 
 
 def remedy(bad: Sequence[Outcome], fine: Sequence[str]) -> str:
-    """What to change, for each part of the image; for each of its pools where these differ."""
-    ways: dict[str, dict[str, list[str]]] = {}  # part → what to change → pools
+    """What to change, by image part; by pool too if these differ."""
+    ways: dict[str, dict[str, list[str]]] = {}  # part → change → pools
     for outcome in bad:
         if outcome.answer.remedy is not None:
             ways.setdefault(outcome.where, {}).setdefault(outcome.answer.remedy.text, []).append(outcome.pool)

@@ -1,4 +1,4 @@
-"""Words by which a runtime gives GPUs to a container: variables and annotations. Data."""
+"""Variables and annotations that make a runtime grant GPUs. Data."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Collection
 from typing import Any, Final
 
 VISIBLE_DEVICES: Final = "NVIDIA_VISIBLE_DEVICES"
-HIDING: Final = {"", "void", "none"}  # values that show no GPU
+HIDING: Final = {"", "void", "none"}  # values that hide GPUs
 VISIBILITY_VARIABLES: Final = {
     VISIBLE_DEVICES: HIDING,
     "CUDA_VISIBLE_DEVICES": {*HIDING, "-1", "NoDevFiles"},
-    # They let a container divide the GPUs of the node, also those of others.
+    # They let a container partition the node's GPUs, even those of others.
     "NVIDIA_MIG_CONFIG_DEVICES": HIDING,
     "NVIDIA_MIG_MONITOR_DEVICES": HIDING,
 }
-# Annotations that make the runtime add devices. Any prefix may stand before the first: it is a setting of the toolkit,
-# and its NRI plug-in has another prefix. Sources: github:cncf-tags/container-device-interface pkg/cdi/annotations.go,
+# Annotations that make the runtime add devices. The prefix before the first is configurable in the toolkit,
+# and its NRI plug-in uses another. Sources: github:cncf-tags/container-device-interface pkg/cdi/annotations.go,
 # github:NVIDIA/nvidia-container-toolkit internal/nri, github:containerd/nri plugins/device-injector,
 # github:cri-o/cri-o pkg/annotations.
 DEVICE_ANNOTATIONS: Final = re.compile(
@@ -25,5 +25,5 @@ DEVICE_ANNOTATIONS: Final = re.compile(
 
 
 def is_hiding(value: Any, hiding: Collection[str] = HIDING) -> bool:
-    """Whether a variable of this value shows no GPU."""
+    """Whether this variable value hides all GPUs."""
     return value is None or (isinstance(value, str) and value in hiding)

@@ -1,7 +1,7 @@
-"""What people call the things that rules are about: in a Kubernetes cluster, on a Docker host, at a site with Slurm.
+"""Vocabulary of the rules: for a Kubernetes cluster, a Docker host and a Slurm site.
 
-A rule writes each sentence with the words of the workload that it judges. Here are only those that differ; all others
-stand in the rules. Pure.
+A rule words each sentence for the workload it judges. Only differing words are here; all others
+are in the rules. Pure.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from fleet.quantities import NO_QUANTITY
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Nouns, parts of sentences, and remedies that are whole sentences."""
+    """Nouns, phrases, and remedies as whole sentences."""
 
-    system: str  # what accepts a workload or rejects it
+    system: str  # accepts or rejects workloads
     node: str
     nodes: str
-    node_of_pool: str  # with its article, and `{pool}`
+    node_of_pool: str  # with article and `{pool}`
     runtime_class: str
-    host_pid: str  # what shows a workload the processes of its node
-    volume: str  # what brings a path of the node
-    selects: str  # how a workload takes GPUs that it did not request
-    who_selects: str  # what sets the variable of the visible devices otherwise
-    leaves: str  # who leaves room on the disk of a node
+    host_pid: str  # gives a workload access to node processes
+    volume: str  # mounts a host path
+    selects: str  # how a workload takes unrequested GPUs
+    who_selects: str  # who else sets the visible devices variable
+    leaves: str  # who reserves space on a node's disk
     on_a_full_disk: str
-    no_amount: str  # after an amount that is none
+    no_amount: str  # follows an invalid amount
     request_a_gpu: str
     only_request: str
     fit: str
@@ -39,10 +39,10 @@ class Vocabulary:
     remove_host_pid: str
     remove_plugins: str
     obstacles: scheduling_blockers.Names
-    places: Mapping[str, str] = field(default_factory=dict)  # path in a pod spec → where people write that
+    places: Mapping[str, str] = field(default_factory=dict)  # path in a pod spec → path in user input
 
     def place(self, path: str) -> str:
-        """Where people write the value at a path of the pod spec: the longest known prefix, then the rest."""
+        """User-visible place of a pod spec path: the longest known prefix, then the rest."""
         known = [each for each in self.places if path == each or path.startswith((f"{each}.", f"{each}["))]
         return self.places[best] + path.removeprefix(best) if (best := max(known, key=len, default="")) else path
 
@@ -52,7 +52,7 @@ class Vocabulary:
 
 
 def sentence(text: str) -> str:
-    """The text with a capital letter, to begin a sentence with."""
+    """The text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
@@ -103,7 +103,7 @@ DOCKER: Final = Vocabulary(
     obstacles=scheduling_blockers.Names("label", "the host", "hosts", scheduling_blockers.CLUSTER.affinity),
 )
 
-# Only words for what a job has: it has no volumes, no privileges and no variables.
+# Only what jobs have: no volumes, privileges or variables.
 SLURM: Final = replace(
     KUBERNETES,
     system="Slurm",

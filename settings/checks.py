@@ -1,7 +1,7 @@
-"""What a stack's settings must agree on among themselves: names, sums, limits. Pure.
+"""Consistency checks of a stack's settings: names, sums, limits. Pure.
 
-Works on the mapping as it was read, not on the models, and skips what has the wrong shape: a malformed driver in
-one pool must not hide a missing image in a profile, and what is malformed is reported by the models.
+Works on the raw mapping, not on the models, and skips malformed values, which the models report: a malformed
+driver in one pool must not hide a missing image in a profile.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ from workloads.raw import Raw, image_name, is_count, items, mapping
 
 
 def check(raw: Raw) -> Iterator[Fault]:
-    """Every disagreement in the settings of a stack (`site`, `fleet`, … as keys), in the order of the sections."""
+    """All inconsistencies in a stack's settings (`site`, `fleet`, … as keys), by section."""
     pools = outlines(raw)
     yield from _site(raw)
     yield from check_fleet(raw, pools)
@@ -71,7 +71,7 @@ def _authenticator(site: Raw, *, needed: bool) -> Iterator[Fault]:
     if given.get("kind") == "dummy" and site.get("lab") is not True:
         fix = "choose oauth or lti13: the dummy login lets anybody in and is only for the lab (site.lab: true)"
         yield Fault((*loc, "kind"), "is allowed in the lab only", fix, "dummy")
-    if given.get("kind") != "dummy":  # which takes no list in a stack file
+    if given.get("kind") != "dummy":  # which allows no list in a stack file
         yield from of_login(("site",), site)
 
 
@@ -130,7 +130,7 @@ def _culling(loc: Loc, hub: Raw) -> Iterator[Fault]:
 
 
 def _workload(raw: Raw, loc: Loc, workload: Raw, pools: list[PoolOutline], *, elsewhere: object) -> Iterator[Fault]:
-    """Image, pool and GPUs of a profile or job; without a pool it lands `elsewhere`, or (None) on any pool."""
+    """Image, pool and GPUs of a profile or job; default pool: `elsewhere`, or (None) any."""
     yield from _image(raw, (*loc, "image"), workload.get("image"))
     yield from _pool_named(raw, (*loc, "pool"), workload.get("pool"))
     if workload.get("pools") is not None:
@@ -156,7 +156,7 @@ def _on_one_node(raw: Raw) -> str:
 
 
 def _job_namespace(raw: Raw, loc: Loc, job: Raw) -> Iterator[Fault]:
-    """A job's namespace is this stack's to create and to delete, so it must hold nothing that others need."""
+    """A job's namespace is created and deleted by this stack, so it must contain nothing others need."""
     name = job.get("namespace", Job.model_fields["namespace"].default)
     if isinstance(name, str) and name in (_known(raw, "hubs") or ()):
         fix = "choose a namespace that only jobs use, such as batch: it is deleted with the last job in it"
@@ -164,7 +164,7 @@ def _job_namespace(raw: Raw, loc: Loc, job: Raw) -> Iterator[Fault]:
 
 
 def _several_pools(raw: Raw, loc: Loc, workload: Raw, pools: list[PoolOutline]) -> Iterator[Fault]:
-    """Pools that a profile or job names beside each other: each is there, and has enough GPUs."""
+    """Several pools of a profile or job: each must exist and have enough GPUs."""
     named, gpus = workload["pools"], workload.get("gpus")
     per_node = {pool.name: pool.gpus_per_node for pool in pools}
     for index, name in enumerate(named if isinstance(named, list) else ()):
@@ -207,7 +207,7 @@ def _courses(raw: Raw) -> Iterator[Fault]:
 
 
 def _chosen(hub: Raw, loc: Loc, course: Raw) -> Iterator[Fault]:
-    """Profiles of a course that its hub does not have."""
+    """Course profiles missing from its hub."""
     profiles, chosen = _known(hub, "profiles"), course.get("profiles")
     for index, name in enumerate(chosen if isinstance(chosen, list) else ()):
         if profiles is not None and isinstance(name, str) and name not in profiles:
@@ -234,7 +234,7 @@ def _assumptions(loc: Loc, part: Raw) -> Iterator[Fault]:
 
 
 def _known(raw: Raw, *path: str, name_of: Callable[[Raw], object] = lambda item: item.get("name")) -> set[str] | None:
-    """Names in a list of named things; None where its shape is so wrong that a name may be meant to be there."""
+    """Names in a list; None if it is so malformed that names may be missing."""
     for step in path[:-1]:
         if not isinstance(raw.get(step, {}), Mapping):
             return None

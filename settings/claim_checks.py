@@ -1,4 +1,4 @@
-"""What a pool that gives its GPUs by claims (DRA) must agree with: its cluster, its size, and who uses it. Pure."""
+"""Consistency checks of pools that serve GPUs by claims (DRA): cluster, size and users. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ONE_WAY = "name pools that all give GPUs in the same way"
 
 
 def check_claims(raw: Raw) -> Iterator[Fault]:
-    """Every disagreement."""
+    """Inconsistencies."""
     pools = [(loc, pool) for loc, pool in items(raw, "fleet", "pools") if gives_by_claims(pool)]
     for loc, pool in pools:
         yield from _pool(loc, pool, pool.get("kubernetes") or mapping(raw, "cluster").get("kubernetes"))
@@ -25,7 +25,7 @@ def check_claims(raw: Raw) -> Iterator[Fault]:
 
 
 def gives_by_claims(pool: Raw) -> bool:
-    """Whether a pool says so."""
+    """Whether a pool does."""
     return pool.get("gpus_by") == "claims"
 
 
@@ -64,7 +64,7 @@ def _jobs(raw: Raw, names: set[object]) -> Iterator[Fault]:
 
 
 def _hubs(raw: Raw, names: set[object]) -> Iterator[Fault]:
-    """KubeSpawner 7 adds no claim to a container without replacing what else it requests."""
+    """KubeSpawner 7 cannot add a claim to a container and keep its other requests."""
     for loc, hub in items(raw, "hubs"):
         for at, profile in items(hub, "profiles", at=loc):
             named = [profile.get("pool"), *(profile.get("pools") or ())]

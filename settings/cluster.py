@@ -1,4 +1,4 @@
-"""The EKS cluster of a stack file: made by the stack, or somebody else's."""
+"""The EKS cluster of a stack file: created by the stack, or existing."""
 
 import re
 from ipaddress import ip_network
@@ -11,7 +11,7 @@ from platforms.aws.instance_group import KubernetesVersion
 from settings.values import Assumptions
 
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d", re.ASCII)
-_CLUSTER: Final = re.compile(r"[0-9A-Za-z][\w-]{0,99}", re.ASCII)  # as CreateCluster of EKS has it
+_CLUSTER: Final = re.compile(r"[0-9A-Za-z][\w-]{0,99}", re.ASCII)  # format of EKS CreateCluster
 _SUBNET: Final = re.compile(r"subnet-[0-9a-f]{8,17}")
 _ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]{1,512}", re.ASCII)
 _CIDR: Final = re.compile(r"(10|172|192|100)(\.\d{1,3}){3}/(1[6-9]|2[0-2])", re.ASCII)
@@ -67,7 +67,7 @@ AddOnVersion = Annotated[
 
 
 class Network(BaseModel):
-    """A small VPC of the stack's own: in each zone a private subnet for nodes, and a public one for what faces out."""
+    """A small VPC of the stack's own: per zone a private subnet for nodes and a public one for ingress."""
 
     model_config = FORM
     cidr: Cidr = Field("10.0.0.0/16", description="Addresses of the VPC.")
@@ -80,7 +80,7 @@ class Network(BaseModel):
 
 
 class Cluster(BaseModel):
-    """The EKS cluster that the pools of instances join: one of the stack's own, or one that exists."""
+    """The EKS cluster of the instance pools: created by the stack, or existing."""
 
     model_config = FORM
     region: Region = Field(description="Region of AWS: us-east-1.")

@@ -1,7 +1,7 @@
-"""Names that are derived from others: each fits where it is used, and no two are equal. Pure.
+"""Checks derived names: each must fit where it is used, and no two may be equal. Pure.
 
-The program makes them (`__main__`, `wiring`, `kube`); only here do their parts meet before the API or the engine
-refuses them.
+The program derives them (`__main__`, `wiring`, `platforms`); only here do they meet before the API or the engine
+rejects them.
 """
 
 from collections.abc import Iterator
@@ -12,25 +12,25 @@ from errors.problems import Fault, Loc, has_password
 from platforms.kubernetes import runtime
 from workloads.raw import Raw, expanded, image_name, items, mapping
 
-_LONGEST_LABEL: Final = 63  # DNS label and value of a label
-_LONGEST_REPOSITORY: Final = 255  # registry and repository of an image, of github.com/distribution/reference
+_LONGEST_LABEL: Final = 63  # DNS label and label value
+_LONGEST_REPOSITORY: Final = 255  # registry and repository of an image, in github.com/distribution/reference
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A name that the program makes: what it names, and the part of it that a person wrote at `loc`."""
+    """A derived name: what it names, and its user-written part at `loc`."""
 
     name: str
     kind: str
     loc: Loc
     part: str
-    other: str  # what else of it could be shortened or renamed
+    other: str  # other parts that could be shortened or renamed
     longest: int | None = None
     is_unique: bool = False
 
 
 def check(raw: Raw) -> Iterator[Fault]:
-    """Derived names that are too long or collide, and namespaces that something else creates."""
+    """Derived names that are too long or collide, and namespaces created elsewhere."""
     first: dict[tuple[str, str], _Made] = {}
     reported: set[tuple[Loc, Loc]] = set()
     for made in (*_pre_pullers(raw), *_pulled(raw), *_image_names(raw), *_repositories(raw), *_node_patches(raw)):
@@ -48,7 +48,7 @@ def check(raw: Raw) -> Iterator[Fault]:
 
 
 def _pre_pullers(raw: Raw) -> Iterator[_Made]:
-    """One DaemonSet for each hub and each pool of its profiles; its name becomes a label of its pods."""
+    """One DaemonSet per hub and pool of its profiles; its name becomes a pod label."""
     core = mapping(raw, "site").get("core_pool")
     for loc, hub in items(raw, "hubs"):
         pools: list[str] = []
@@ -63,7 +63,7 @@ def _pre_pullers(raw: Raw) -> Iterator[_Made]:
 
 
 def _pulled(raw: Raw) -> Iterator[_Made]:
-    """A pre-puller has a container for each image."""
+    """A pre-puller has one container per image."""
     wanted = {
         profile.get("image")
         for _, hub in items(raw, "hubs")
@@ -88,7 +88,7 @@ def _repositories(raw: Raw) -> Iterator[_Made]:
 
 
 def _image_names(raw: Raw) -> Iterator[_Made]:
-    """The image of a target is named after the image and the target."""
+    """A target's image is named after image and target."""
     for loc, image in items(raw, "images"):
         name, target = image.get("name"), image.get("target")
         if isinstance(name, str) and isinstance(target, str):
@@ -96,7 +96,7 @@ def _image_names(raw: Raw) -> Iterator[_Made]:
 
 
 def _node_patches(raw: Raw) -> Iterator[_Made]:
-    """The patch of a node is a resource named after pool and node; its parent is not part of its address."""
+    """A node's patch is a resource named after pool and node; its parent is not part of its address."""
     if mapping(raw, "fleet").get("managed_by") is not None:
         return
     for loc, pool in items(raw, "fleet", "pools"):
@@ -108,7 +108,7 @@ def _node_patches(raw: Raw) -> Iterator[_Made]:
 
 
 def _namespaces(raw: Raw) -> Iterator[Fault]:
-    """The runtime creates a namespace of its own, which nobody else may own."""
+    """The runtime creates its own namespace, which nothing else may own."""
     if not isinstance(raw.get("runtime"), dict):
         return
     for section, key in (("hubs", "name"), ("jobs", "namespace")):

@@ -1,4 +1,4 @@
-"""Driver containers that a stack runs on its own nodes: whose OS has no driver, and which the stack names by image."""
+"""Driver containers for the stack's own nodes whose OS has no driver, named by image."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from settings.models import Stack
 
 @dataclass(frozen=True, slots=True)
 class DriverContainer:
-    """The driver container of a pool."""
+    """A pool's driver container."""
 
     pool: str
     key: DriverKey
-    written: str  # the image as the stack file names it
-    image: str  # what is pulled in its place, where the site replaces it
+    written: str  # the image in the stack file
+    image: str  # what is pulled instead, if the site replaces it
 
 
 def driver_containers(stack: Stack) -> tuple[DriverContainer, ...]:
-    """One for each pool that names an image; none without a runtime, and none that the site runs itself."""
+    """One per pool that names an image; none without a runtime, or if the site runs its own."""
     return tuple(_named(stack)) if stack.runtime else ()
 
 

@@ -1,4 +1,4 @@
-"""From the settings of a stack to the values of its fleet: nodes, machines, GPUs, and who uses them."""
+"""Converts stack settings to fleet values: nodes, machines, GPUs, and their users."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROMISES: Final = frozenset({"seats", "peak_share", "guaranteed_gpus", "borrowa
 
 
 def pools_gpus(pools: Iterable[Pool]) -> dict[str, PoolGpus]:
-    """Nodes with GPUs as compat takes them, by the name of those that are alike."""
+    """GPU nodes in compat's form, by group of alike nodes."""
     return {
         each.name: PoolGpus(each.gpus.host, frozenset(_assumed(pool, each.gpus)), pool.name)
         for pool in pools
@@ -27,7 +27,7 @@ def pools_gpus(pools: Iterable[Pool]) -> dict[str, PoolGpus]:
 
 
 def _assumed(pool: Pool, gpus: NodeGpus) -> Iterator[str]:
-    """Facts that are assumptions. What a node has of its own is as sure as `node_overrides`."""
+    """Assumed facts. Node-specific facts are as certain as `node_overrides`."""
     own = {"driver": gpus.driver != pool.driver, "container_toolkit": gpus.container_toolkit != pool.container_toolkit}
     if "glibc" in pool.assumptions:
         yield "host_glibc"
@@ -37,7 +37,7 @@ def _assumed(pool: Pool, gpus: NodeGpus) -> Iterator[str]:
 
 
 def usages(stack: Stack) -> Iterator[Usage]:
-    """What in a stack starts which image on which pools, in the order of the stack file."""
+    """Image users of a stack with their pools, in stack file order."""
     for hub in stack.hubs:
         yield from _own_images(stack, hub)
         for profile in hub.profiles:
@@ -58,7 +58,7 @@ def usages(stack: Stack) -> Iterator[Usage]:
 
 
 def _own_images(stack: Stack, hub: Hub) -> Iterator[Usage]:
-    """What a hub itself consists of."""
+    """The hub's own images."""
     everywhere = tuple(pool.name for pool in stack.fleet.pools)
     core = tuple(filter(None, [hub.pool or stack.site.core_pool])) or everywhere
     parts = {"hub": hub.hub_image, "proxy": hub.proxy_image, "filter": hub.filter_image, "gateway": hub.gateway_image}
@@ -66,7 +66,7 @@ def _own_images(stack: Stack, hub: Hub) -> Iterator[Usage]:
 
 
 def courses(stack: Stack) -> Iterator[Course]:
-    """Courses, with the images that each may start with GPUs."""
+    """Courses with the images they may start with GPUs."""
     hubs = {hub.name: hub for hub in stack.hubs}
     for course in stack.courses:
         hub = hubs[course.hub]
@@ -87,17 +87,17 @@ def courses(stack: Stack) -> Iterator[Course]:
 
 
 def _started(profiles: Iterable[Profile]) -> Iterator[Profile | Kernel]:
-    """The server of each profile, and its kernels."""
+    """Each profile's server and its kernels."""
     for profile in profiles:
         yield profile
         yield from profile.kernels
 
 
 def landing_pools(stack: Stack, workload: Profile | Kernel | Container | Job) -> tuple[str, ...]:
-    """Pools that a profile or job may land on, in the order of the fleet."""
+    """Possible pools of a profile or job, in fleet order."""
     named = stack.profile_pools(workload) if isinstance(workload, Profile) else workload.named_pools
     requested = Room(workload.gpus)
-    if not named and not isinstance(workload, Profile):  # of a profile they are limits; a named pool is meant
+    if not named and not isinstance(workload, Profile):  # profile amounts are limits; a named pool is intentional
         requested = Room(workload.gpus, workload.cpu, workload.memory_gib)
     return tuple(
         pool.name
@@ -107,7 +107,7 @@ def landing_pools(stack: Stack, workload: Profile | Kernel | Container | Job) ->
 
 
 def machine_of(pool: Pool) -> Machine:
-    """What a node of the pool can hold, and which of these figures are assumptions."""
+    """Capacity of the pool's nodes, and which figures are assumptions."""
     return Machine(
         disk_gib=float(pool.root_disk_gib),
         is_disk_assumed="root_disk_gib" in pool.assumptions,
@@ -118,7 +118,7 @@ def machine_of(pool: Pool) -> Machine:
 
 
 def nodes_of(pools: Sequence[Pool], gpu_taint: Taint | None) -> tuple[Node, ...]:
-    """The nodes as the scheduler sees them."""
+    """The nodes from the scheduler's view."""
     return tuple(
         declared_node(
             name,
@@ -134,5 +134,5 @@ def nodes_of(pools: Sequence[Pool], gpu_taint: Taint | None) -> tuple[Node, ...]
 
 
 def default_runtimes(pools: Sequence[Pool]) -> dict[str, str]:
-    """The default runtime of the nodes, by pool, where the stack file states it."""
+    """The default runtime of each pool's nodes, if the stack file sets it."""
     return {pool.name: pool.default_runtime for pool in pools if pool.default_runtime}

@@ -1,4 +1,4 @@
-"""What the pools of a stack file must agree on: nodes, GPUs, sums, drivers of their own. Pure."""
+"""Consistency checks of a stack file's pools: nodes, GPUs, sums, node-specific drivers. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from workloads.raw import Raw, expanded, is_count, items, mapping
 
 @dataclass(frozen=True, slots=True)
 class PoolOutline:
-    """What the checks need of one pool. None: not given, or of the wrong shape."""
+    """Values of one pool for the checks. None: missing or malformed."""
 
     loc: Loc
     name: str | None
@@ -35,7 +35,7 @@ class PoolOutline:
 
 
 def outlines(raw: Raw) -> list[PoolOutline]:
-    """The pools of the fleet, as far as they can be read."""
+    """The readable pools of the fleet."""
     return [_outline(loc, pool) for loc, pool in items(raw, "fleet", "pools")]
 
 
@@ -56,7 +56,7 @@ def _per_node(pool: Raw) -> int | None:
 
 
 def check_fleet(raw: Raw, pools: list[PoolOutline]) -> Iterator[Fault]:
-    """Every disagreement among the pools."""
+    """Inconsistencies among the pools."""
     yield from doubles(raw, ("fleet", "pools"))
     owners: dict[str, PoolOutline] = {}
     for pool in pools:
@@ -85,14 +85,14 @@ def check_fleet(raw: Raw, pools: list[PoolOutline]) -> Iterator[Fault]:
         yield Fault(("runtime",), "has no node to run on", "leave it out: no pool of the fleet has a gpu")
 
 
-_WITH_GPUS: Final = {  # keys that a pool has with `gpu` and not without
+_WITH_GPUS: Final = {  # keys required with `gpu` and forbidden without
     "driver": 'NVIDIA driver on these nodes, quoted: "418.88"',
     "container_toolkit": 'NVIDIA container toolkit on these nodes, quoted: "1.17.8"',
 }
 
 
 def _gpus_of_pool(loc: Loc, pool: Raw) -> Iterator[Fault]:
-    """A pool says all of its GPUs, or nothing of any."""
+    """A pool declares all GPU keys, or none."""
     gpu, per_node = pool.get("gpu"), pool.get("gpus_per_node")
     if gpu is not None:
         if per_node is None:
@@ -101,7 +101,7 @@ def _gpus_of_pool(loc: Loc, pool: Raw) -> Iterator[Fault]:
             fix = "write how many GPUs each node has; for nodes without GPUs leave gpu out as well"
             yield Fault((*loc, "gpus_per_node"), "is out of range: 1 or more is allowed with gpu", fix, per_node)
         for key, what in _WITH_GPUS.items():
-            if pool.get(key) is None and not is_partition(pool):  # what nobody has looked up there is unknown
+            if pool.get(key) is None and not is_partition(pool):  # unknown there until somebody looks it up
                 yield Fault((*loc, key), "is missing", f"add {key}: {what}")
     elif is_count(per_node) and per_node > 0:
         fix = 'add the model, such as gpu: "GeForce GTX 1080 Ti", or, for nodes without GPUs, remove gpus_per_node'
@@ -114,7 +114,7 @@ def _gpus_of_pool(loc: Loc, pool: Raw) -> Iterator[Fault]:
 
 
 def _overrides(pool: PoolOutline, raw: Raw) -> Iterator[Fault]:
-    """Nodes that differ from the rest of their pool: each is of the pool, is named once, and does differ."""
+    """Node overrides: each node is in the pool, is named once, and does differ."""
     overrides = items(raw, "node_overrides", at=pool.loc)
     if overrides and raw.get("gpu") is None:
         fix = "leave it out: nodes without GPUs have neither driver nor container toolkit"
@@ -167,7 +167,7 @@ def _total(declared: object, pools: list[PoolOutline]) -> Iterator[Fault]:
     with_gpus = [each for each in known if each[2]]
     total = sum(len(nodes) * gpus for _, nodes, gpus in known)
     if not is_count(declared) or declared == total or len(known) < len(pools) or not all(pool.nodes for pool in pools):
-        return  # or it follows from what is reported already
+        return  # or a consequence of reported problems
     usual = Counter(chain.from_iterable([gpus] * len(nodes) for _, nodes, gpus in with_gpus)).most_common(1)
     odd = [
         f"{listing(nodes)} of pool {pool.name} {'has' if len(nodes) == 1 else 'each have'} {gpus}"
@@ -181,7 +181,7 @@ def _total(declared: object, pools: list[PoolOutline]) -> Iterator[Fault]:
 
 
 def left_nodes(raw: Raw, deployed: Mapping[str, Any]) -> str:
-    """`n24 left pool rtx2080ti`: nodes that were deployed in a pool and are in none now; empty where nothing left."""
+    """`n24 left pool rtx2080ti`: nodes deployed in a pool and now in none; empty if none left."""
     there = {node for pool in outlines(raw) for node in pool.nodes or ()}
     gone = {
         name: [node for node in nodes if isinstance(node, str) and node not in there]
@@ -192,14 +192,14 @@ def left_nodes(raw: Raw, deployed: Mapping[str, Any]) -> str:
 
 
 def _managed(manager: object, runtime: object) -> Iterator[Fault]:
-    """The daemons of one fleet have one owner: it removes them when it is destroyed, whoever else counts on them."""
+    """A fleet's daemons have one owner, which removes them when destroyed, even if others need them."""
     if isinstance(manager, str) and manager and runtime is not None:
         fix = "leave the section runtime out, or fleet.managed_by if this stack manages the nodes"
         yield Fault(("runtime",), f"is set, but {manager} manages the fleet", fix)
 
 
 def _taints(loc: Loc, pool: Raw) -> Iterator[Fault]:
-    """Kubernetes takes one taint of a key and an effect."""
+    """Kubernetes allows one taint per key and effect."""
     seen: dict[tuple[str, str], int] = {}
     for where, taint in items(pool, "taints", at=loc):
         key, effect = taint.get("key"), taint.get("effect")

@@ -1,4 +1,4 @@
-"""What a stack with Docker hosts must agree on: its site, its hosts, what runs on them. Pure."""
+"""Consistency checks of a stack with Docker hosts: site, hosts, workloads. Pure."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def is_host(pool: Raw) -> bool:
 
 
 def check_hosts(raw: Raw) -> Iterator[Fault]:
-    """Every disagreement of the hosts and of what runs on them."""
+    """Inconsistencies of hosts and their workloads."""
     yield from _kind(raw)
     engines: dict[object, object] = {}
     for loc, pool in items(raw, "fleet", "pools"):
@@ -100,7 +100,7 @@ def _cards(loc: Loc, pool: Raw) -> Iterator[Fault]:
 
 
 def _job(loc: Loc, job: Raw) -> Iterator[Fault]:
-    """What a cluster decides for a job, somebody has to decide here."""
+    """Job settings chosen by a cluster must be explicit here."""
     if job.get("pool") is None:
         yield Fault((*loc, "pool"), "is missing", "name the host that it runs on: nothing schedules on a Docker host")
     if job.get("deadline_s") is not None:
@@ -111,7 +111,7 @@ def _job(loc: Loc, job: Raw) -> Iterator[Fault]:
 
 
 def _ports(raw: Raw) -> Iterator[Fault]:
-    """A port of a host is one container's, or a hub's."""
+    """A host port belongs to one container or hub."""
     owners: dict[tuple[object, object], str] = {}
     for loc, pool, owner, number in _published(raw):
         first = owners.setdefault((pool, number), owner)
@@ -121,7 +121,7 @@ def _ports(raw: Raw) -> Iterator[Fault]:
 
 
 def _published(raw: Raw) -> Iterator[tuple[Loc, object, str, object]]:
-    """Where it is written, the host, whose it is, and the port."""
+    """Location, host, owner and port."""
     for loc, hub in items(raw, "hubs"):
         expose = mapping(hub, "expose")
         if expose.get("kind") == "host_port":

@@ -1,4 +1,4 @@
-"""Hubs on Docker hosts in a stack file: what they must agree on with their site, and where their parts run. Pure."""
+"""Consistency checks of hubs on Docker hosts: their site, and where their parts run. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -9,7 +9,7 @@ from settings.slurm_hubs import of_no_slurm
 from workloads.hub import ClusterHubKeys, HubKeys
 from workloads.raw import Raw, is_count, items, mapping
 
-# What a host has no use for, and why.
+# Keys unused on a host, and why.
 _OF_A_CLUSTER: Final = {
     **dict.fromkeys(
         ("volume_gib", "database_gib"), "leave it out: volumes of an engine have no size but that of the host's disk"
@@ -26,7 +26,7 @@ if unlisted := ClusterHubKeys.model_fields.keys() - HubKeys.model_fields.keys() 
 
 
 def with_hosts_of_hubs(raw: Raw) -> dict[str, Any]:
-    """The same, where profiles and kernels of a hub on a host say which host: there is no other for them."""
+    """Adds the host to profiles and kernels of a hub on a host: it is their only choice."""
     hubs = raw.get("hubs")
     if mapping(raw, "site").get("kind") != "docker" or not isinstance(hubs, list):
         return dict(raw)
@@ -49,7 +49,7 @@ def _on(pool: object, each: Raw, *parts: str) -> Raw:
 
 
 def check_hubs(raw: Raw) -> Iterator[Fault]:
-    """Hubs on a site of kind docker, and keys of theirs on another."""
+    """Hubs on a site of kind docker, and their keys on any other."""
     kind = mapping(raw, "site").get("kind")
     is_docker = kind == "docker"
     hosts = [pool for _, pool in items(raw, "fleet", "pools")]
@@ -64,7 +64,7 @@ def check_hubs(raw: Raw) -> Iterator[Fault]:
 
 
 def _names_of_a_hub(raw: Raw) -> Iterator[Fault]:
-    """A container within a hub's names is within the hub's reach, or what the hub itself consists of."""
+    """A container with a hub's name prefix is controlled by the hub, or one of its own."""
     for _, hub in items(raw, "hubs"):
         begins = f"{hub.get('name')}-"
         for section in ("containers", "jobs"):

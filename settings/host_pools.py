@@ -1,4 +1,4 @@
-"""A Docker host of a stack file: one machine with an engine, which is a pool of its own."""
+"""A Docker host of a stack file: one machine with an engine, as a pool of its own."""
 
 from ipaddress import IPv4Network
 from typing import ClassVar
@@ -46,7 +46,7 @@ class HostPool(MachinePool):
     )
     assumptions: Assumptions = ()
 
-    default_runtime: ClassVar[None] = None  # of pods
+    default_runtime: ClassVar[None] = None  # for pods only
     labels: ClassVar[Labels] = {}
     extra_taints: ClassVar[Taints] = ()
 

@@ -1,4 +1,4 @@
-"""What a stack with pools of instances must agree on: its cluster, its groups, their machine images. Pure."""
+"""Consistency checks of a stack with instance pools: cluster, groups, machine images. Pure."""
 
 from collections.abc import Iterator
 
@@ -12,12 +12,12 @@ from workloads.raw import Raw, is_count, items, mapping
 
 
 def is_of_instances(pool: Raw) -> bool:
-    """Whether a pool names instance types in place of nodes."""
+    """Whether a pool has instance types instead of nodes."""
     return "instance_types" in pool
 
 
 def check_instances(raw: Raw) -> Iterator[Fault]:
-    """Every disagreement of the cluster and of the pools of instances."""
+    """Inconsistencies of the cluster and the instance pools."""
     yield from _kind(raw)
     yield from _cluster(raw)
     for loc, pool in items(raw, "fleet", "pools"):
@@ -28,14 +28,14 @@ def check_instances(raw: Raw) -> Iterator[Fault]:
 
 
 def outline_of(pool: Raw) -> tuple[int | None, tuple[str, ...] | None]:
-    """GPUs of each node and the names of the nodes, as far as a pool of instances can be read."""
+    """GPUs per node and node names of an instance pool, as far as readable."""
     shape, most, name = shape_of(pool), pool.get("max"), pool.get("name")
     names = tuple(f"{name}-{number}" for number in range(1, most + 1)) if is_count(most) and 0 < most < 10_000 else None
     return (shape.schedulable_gpus if shape else None), names
 
 
 def with_cluster_version(raw: Raw) -> dict[str, object]:
-    """The sections with the cluster's Kubernetes version in each pool of instances that names none."""
+    """The sections with the cluster's Kubernetes version in each instance pool without one."""
     version, fleet = mapping(raw, "cluster").get("kubernetes"), mapping(raw, "fleet")
     pools = fleet.get("pools")
     if not isinstance(version, str) or not isinstance(pools, list):
@@ -47,7 +47,7 @@ def with_cluster_version(raw: Raw) -> dict[str, object]:
 
 
 def _kind(raw: Raw) -> Iterator[Fault]:
-    """Instances belong to a cluster of EKS, named nodes to another: two clusters are two stacks."""
+    """Instances belong to an EKS cluster, named nodes to another: two clusters are two stacks."""
     is_eks = mapping(raw, "site").get("kind") == "eks"
     pools = items(raw, "fleet", "pools")
     if is_eks and not isinstance(raw.get("cluster"), dict):
@@ -97,7 +97,7 @@ def _cluster(raw: Raw) -> Iterator[Fault]:
 
 
 def _inside(raw: Raw, region: object) -> Iterator[Fault]:
-    """Images of nodes without a way out: those of ECR in the same region. A lab has its own registry, and says so."""
+    """Nodes without egress pull only from ECR in the same region. A lab has its own registry, and says so."""
     if isinstance(region, str) and region.startswith("cn-"):
         fix = "use nat: services have other names in China, and no table has them"
         yield Fault(("cluster", "network", "egress"), "is not known in this region", fix, "endpoints")
@@ -116,7 +116,7 @@ def _inside(raw: Raw, region: object) -> Iterator[Fault]:
 
 
 def _existing(cluster: Raw) -> Iterator[Fault]:
-    """A cluster that exists is somebody else's: its network, its entries and its add-ons too."""
+    """An existing cluster belongs to others, as do its network, entries and add-ons."""
     reason = "is given beside existing, but the stack never changes an existing cluster"
     for key in ("network", "public_access", "admins", "add_ons"):
         if cluster.get("existing") is not None and cluster.get(key):
@@ -124,7 +124,7 @@ def _existing(cluster: Raw) -> Iterator[Fault]:
 
 
 def _device_plugin(raw: Raw) -> Iterator[Fault]:
-    """Amazon Linux has no device plugin: without one no pod of such a pool is ever given a GPU."""
+    """Amazon Linux has no device plugin: without one, pods never get a GPU of such a pool."""
     if raw.get("runtime") is not None or mapping(raw, "fleet").get("managed_by") is not None:
         return
     for _, pool in items(raw, "fleet", "pools"):
@@ -137,7 +137,7 @@ def _device_plugin(raw: Raw) -> Iterator[Fault]:
 
 
 def _persistence(raw: Raw) -> Iterator[Fault]:
-    """Without the daemon each program that starts first on a GPU waits for the driver to load: somebody runs it."""
+    """Without the daemon, the first program on a GPU waits for the driver to load: someone must run it."""
     runtime = raw.get("runtime")
     if not isinstance(runtime, dict) or runtime.get("persistence_daemon") is not None:
         return

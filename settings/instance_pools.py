@@ -1,4 +1,4 @@
-"""Pools of instances that a cloud starts, in a stack file."""
+"""Cloud instance pools of a stack file."""
 
 from typing import Final, Literal
 
@@ -18,7 +18,7 @@ MIB: Final = 2**20
 
 
 class InstancePool(InstanceGroupKeys, Pool):
-    """Instances that are alike, between a least and a greatest number of them."""
+    """Alike instances, between a minimum and a maximum number."""
 
     gpus_by: Literal["device_plugin", "claims"] = Field(
         "device_plugin",
@@ -37,68 +37,68 @@ class InstancePool(InstanceGroupKeys, Pool):
 
     @property
     def gpu(self) -> GpuModel | None:
-        """The model of its GPUs."""
+        """Its GPU model."""
         return self.shape.gpu
 
     @property
     def gpus_per_node(self) -> int:
-        """GPUs that a node offers; a share of one counts as one."""
+        """GPUs per node; a fraction counts as one."""
         return self.shape.schedulable_gpus
 
     @property
     def driver(self) -> DriverVersion | None:
-        """What the nodes start with."""
+        """Initial version."""
         return self.node_image.driver if self.gpu else None
 
     @property
     def container_toolkit(self) -> str | None:
-        """What the nodes start with."""
+        """Initial version."""
         return (self.node_image.container_toolkit or None) if self.gpu else None
 
     @property
     def architecture(self) -> str:
-        """Processor of its types."""
+        """Processor architecture."""
         return self.shape.architecture
 
     @property
     def cpu(self) -> float:
-        """Of the smallest of its types."""
+        """Of its smallest type."""
         return self.shape.vcpu
 
     @property
     def memory_gib(self) -> float:
-        """Of the smallest of its types."""
+        """Of its smallest type."""
         return float(self.shape.memory_gib)
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """A name for each instance that may run: AWS gives others when it starts them."""
+        """Placeholder names for all possible instances: AWS assigns others."""
         return tuple(f"{self.name}-{number}" for number in range(1, self.max + 1))
 
     @property
     def gpus_of_node(self) -> NodeGpus | None:
-        """GPUs of each instance and what drives them; None where they have none."""
+        """GPUs per instance and their driver; None without GPUs."""
         if self.gpu is None or self.driver is None:
             return None
         return NodeGpus(self.gpu, self.gpus_per_node, self.driver, self.container_toolkit)
 
     @property
     def stated_rates(self) -> dict[str, float]:
-        """The volume's throughput says how fast the disk is, where nobody has measured it."""
+        """The volume's throughput as disk rate, unless measured."""
         return {"disk_mb_per_s": round(self.volume.throughput * MIB / MB), **super().stated_rates}
 
     @property
     def are_rates_planned(self) -> bool:
-        """What the volume allows is no measurement."""
+        """A volume's limit is not a measurement."""
         stated = super().stated_rates
         return not stated or bool(stated.keys() & set(self.assumptions))
 
     @property
     def slow_disk(self) -> str:
-        """A volume for which parallel pulls would have to wait."""
+        """A volume that would delay parallel pulls."""
         found = volume_problems(self.volume, 0, parallel_pulls=self.parallel_pulls)
         return next((f"{each.reason}: {each.fix}" for each in found if each.is_slow), "")
 
     def variants(self) -> tuple[Variant, ...]:
-        """All are alike."""
+        """All alike."""
         return (Variant(self.name, self.name, self.node_names, self.gpus_of_node),)

@@ -1,4 +1,4 @@
-"""The pools of instances as a table: what each is, what drives its GPUs, its price and what the account must allow."""
+"""Table of the instance pools: types, GPU drivers, prices and required account quotas."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ HEAD = ("pool", "instance", "nodes", "GPUs each", "driver", "machine image", "di
 
 
 def instance_pools(stack: Stack) -> tuple[InstancePool, ...]:
-    """Pools whose instances this stack has started."""
+    """Pools whose instances this stack starts."""
     return tuple(each for each in stack.fleet.pools if isinstance(each, InstancePool))
 
 
 def instance_rows(stack: Stack) -> list[tuple[str, ...]]:
-    """A row for each pool of instances, without a head; empty where the stack has none."""
+    """One row per instance pool, without a header; empty without pools."""
     return [_row(pool) for pool in instance_pools(stack)]
 
 
 def quota_lines(stack: Stack) -> tuple[str, ...]:
-    """What the account must allow for all pools at their maximum. Those without GPUs are large in every account."""
+    """Required quotas for all pools at maximum. Those without GPUs are large in every account."""
     pools = instance_pools(stack)
     needs = needed(quota_of(pool.shape, pool.max, Market(pool.capacity)) for pool in pools if pool.gpu)
     return tuple(f"the account must allow {quota}" for quota in needs)
 
 
 def remarks(stack: Stack) -> Iterator[str]:
-    """What the table leaves out: days of its facts, what all pools cost together, and the quotas that they need."""
+    """Notes below the table: dates of its facts, total cost, and required quotas."""
     pools = instance_pools(stack)
     prices = {pool.name: price for pool in pools if (price := price_of(pool.instance_types[0]))}
     if prices:
@@ -51,7 +51,7 @@ def remarks(stack: Stack) -> Iterator[str]:
 
 
 def _costs(stack: Stack, pools: tuple[InstancePool, ...], prices: Mapping[str, Price]) -> str:
-    """At the first size and at the greatest: for the term of the courses that are not over, else for a week."""
+    """At initial and maximum size: for the term of current courses, else for a week."""
     courses = [each for each in stack.courses if each.last_day >= today()]
     first, last = (
         min((each.first_day for each in courses), default=None),
@@ -68,7 +68,7 @@ def _costs(stack: Stack, pools: tuple[InstancePool, ...], prices: Mapping[str, P
 
 
 def _ages(stack: Stack, pools: tuple[InstancePool, ...]) -> Iterator[str]:
-    """How old what the machine images were chosen from is, and when EKS moves the cluster on."""
+    """Age of the machine image data, and when EKS upgrades the cluster."""
     kinds = dict.fromkeys(pool.machine_image.ami_type for pool in pools if pool.gpu and not pool.flatcar)
     for kind in kinds:
         newest = listed_releases(kind)[-1]
@@ -87,7 +87,7 @@ def _ages(stack: Stack, pools: tuple[InstancePool, ...]) -> Iterator[str]:
 
 
 def table_lines(stack: Stack) -> list[str]:
-    """The table with its head and its remarks as lines of text; nothing where there are no such pools."""
+    """The table with header and notes as text lines; empty without such pools."""
     rows = instance_rows(stack)
     if not rows:
         return []

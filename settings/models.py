@@ -1,7 +1,7 @@
-"""What a stack file can say, as pydantic models. Every key has a description: they make the reference and the schema.
+"""The stack file as pydantic models. Every key has a description, for the reference and the schema.
 
-Keys that a component takes as well come from `kube`; pools are in `pools`. What keys must agree on among themselves
-(sums, names, limits) is in `checks`.
+Keys shared with a component come from `workloads` and `platforms`; pools are in `pools`; consistency
+checks (sums, names, limits) are in `checks`.
 """
 
 from typing import Annotated, Literal
@@ -36,7 +36,7 @@ Authenticator = Annotated[
 
 
 class Substitute(BaseModel):
-    """What is used in place of something that cannot be pulled here."""
+    """A replacement for something that cannot be pulled here."""
 
     model_config = FORM
     reference: Replaceable = Field(
@@ -47,7 +47,7 @@ class Substitute(BaseModel):
 
 
 class ImageLimits(BaseModel):
-    """What an image may be: compressed in GB (10⁹ bytes), unpacked as a share of a node's disk, its base."""
+    """Image limits: compressed in GB (10⁹ bytes), unpacked as a share of a node's disk, its base."""
 
     model_config = FORM
     warn_compressed_gb: Gigabytes = Field(4, description="Compressed GB above which a preview warns.")
@@ -61,7 +61,7 @@ class ImageLimits(BaseModel):
 
 
 class Site(BaseModel):
-    """Where the stack runs. A site overlay (GPU_COMMONS_SITE) replaces these keys, and no others."""
+    """The stack's site. A site overlay (GPU_COMMONS_SITE) replaces these keys, and no others."""
 
     model_config = FORM
     kind: Literal["kubernetes", "eks", "docker", "slurm"] = Field(
@@ -102,7 +102,7 @@ class Site(BaseModel):
 
 
 class ImageWaiver(BaseModel):
-    """A bigger limit for one image, for a reason and for a time."""
+    """A higher limit for an image, with reason and end date."""
 
     model_config = FORM
     compressed_gb: Gigabytes = Field(description="Compressed GB that this image may have.")
@@ -111,7 +111,7 @@ class ImageWaiver(BaseModel):
 
 
 class Image(BaseModel):
-    """One image of ours, built from the folder images/<name>/."""
+    """An image built from the folder images/<name>/."""
 
     model_config = FORM
     name: Name = Field(description="Folder below images/, and the last part of the repository.")
@@ -124,24 +124,24 @@ class Image(BaseModel):
 
     @property
     def full_name(self) -> str:
-        """What profiles, jobs and the registry call it."""
+        """Name in profiles, jobs and the registry."""
         return f"{self.name}-{self.target}" if self.target else self.name
 
 
 class Kernel(KernelKeys):
-    """One kind of kernels, each in a container of its own. A GPU is held only while a kernel lives."""
+    """A kernel type with a container per kernel. A GPU is held only while a kernel lives."""
 
     image: Name = Field(description="Image of this stack with ipykernel, such as one of target kernel.")
     pool: Name | None = Field(None, description="Host it runs on: always that of its hub, so it can be left out.")
 
     @property
     def named_pools(self) -> tuple[str, ...]:
-        """The host of its hub."""
+        """Its hub's host."""
         return tuple(filter(None, [self.pool]))
 
 
 class Profile(ProfileKeys):
-    """One choice of a hub's users."""
+    """A profile for a hub's users."""
 
     image: Name = Field(description="Image of this stack.")
     pool: Name | None = Field(
@@ -156,7 +156,7 @@ class Profile(ProfileKeys):
 
     @property
     def most_gpus(self) -> int:
-        """GPUs that one user of it holds at a time: of the server, or of one kernel."""
+        """Maximum GPUs per user at a time: of the server, or of one kernel."""
         return max([self.gpus, *(kernel.gpus for kernel in self.kernels)])
 
 
@@ -205,7 +205,7 @@ class Job(JobKeys):
 
 
 class Container(ContainerKeys):
-    """One container on a Docker host: a service that runs all the time, or a batch run."""
+    """A container on a Docker host: a long-running service, or a batch run."""
 
     name: Name = Field(description="Name of the container.")
     image: Name = Field(description="Image of this stack.")
@@ -214,7 +214,7 @@ class Container(ContainerKeys):
 
 
 class Course(CourseKeys):
-    """A course in one term: who may need GPUs at the same time, and how many of them are promised to it."""
+    """A course in one term: its peak GPU demand and its guarantee."""
 
     hub: Line = Field(description="Hub that the course uses.")
     peak_share: Share = Field(description="Share of the seats that hold a server with GPUs at the busiest time: 0.25.")
@@ -227,7 +227,7 @@ class Course(CourseKeys):
 
 
 class PolicyWaiver(BaseModel):
-    """One refusal that is let through, for a reason, by somebody, for a time."""
+    """A waived refusal, with reason, owner and end date."""
 
     model_config = FORM
     rule: RuleId = Field(description="Id of the rule: P-START.")
@@ -238,7 +238,7 @@ class PolicyWaiver(BaseModel):
 
 
 class Policies(BaseModel):
-    """How strict the policies are. No rule can be disabled."""
+    """Policy strictness. No rule can be disabled."""
 
     model_config = FORM
     levels: dict[RuleId, Literal["refuse", "warn"]] = Field(
@@ -253,7 +253,7 @@ class Policies(BaseModel):
 
 
 class Stack(BaseModel):
-    """Everything a stack is made from. A stack that only builds images has no fleet."""
+    """All settings of a stack. A stack that only builds images has no fleet."""
 
     model_config = FORM
     site: Site = Field(description="Where the stack runs.")
@@ -269,21 +269,21 @@ class Stack(BaseModel):
 
     @property
     def workloads(self) -> tuple[Profile | Kernel | Container | Job, ...]:
-        """Profiles of all hubs and their kernels, containers, and jobs."""
+        """All hubs' profiles and kernels, containers, and jobs."""
         profiles = [profile for hub in self.hubs for profile in hub.profiles]
         kernels = [kernel for profile in profiles for kernel in profile.kernels]
         return (*profiles, *kernels, *self.containers, *self.jobs)
 
     def engine(self, host: HostPool) -> str:
-        """Where the engine of a host answers from here."""
+        """A host's engine address as seen from here."""
         return self.site.engines.get(host.name, host.engine)
 
     def profile_pools(self, profile: Profile) -> tuple[str, ...]:
-        """Pools that a profile may land on."""
+        """Possible pools of a profile."""
         return profile.named_pools or tuple(filter(None, [self.site.core_pool]))
 
     def substitute(self, reference: str) -> tuple[str, str | None]:
-        """What is pulled for `reference` here, and why; the reference itself and None where nothing replaces it."""
+        """What is pulled for `reference` here, and why; the reference itself and None if nothing replaces it."""
         for entry in self.site.substitutes:
             if entry.reference == reference:
                 return entry.replacement, entry.reason

@@ -1,4 +1,4 @@
-"""A pool of a site with Slurm: nodes of one partition with one type of GPU."""
+"""A pool of a Slurm site: nodes of one partition with one GPU type."""
 
 from typing import ClassVar, Final
 
@@ -15,7 +15,7 @@ PROBE: Final = "gpu-commons probe --via-slurm"
 
 
 class PartitionPool(PartitionKeys, MachinePool):
-    """Nodes of a partition that are alike. What nobody has looked up is left out, and stays unknown."""
+    """Alike nodes of a partition. Facts not looked up are left out and stay unknown."""
 
     nodes: int = Field(ge=1, le=10_000, description="How many nodes it has: Slurm chooses among them.")
     glibc: Glibc | None = Field(
@@ -23,23 +23,23 @@ class PartitionPool(PartitionKeys, MachinePool):
     )
     assumptions: Assumptions = ()
 
-    default_runtime: ClassVar[None] = None  # of pods
+    default_runtime: ClassVar[None] = None  # for pods only
     labels: ClassVar[Labels] = {}
     extra_taints: ClassVar[Taints] = ()
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """A name for each node: Slurm knows others."""
+        """Placeholder node names: Slurm has others."""
         return tuple(f"{self.name}-{number}" for number in range(1, self.nodes + 1))
 
     @property
     def probe(self) -> str:
-        """What brings the facts that are not known."""
+        """How to get the unknown facts."""
         return f"{PROBE} {self.partition}"
 
     @property
     def gpus_of_node(self) -> NodeGpus | None:
-        """GPUs of each node, the driver only where it is known; None where they have none."""
+        """GPUs per node, with the driver only if known; None without GPUs."""
         if self.gpu is None:
             return None
         return NodeGpus(
@@ -53,5 +53,5 @@ class PartitionPool(PartitionKeys, MachinePool):
         )
 
     def variants(self) -> tuple[Variant, ...]:
-        """All are alike."""
+        """All alike."""
         return (Variant(self.name, self.name, self.node_names, self.gpus_of_node),)

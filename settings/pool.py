@@ -1,4 +1,4 @@
-"""What every pool of a stack file says, whoever owns its machines."""
+"""Common model of all stack file pools, for any machine owner."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Pool(BaseModel):
-    """Nodes that are alike. Each kind of pool has these values: some say them, others derive them."""
+    """Alike nodes. Each kind of pool has these values, some declared, others derived."""
 
     model_config = FORM
     name: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
@@ -57,38 +57,38 @@ class Pool(BaseModel):
 
     @property
     def taints(self) -> tuple[NodeTaint, ...]:
-        """Taints beside the one for GPUs."""
+        """Taints besides the GPU taint."""
         return tuple(NodeTaint(taint.key, taint.value, taint.effect) for taint in self.extra_taints)
 
     @property
     def stated_rates(self) -> dict[str, float]:
-        """What a node does in a second, as far as the stack file says it: arguments of `size.estimate.Rates`."""
+        """Declared rates of a node: arguments of `imaging.size.estimate.Rates`."""
         rates = {"pull_mb_per_s": self.pull_mb_per_s, "disk_mb_per_s": self.disk_mb_per_s}
         return {name: float(value) for name, value in rates.items() if value is not None}
 
     @property
     def architecture(self) -> str:
-        """Processor of its nodes."""
+        """Node processor."""
         return "amd64"
 
     @property
     def slow_disk(self) -> str:
-        """Why nodes start later than they could; empty where nothing is known to slow them."""
+        """Why nodes start later than possible; empty if no cause is known."""
         return ""
 
     @property
     def are_rates_planned(self) -> bool:
-        """Nobody has measured them here: none is stated, or one is an assumption."""
+        """Not measured here: none is stated, or one is an assumption."""
         return not self.stated_rates or bool(self.stated_rates.keys() & set(self.assumptions))
 
     @property
     def gpus(self) -> int:
-        """GPUs of all nodes together."""
+        """GPUs of all nodes."""
         return len(self.node_names) * self.gpus_per_node
 
 
 class MachinePool(Pool):
-    """Machines that somebody owns: what they have is written, not derived."""
+    """Owned machines: their facts are declared, not derived."""
 
     gpu: Gpu | None = Field(
         None,
@@ -110,7 +110,7 @@ class MachinePool(Pool):
 
     @property
     def gpus_of_node(self) -> NodeGpus | None:
-        """What the pool says of the GPUs of each of its nodes; None where they have none."""
+        """Declared GPUs of each node; None without GPUs."""
         if self.gpu is None or self.driver is None or self.container_toolkit is None:
-            return None  # all three or none: the checks of a stack file see to it
+            return None  # all three or none: ensured by the stack file checks
         return NodeGpus(self.gpu, self.gpus_per_node, self.driver, str(self.container_toolkit))

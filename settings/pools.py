@@ -1,4 +1,4 @@
-"""The machines of a stack file: pools of named nodes, the whole fleet, and what makes their GPUs usable."""
+"""Pools of named nodes, the whole fleet, and the GPU runtime of a stack file."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ from workloads.names import Line
 
 
 class NodeOverride(BaseModel):
-    """What some nodes of a pool have in place of what the pool says, while a driver is changed node by node."""
+    """Node-specific values that replace the pool's, while a driver is changed node by node."""
 
     model_config = FORM
     nodes: Nodes = Field(min_length=1, description="Nodes of this pool: names and ranges such as n01-n02.")
@@ -32,7 +32,7 @@ class NodeOverride(BaseModel):
 
 
 class NodePool(MachinePool):
-    """Nodes that are alike, with GPUs or without, by their names."""
+    """Alike nodes listed by name, with or without GPUs."""
 
     nodes: Nodes = Field(description="Node names and ranges such as n01-n12.")
     nodes_except: Nodes = Field((), description="Names in the ranges that do not belong to this pool.")
@@ -46,12 +46,12 @@ class NodePool(MachinePool):
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """Names in the order of the file: ranges expanded, exceptions taken out."""
+        """Names in file order: ranges expanded, exceptions removed."""
         excepted = set(expand_all(self.nodes_except))
         return tuple(name for name in expand_all(self.nodes) if name not in excepted)
 
     def variants(self) -> tuple[Variant, ...]:
-        """Groups of nodes with the same facts: those that have what the pool says, then the others."""
+        """Groups of nodes with the same facts: the regular ones, then the others."""
         own = self.gpus_of_node
         if own is None or not self.node_overrides:
             return (Variant(self.name, self.name, self.node_names, own),)
@@ -72,11 +72,11 @@ _KINDS: Final = {
     "instance_types": "instances",
     "engine": "hosts",
     "partition": "partitions",
-}  # the key that only pools of a kind have
+}  # the key specific to each kind of pool
 
 
 def _kind_of_pool(value: object) -> str:
-    """By the key that only pools of a kind have; a model knows what it is."""
+    """By the key specific to its kind; a model knows its own."""
     if isinstance(value, Mapping):
         return next((kind for key, kind in _KINDS.items() if key in value), "nodes")
     models = {InstancePool: "instances", HostPool: "hosts", PartitionPool: "partitions"}
@@ -88,8 +88,8 @@ def _with_kinds(schema: dict[str, Any]) -> None:
     schema[KINDS] = {kind: each["$ref"] for kind, each in zip(kinds, schema["oneOf"], strict=True)}
 
 
-# Nodes that somebody owns, instances that a cloud starts, machines with an engine of their own, or nodes of a partition
-# of Slurm: the keys tell.
+# Owned nodes, cloud instances, machines with an engine of their own, or Slurm partition nodes,
+# distinguished by key.
 EveryPool = Annotated[
     Annotated[NodePool, Tag("nodes")]
     | Annotated[InstancePool, Tag("instances")]
@@ -101,7 +101,7 @@ EveryPool = Annotated[
 
 
 class Fleet(BaseModel):
-    """All node pools of the stack."""
+    """The stack's node pools."""
 
     model_config = FORM
     total_gpus: Count = Field(
@@ -116,16 +116,16 @@ class Fleet(BaseModel):
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """Names of all nodes, pool by pool."""
+        """All node names, pool by pool."""
         return tuple(name for pool in self.pools for name in pool.node_names)
 
     def pool(self, name: str) -> Pool:
-        """The pool of that name; KeyError if there is none (settings that were read name only pools that exist)."""
+        """The pool of that name; KeyError if missing (validated settings name only existing pools)."""
         return {pool.name: pool for pool in self.pools}[name]
 
 
 class Runtime(BaseModel):
-    """What makes GPUs usable on the nodes: the images of the runtime's own daemons."""
+    """The GPU runtime on the nodes: images of its daemons."""
 
     model_config = FORM
     device_plugin: Reference = Field(description="Image of NVIDIA's Kubernetes device plugin.")

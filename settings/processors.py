@@ -1,4 +1,4 @@
-"""Images on instances with another processor: what a spec makes is for x86-64, as the locks of its packages are."""
+"""Checks processors: specs build images for x86-64, as their package locks do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BUILT_FOR: Final = "amd64"
 
 
 def other_processors(stack: Stack) -> Iterator[Fault]:
-    """Pools of instances whose nodes could not start an image of the stack that lands there."""
+    """Instance pools whose nodes could not start one of their images."""
     for index, pool in enumerate(stack.fleet.pools):
         if not isinstance(pool, InstancePool) or pool.architecture == BUILT_FOR:
             continue

@@ -1,7 +1,7 @@
-"""The settings of a stack, read once. The only reader of Pulumi's configuration.
+"""Reads a stack's settings. The only reader of Pulumi's configuration.
 
-`load_stack` reads a stack file without Pulumi (CLI, lab, tests), `from_pulumi` reads what the engine hands to a
-program or a policy pack. Both end in the same `Stack` or in one `SettingsError` with every mistake.
+`load_stack` reads a stack file without Pulumi (CLI, lab, tests), `from_pulumi` reads the engine's configuration in a
+program or a policy pack. Both return the same `Stack` or raise one `SettingsError` with every mistake.
 `python -m settings.reading` prints the JSON Schema for editors.
 """
 
@@ -54,7 +54,7 @@ def load_stack(path: Path, *, site: Path | None = None) -> Stack:
     raw, faults = _sections(file)
     lines = dict(file.lines)
     for where, line in file.lines.items():
-        if where[:1] == ("config",) and len(where) > 1:  # also by the path that messages use: fleet.pools
+        if where[:1] == ("config",) and len(where) > 1:  # also by the path in messages: fleet.pools
             key = str(where[1])
             lines.setdefault((key,), line)
             lines[key.removeprefix(f"{NAMESPACE}:"), *where[2:]] = line
@@ -62,12 +62,12 @@ def load_stack(path: Path, *, site: Path | None = None) -> Stack:
 
 
 def from_pulumi(deployed_nodes: Callable[[], Mapping[str, Any]] = dict) -> Stack:
-    """The settings that the engine hands to a program or a policy pack, with the overlay that GPU_COMMONS_SITE names.
+    """The settings from the engine, in a program or policy pack, with the overlay in GPU_COMMONS_SITE.
 
-    `deployed_nodes`: nodes by pool as they were deployed last; called only where the GPUs do not add up, to name what
-    left. Raises SettingsError with every mistake.
+    `deployed_nodes`: last deployed nodes by pool; called only if the GPU sum is wrong, to name nodes
+    that left. Raises SettingsError with every mistake.
     """
-    # Here and nowhere else, so that the CLI, the lab and the tests read stack files without Pulumi.
+    # Imported only here, so that the CLI, the lab and the tests read stack files without Pulumi.
     from pulumi.runtime.config import get_config_env, get_config_secret_keys_env  # noqa: PLC0415
 
     secret = set(get_config_secret_keys_env())
@@ -87,7 +87,7 @@ def from_pulumi(deployed_nodes: Callable[[], Mapping[str, Any]] = dict) -> Stack
             continue
         try:
             raw[section] = json.loads(text)
-        except (ValueError, RecursionError):  # a bare word: Pulumi hands it over as it is
+        except (ValueError, RecursionError):  # a bare word: Pulumi passes it unchanged
             raw[section] = text
     overlay = os.environ.get(OVERLAY)
     try:
@@ -99,7 +99,7 @@ def from_pulumi(deployed_nodes: Callable[[], Mapping[str, Any]] = dict) -> Stack
 def _with_what_left(
     problems: Iterable[Problem], raw: Mapping[str, Any], deployed_nodes: Callable[[], Mapping[str, Any]]
 ) -> Iterator[Problem]:
-    """A sum that was forgotten names the nodes that were taken out of their pools since the last update."""
+    """An outdated sum names the nodes removed from their pools since the last update."""
     for problem in problems:
         if problem.path == "fleet.total_gpus" and (left := left_nodes(raw, deployed_nodes())):
             yield replace(problem, reason=f"{problem.reason}; since the last update {left}")
@@ -109,7 +109,7 @@ def _with_what_left(
 
 @cache
 def json_schema() -> dict[str, Any]:
-    """JSON Schema of a whole stack file, for editors and for the reference page."""
+    """JSON Schema of a stack file, for editors and the reference page."""
     schema = Stack.model_json_schema()
     sections: dict[str, Any] = schema["properties"]
     ours = "|".join(f"{name}$" for name in sections)
@@ -158,7 +158,7 @@ def _sections(file: Document) -> tuple[dict[str, Any], list[Fault]]:
             faults.append(Fault(("config", str(key)), "has no namespace", fix))
         elif meant := _meant(str(key), top["config"]):
             faults.append(_misspelt(str(key), meant))
-            raw[meant] = value  # what is in it is read all the same, and is not missing
+            raw[meant] = value  # its content is still read, and not reported missing
         elif namespace == NAMESPACE and section not in Stack.model_fields:
             faults.append(_unknown_section(section))
         elif namespace == NAMESPACE:
@@ -168,7 +168,7 @@ def _sections(file: Document) -> tuple[dict[str, Any], list[Fault]]:
 
 
 def _meant(key: str, config: Mapping[str, Any]) -> str | None:
-    """The section that was meant by a key whose namespace is nearly ours; None for one that is, or is another's."""
+    """The section meant by a key with nearly our namespace; None for correct or foreign keys."""
     namespace, _, section = key.partition(":")
     near = get_close_matches(namespace.lower().replace("_", "-"), [NAMESPACE], cutoff=0.8)
     if namespace == NAMESPACE or not near:
@@ -202,7 +202,7 @@ def _encrypted(loc: Loc) -> Fault:
 
 
 def _passphrase(secret: set[str]) -> Iterator[Fault]:
-    # The committed salts open with an empty passphrase, so that anybody can preview; then nothing may be secret.
+    # The committed salts have an empty passphrase, so that anybody can preview; so nothing may be secret.
     if secret and os.environ.get("PULUMI_CONFIG_PASSPHRASE") == "":
         fix = "set PULUMI_CONFIG_PASSPHRASE to one of your own and run pulumi stack change-secrets-provider passphrase"
         yield Fault(tuple(sorted(secret)[:1]), "is a secret that the empty passphrase decrypts", fix)
@@ -224,7 +224,7 @@ def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Sta
         raw["site"] = {**raw.get("site", {}), **_of_this_stack(overlay.data, raw)}
     stack = _read(Stack, with_hosts_of_hubs(with_cluster_version(raw)), faults)
     if stack is not None and not faults and stack.cluster:
-        # It reads image specs, for which other stacks have no use: a third of a second.
+        # It reads image specs, which other stacks do not need: a third of a second.
         from settings.processors import other_processors  # noqa: PLC0415
         from settings.root_disks import least_sizes, too_small, with_root_disks  # noqa: PLC0415
 
@@ -237,7 +237,7 @@ def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Sta
 
 
 def _of_this_stack(overlay: Mapping[str, Any], raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A lab's overlay without what is of the stack that was last brought up there: the pool of its hub, its Slurm."""
+    """A lab's overlay without data of the last stack deployed there: its hub's pool, its Slurm."""
     pools = {pool.get("name") for _, pool in items(raw, "fleet", "pools")}
     is_anothers = overlay.get("lab") is True and overlay.get("core_pool") not in pools
     not_here = {"core_pool"} if is_anothers else set()
@@ -247,9 +247,9 @@ def _of_this_stack(overlay: Mapping[str, Any], raw: Mapping[str, Any]) -> Mappin
 
 
 def read_sections(model: type[Model], raw: Mapping[str, Any], *, called: str) -> Model:
-    """Sections of a stack file that were given in another way, such as `fleet`, as a model that has some of them.
+    """Sections of a stack file from another source, such as `fleet`, as a model with some of them.
 
-    `called` is how the user knows the place they were given in. Raises SettingsError with every mistake.
+    `called` names that source for the user. Raises SettingsError with every mistake.
     """
     faults: list[Fault] = []
     found = _read(model, raw, faults)
@@ -259,14 +259,14 @@ def read_sections(model: type[Model], raw: Mapping[str, Any], *, called: str) ->
 
 
 def _read(model: type[Model], raw: Mapping[str, Any], faults: list[Fault]) -> Model | None:
-    """The model, None where a value is none of its; every mistake is added to `faults`."""
+    """The model, or None if a value is invalid; every mistake is added to `faults`."""
     faults += odd_texts(raw)
     reported = {fault.loc for fault in faults}
     found: Model | None = None
     try:
-        # As JSON: there strict means what a writer of YAML expects, a list for a list and no text for a number.
+        # As JSON, where strict mode matches YAML: a list for a list, and no text for a number.
         text = json.dumps(raw, default=str, ensure_ascii=False)
-        found = model.model_validate_json(text.encode("utf-8", "replace"))  # half of a character was reported above
+        found = model.model_validate_json(text.encode("utf-8", "replace"))  # half a character was reported above
     except ValidationError as error:
         wrong = model_faults(error, model)
         faults += [fault for fault in wrong if not _is_inside(fault.loc, reported)]
@@ -288,8 +288,8 @@ def _problem(fault: Fault, main: Document, overlay: Document | None) -> Problem:
     file, loc = main, fault.loc
     if overlay is not None and overlay.data and loc[:1] == ("site",) and len(loc) > 1 and loc[1] in overlay.data:
         file, loc = overlay, loc[1:]
-    path = str(loc[0]) if ":" in str(loc[0]) else path_text(loc)  # gpu-commons:jobs, as it stands in the file
-    # Words of ours may repeat what was written: a key, or a name that somebody put an address into.
+    path = str(loc[0]) if ":" in str(loc[0]) else path_text(loc)  # gpu-commons:jobs, as in the file
+    # Our messages may repeat user input: a key, or a name that contains an address.
     path, reason, fix = (visible(without_passwords(text)) for text in (path, fault.reason, fault.fix))
     return Problem(path, show(fault.value, loc), reason, fix, file.file, file.line(loc))
 

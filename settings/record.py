@@ -1,7 +1,7 @@
-"""What a person decided in a stack file and no component of the stack records, as plain values for a StackRecord.
+"""Decisions in a stack file that no component records, as plain values for a StackRecord.
 
-Everything that the models know is in it, but for what is left out by name below: a new key is recorded without
-anybody thinking of it.
+It includes everything in the models except what is left out by name below: new keys are recorded
+automatically.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from settings.models import Stack
 
-# Inputs of the resources that they are about: a change of them shows there.
+# Inputs of the pools' own resources, where a change shows.
 _OF_POOLS: Final = frozenset(
     {
         "gpu",
@@ -25,19 +25,19 @@ _OF_POOLS: Final = frozenset(
 )
 _OF_IMAGES: Final = frozenset({"registry", "substitutes", "builder", "ca_bundle"})
 _OF_HUBS: Final = frozenset({"core_pool", "authenticator"})
-# Keys of a site that came later: a stack from before recorded none, and its next preview shall show no change.
+# Newer site keys: older stacks recorded none, and their next preview should show no change.
 _CAME_LATER: Final[Mapping[str, Any]] = {"kind": "kubernetes", "engines": {}}
-# What changes nothing for anybody: who knows a value, and a sum that the pools must have anyway.
+# Without effect: who knows a value, and a sum that the pools must have anyway.
 _REMARKS: Final = frozenset({"assumptions", "total_gpus"})
 
 
 def decisions(stack: Stack) -> dict[str, Any]:
-    """Arguments of the stack's StackRecord: sections of the stack file without what other components record."""
+    """Arguments of the stack's StackRecord: stack file sections without what other components record."""
     written = stack.model_dump(mode="json", by_alias=True, exclude_none=True)
     site, fleet, policies = written["site"], written["fleet"], written["policies"]
     known = (_OF_IMAGES if stack.images else frozenset()) | (_OF_HUBS if stack.hubs else frozenset())
     shown = frozenset() if stack.fleet.managed_by else _OF_POOLS
-    # No resource is about the nodes of a partition: they are the site's.
+    # Partition nodes have no resource: they belong to the site.
     fleet["pools"] = [_without(pool, frozenset() if "partition" in pool else shown) for pool in fleet["pools"]]
     policies["waivers"] = {f"{each.pop('rule')} of {each.pop('resource')}": each for each in policies["waivers"]}
     unwritten = {key for key, default in _CAME_LATER.items() if site.get(key) == default}
@@ -59,7 +59,7 @@ def _without(section: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]
 
 
 def _plain(value: Any) -> Any:
-    """Without remarks; 36.0 as 36, as people wrote it."""
+    """Without remarks; 36.0 becomes 36, as written."""
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items() if key not in _REMARKS}
     if isinstance(value, list):

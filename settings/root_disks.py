@@ -1,4 +1,4 @@
-"""Root volumes of instances: derived from the images that land there, and refused where they cannot hold those."""
+"""Root volumes of instances: derived from the images for them, or refused if too small."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from settings.models import Stack
 
 
 def with_root_disks(stack: Stack) -> Stack:
-    """The stack with a root volume for each pool of instances that says none.
+    """The stack with a root volume for each instance pool without one.
 
-    Each image counts with the most that the stack lets it be: a volume by the size of a build would change with the
-    build, and replace every node.
+    Each image counts with its maximum allowed size: a volume sized by builds would change with every build
+    and replace all nodes.
     """
     pools = tuple(
         pool.model_copy(update={"root_disk_gib": _derived(stack, pool)})
@@ -32,7 +32,7 @@ def with_root_disks(stack: Stack) -> Stack:
 
 
 def too_small(stack: Stack, size_of: Callable[[str], Size | None]) -> Iterator[Fault]:
-    """Root volumes that cannot hold the images that land there. `size_of`: what an image weighs at least, if known."""
+    """Root volumes too small for their images. `size_of`: an image's minimum size, if known."""
     for index, pool in enumerate(stack.fleet.pools):
         if not isinstance(pool, InstancePool):
             continue
@@ -44,7 +44,7 @@ def too_small(stack: Stack, size_of: Callable[[str], Size | None]) -> Iterator[F
 
 
 def least_sizes(stack: Stack) -> Callable[[str], Size | None]:
-    """What the spec of an image says about its size; nothing of one with mistakes, which whoever builds it reports."""
+    """An image's size by its spec; None for specs with mistakes, which the build reports."""
     replaced = tuple(Substitute(each.reference, each.replacement, each.reason) for each in stack.site.substitutes)
 
     def least(name: str) -> Size | None:
@@ -60,11 +60,11 @@ def _derived(stack: Stack, pool: InstancePool) -> int:
     limits = stack.site.image_limits
     own = {image.full_name: image.limit.compressed_gb for image in stack.images if image.limit}
     packed = [max(limits.refuse_compressed_gb, own.get(name, 0)) for name in _landing(stack, pool)]
-    # The policy pack warns of an image that takes more than this share of the volume, once it is unpacked.
+    # The policy pack warns if an unpacked image exceeds this share of the volume.
     largest = max(packed, default=0) * UNPACKED_RATIO * GB / GIB / limits.unpacked_disk_share
     return max(root_volume_gib(round(sum(packed) * (1 + UNPACKED_RATIO) * GB)), in_steps(largest))
 
 
 def _landing(stack: Stack, pool: InstancePool) -> tuple[str, ...]:
-    """Images that nodes of the pool may start, each once."""
+    """Images the pool's nodes may start, each once."""
     return tuple(sorted({usage.image for usage in usages(stack) if pool.name in usage.pools}))

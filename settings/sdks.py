@@ -1,23 +1,23 @@
-"""SDKs of providers that only some sites need: extras of the project, installed for the stacks that need them."""
+"""Site-specific provider SDKs: extras of the project, installed for stacks that need them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from errors.problems import Problem
 
-# Kind of a site → extras of pyproject.toml. A stack that names no kind runs on Kubernetes, and needs none.
+# Site kind → extras in pyproject.toml. Without a kind, a stack runs on Kubernetes and needs none.
 EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {"kubernetes": (), "eks": ("aws",), "docker": ("docker",), "slurm": ()}
 MODULES: Final[Mapping[str, str]] = {"pulumi_aws": "aws", "pulumi_docker": "docker", "docker": "docker"}
 
 
 def extras_of(config: object) -> tuple[str, ...]:
-    """Extras for a stack's configuration as its file has it. What it says wrongly is for its checks to refuse."""
+    """Extras for a stack's raw configuration. Invalid values are left to its checks."""
     kind = _at(_at(config, "gpu-commons:site"), "kind")
     return EXTRAS.get(kind, ()) if isinstance(kind, str) else ()
 
 
 def missing_sdk(error: ModuleNotFoundError, stack: str) -> Problem | None:
-    """What to do about an import that failed, or None where it is no SDK that an extra brings."""
+    """Remedy for a failed import, or None if no extra provides it."""
     module = (error.name or "").partition(".")[0]
     if module not in MODULES:
         return None

@@ -1,4 +1,4 @@
-"""What a stack of a site with Slurm must agree on: its site, its partitions, its jobs. Pure."""
+"""Consistency checks of a Slurm stack: site, partitions, jobs. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,7 +8,7 @@ from platforms.slurm.site_model import OF_ONE_NODE, is_inside
 from settings.slurm_hubs import check_slurm_hubs, of_types
 from workloads.raw import Raw, is_count, is_number, items, mapping
 
-# Sections that a site with Slurm has no use for, and why.
+# Sections unused at a Slurm site, and why.
 _OF_OTHERS: Final = {
     "runtime": "leave it out: its daemons are pods; on the nodes of a partition the site installs the driver",
     "containers": "write a job: containers run on Docker hosts",
@@ -16,18 +16,18 @@ _OF_OTHERS: Final = {
 
 
 def is_partition(pool: Raw) -> bool:
-    """Whether a pool is nodes of a partition of Slurm."""
+    """Whether a pool has Slurm partition nodes."""
     return "partition" in pool
 
 
 def nodes_of(pool: Raw) -> tuple[str, ...] | None:
-    """Names for the nodes of a partition, as far as it can be read."""
+    """Node names for a partition, as far as it is readable."""
     nodes, name = pool.get("nodes"), pool.get("name")
     return tuple(f"{name}-{each}" for each in range(1, nodes + 1)) if is_count(nodes) and 0 < nodes <= 10_000 else None
 
 
 def check_slurm(raw: Raw) -> Iterator[Fault]:
-    """Every disagreement of the site, its partitions and what runs there."""
+    """Inconsistencies of the site, its partitions and workloads."""
     is_slurm = mapping(raw, "site").get("kind") == "slurm"
     pools = items(raw, "fleet", "pools")
     yield from _kind(raw, pools, is_slurm=is_slurm)

@@ -1,4 +1,4 @@
-"""Hubs on a site with Slurm in a stack file: what they must agree on with their site and its partitions. Pure."""
+"""Consistency checks of hubs at a Slurm site: the site and its partitions. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -26,7 +26,7 @@ if unlisted := ClusterHubKeys.model_fields.keys() - HubKeys.model_fields.keys() 
 
 
 def check_slurm_hubs(raw: Raw, pools: Mapping[str, Raw]) -> Iterator[Fault]:
-    """Hubs of a site of kind slurm, and what the site says of hubs."""
+    """Hubs at a site of kind slurm, and the site's hub settings."""
     site = mapping(raw, "site")
     if site.get("kind") != "slurm":
         return
@@ -46,7 +46,7 @@ def check_slurm_hubs(raw: Raw, pools: Mapping[str, Raw]) -> Iterator[Fault]:
 
 
 def of_no_slurm(loc: Loc, hub: Raw) -> Iterator[Fault]:
-    """Keys that only a hub on a site with Slurm has."""
+    """Keys specific to hubs at a Slurm site."""
     if mapping(hub, "expose").get("kind") == _LOGIN_NODE:
         fix = "write host_port on a Docker host, node_port, load_balancer or cluster_ip on a cluster"
         yield Fault((*loc, "expose", "kind"), "is for a hub on a site with Slurm", fix, _LOGIN_NODE)
@@ -75,7 +75,7 @@ def _site(slurm: Raw, *, has_hubs: bool) -> Iterator[Fault]:
 
 
 def _accounts(accounts: Raw, of_others: dict[str, str]) -> Iterator[Fault]:
-    """Each user's account is that user's alone."""
+    """Each user has an account of their own."""
     owners: dict[object, str] = {}
     for user, account in accounts.items():
         loc = ("site", "slurm", "hubs", "accounts", str(user))
@@ -89,7 +89,7 @@ def _accounts(accounts: Raw, of_others: dict[str, str]) -> Iterator[Fault]:
 
 
 def _user_of(access: Raw) -> str:
-    """The account in user@host; empty if the address names none."""
+    """The account in user@host; empty without one."""
     user, at, _ = str(access.get("address", "")).partition("@")
     return user if at else ""
 
@@ -105,7 +105,7 @@ def _unused(loc: Loc, hub: Raw) -> Iterator[Fault]:
 
 
 def _ports(loc: Loc, hub: Raw, taken: dict[object, str]) -> Iterator[Fault]:
-    """All hubs of a site are on one login node."""
+    """All hubs of a site share one login node."""
     expose = mapping(hub, "expose")
     for key, default in _PORTS.items():
         port = expose.get(key, default)
@@ -141,7 +141,7 @@ def _profile(loc: Loc, profile: Raw, pools: Mapping[str, Raw]) -> Iterator[Fault
 
 
 def of_types(loc: Loc, named: list[str], pools: Mapping[str, Raw], *, has_gpus: bool) -> Iterator[Fault]:
-    """One --gres is for all partitions of a job: with several types it leaves the type open, in each of them."""
+    """All partitions of a job share one --gres: with several types it leaves the type open in each."""
     if not has_gpus or len({pools[name].get("gres") for name in named}) < 2:
         return
     partitions = {pools[name].get("partition") for name in named}

@@ -1,4 +1,4 @@
-"""Pools whose region may not have their instance types, by a dated list."""
+"""Pools whose region may lack their instance types, by a dated list."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from settings.models import Stack
 
 
 def unlisted(stack: Stack) -> dict[str, str]:
-    """Pools with GPUs that the list does not have in the cluster's region: why, and what to do."""
+    """GPU pools not listed for the cluster's region: why, and what to do."""
     region = stack.cluster.region if stack.cluster else ""
     found = {
         pool.name: region_problem(pool.shape, region)

@@ -1,6 +1,6 @@
-"""The kinds of values in a stack file: each parsed once, each refused with words that help.
+"""Value types of a stack file: each parsed once and rejected with a helpful message.
 
-YAML lies about versions (470.10 is the number 470.1), so they are quoted strings.
+YAML misreads versions (470.10 becomes the number 470.1), so they are quoted strings.
 """
 
 import re
@@ -73,7 +73,7 @@ def _glibc(value: str) -> str:
 
 
 def _nodes(value: Entries) -> Entries:
-    """A name or range, or all of them together."""
+    """A name or range, or a list of them."""
     try:
         expand_all((value,) if isinstance(value, str) else value)
     except NodeNameError as error:

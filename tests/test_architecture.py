@@ -124,7 +124,7 @@ def test_what_decides_is_imported_without_the_engine() -> None:
         *modules("workloads", "platforms/aws", "platforms/kubernetes", "platforms/docker", "policies/rules"),
         "policies.model",
         "platforms.slurm.job_model",
-        "policies.workloads",
+        "policies.pod_workloads",
     ]
     pure += ["fleet.labels", "fleet.scheduling", "imaging.references"]
     assert not loaded_by([name for name in pure if name not in run_in_the_cluster]) & {*ENGINE, "httpx", "yaml"}
@@ -182,6 +182,18 @@ def test_the_program_is_between_the_components_and_the_pack() -> None:
     }
     others = [path for folder in FLOORS if folder not in {"cli", "lab"} for path in sources(folder)]
     assert not [path for path in others if "wiring" in imported(path)]
+
+
+def test_who_works_on_a_rule_needs_no_package_of_the_lab() -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    names = {group: {re.split(r"[<>=\[]", each)[0].replace("-", "_") for each in groups[group]} for group in groups}
+    of_the_lab = names["lab"] - names["dev"] - {"grpcio", "protobuf"}  # which Pulumi brings
+    assert {"moto", "kubernetes"} <= of_the_lab
+    product = FLOORS[: FLOORS.index("lab")]
+    files = [
+        path for floor in product for folder in (ROOT / floor, ROOT / "tests" / floor) for path in folder.rglob("*.py")
+    ]
+    assert not {str(path) for path in [*files, *(ROOT / "tests").glob("*.py")] if imported(path) & of_the_lab}
 
 
 def sources(folder: str) -> Iterator[Path]:

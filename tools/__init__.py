@@ -1,1 +1,1 @@
-"""What maintainers run: checks of the tables. No user of the product runs it."""
+"""Maintainers' programs: checks and updates of tables. No user runs them."""

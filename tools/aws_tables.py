@@ -1,4 +1,4 @@
-"""Check the tables of `platforms/aws/data`, which are laid out as those of compat are: `python -m tools.aws_tables`."""
+"""Checks the tables in `platforms/aws/data`, which have compat's format: `python -m tools.aws_tables`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read newer releases of EKS machine images into the tables: `python -m tools.eks_images --file FILE [--dry-run]`.
+"""Adds newer EKS machine images to the tables: `python -m tools.eks_images --file FILE [--dry-run]`.
 
 The file is a copy of https://github.com/awslabs/amazon-eks-ami/blob/main/CHANGELOG.md; `-` reads stdin, and `--url`
 reads an address:
@@ -43,9 +43,9 @@ class Tables:
 
 
 def refresh(notes: Sequence[Notes], before: Tables, day: dt.date) -> tuple[Tables, list[str]]:
-    """The tables with what the notes add, and a line for each change and each disagreement.
+    """The tables with additions from the notes, and a line for each change or disagreement.
 
-    Kubernetes versions older than the table of versions are left out.
+    Ignores Kubernetes versions older than the table of versions.
     """
     oldest = min(_order(row["kubernetes"]) for row in before.versions)
     notes = [each for each in notes if _order(each.kubernetes) >= oldest]
@@ -67,7 +67,7 @@ def refresh(notes: Sequence[Notes], before: Tables, day: dt.date) -> tuple[Table
 def _new_rows(
     ami_type: str, notes: Sequence[Notes], rows: Sequence[Row], day: dt.date
 ) -> Iterator[tuple[Row | None, str]]:
-    """Rows for what changed, and for all of the last release: it says until when the log is complete."""
+    """Rows for changes, and for all of the last release: it says until when the log is complete."""
     own_rows = sorted((row for row in rows if row["ami_type"] == ami_type), key=lambda row: row["release"])
     newest = own_rows[-1]
     current = {name: row for row in own_rows for name in row["k8s_versions"].split("|")}
@@ -110,7 +110,7 @@ def _differs(found: Contents, row: Row | None) -> bool:
 
 
 def _row(like: Row, release: str, versions: Sequence[str], contents: Contents, day: dt.date) -> Row:
-    """What the notes do not say, a machine image of this type has as the one before."""
+    """Facts missing from the notes stay as in the previous image of this type."""
     several = len(contents.toolkits) > 1
     is_new = any(_order(each) >= _BEFORE_ENFORCED for each in contents.toolkits)
     return {
@@ -158,7 +158,7 @@ def _releases(notes: Sequence[Notes], before: Sequence[Row], day: dt.date) -> tu
 
 
 def _versions(notes: Sequence[Notes], before: Sequence[Row], day: dt.date) -> tuple[list[Row], list[str]]:
-    """A version that no table has gets a row without dates: when its support ends, this page does not say."""
+    """A version that no table has gets a row without dates: this page does not say when its support ends."""
     new = sorted({each.kubernetes for each in notes} - {row["kubernetes"] for row in before}, key=_order)
     rows = [
         {
@@ -184,7 +184,7 @@ def _order(version: str) -> tuple[int, ...]:
 
 
 def main(arguments: Sequence[str] | None = None, folders: tuple[Path, Path] = (csv_files.DATA, own.DATA)) -> int:
-    """0: read, and written without --dry-run; 1: something disagrees with the tables; 2: nothing could be read."""
+    """Returns 0: read, and written without --dry-run; 1: something disagrees with the tables; 2: unreadable."""
     parser = argparse.ArgumentParser(prog="python -m tools.eks_images", description="Newer EKS machine images.")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--file", metavar="CHANGELOG.md|-", help="the page; - reads stdin")
@@ -195,7 +195,7 @@ def main(arguments: Sequence[str] | None = None, folders: tuple[Path, Path] = (c
     place = options.url or options.file
     try:
         text = _page(options.url) if options.url else _file(options.file)
-    except (OSError, ValueError) as error:  # a page that is no UTF-8 is a ValueError, and so is an address that is none
+    except (OSError, ValueError) as error:  # a page that is not UTF-8 is a ValueError, and so is a bad address
         print(f"error: {place}: {error}", file=sys.stderr)
         return 2
     notes = read_changelog(text)

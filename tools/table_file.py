@@ -1,4 +1,4 @@
-"""A table as a file, as `compat.facts.csv_files` reads it."""
+"""Writes a table as a file for `compat.facts.csv_files`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
-    """A table as `rows` reads it, with the columns of its first row."""
+    """Write a table for `rows`, with the columns of its first row."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()

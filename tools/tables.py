@@ -1,6 +1,6 @@
-"""Check the tables, which are the source of every fact: `python -m tools.tables`.
+"""Checks the tables, the source of every fact: `python -m tools.tables`.
 
-A table begins with the columns of its key and ends with `unverified_cells` (columns from memory), `notes`, `source` and
+A table begins with its key columns and ends with `unverified_cells` (columns from memory), `notes`, `source` and
 `collected` (the day the source was read). Rows are in order, each key once, and every cell can be read.
 """
 
@@ -24,19 +24,19 @@ Read = Callable[[Row], object]
 
 
 class TableError(ValueError):
-    """What is wrong with the tables, a line for each mistake."""
+    """The mistakes in the tables, one line each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: the columns of its key and the others, the readers that must accept every row, and its order."""
+    """One table: its key columns and the others, the readers that must accept every row, and its order."""
 
     name: str
     key: tuple[str, ...]
     others: str
     reads: tuple[Read, ...]
     order: Callable[[Row], Any] | None = None  # None: by the text of the key
-    refers: tuple[str, str] = ("", "")  # a column, and the table that has its values
+    refers: tuple[str, str] = ("", "")  # a column, and the table that lists its values
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def cell(column: str, read: Callable[[str], object]) -> Read:
 
 
 def one_of(column: str, *allowed: str) -> Read:
-    """Reader of a cell that may be empty, or else holds one of these words."""
+    """Reader of a cell that is empty or holds one of these words."""
 
     def read(text: str) -> None:
         if text not in allowed:
@@ -70,7 +70,7 @@ def _release(text: str) -> object:
 
 
 def _drivers_of_image(text: str) -> None:
-    for driver in text.split("|"):  # two where a release has an image for each branch
+    for driver in text.split("|"):  # two if a release has an image for each branch
         if driver not in {"none", "unknown"}:
             rows.read_floor(driver.removesuffix(".x"))  # 580.x: only the branch is known
 
@@ -224,7 +224,7 @@ TABLES = (
 
 
 def check(folder: Path = DATA, expected: Sequence[Table] = TABLES) -> None:
-    """Raise TableError with every mistake in the tables of a folder, by table and row."""
+    """Raise TableError with every mistake in a folder's tables, by table and row."""
     known = {table.name for table in expected}
     strangers = sorted(path.name for path in folder.glob("*.csv") if path.stem not in known)
     mistakes = [f"{name} is not a table of the check beside it" for name in strangers]
@@ -282,11 +282,11 @@ def _read(table: Table, row: Row) -> tuple[Any, list[str]]:
             place = read(row)
         except (ValueError, re.error) as error:
             mistakes.append(str(error))
-    return place, [*dict.fromkeys(mistakes)]  # two readers of one cell find the same
+    return place, [*dict.fromkeys(mistakes)]  # two readers of one cell find the same mistake
 
 
 def main(folder: Path = DATA, expected: Sequence[Table] = TABLES) -> int:
-    """Exit status: 1, with a line for each mistake on stderr, where something is wrong."""
+    """Exit status: 1, with a line for each mistake on stderr, if there are any."""
     try:
         check(folder, expected)
     except TableError as error:

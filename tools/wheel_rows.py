@@ -1,8 +1,8 @@
-"""Rows of compat/facts/data/framework.csv, made from what was read in wheels. Pure.
+"""Makes rows of compat/facts/data/framework.csv from facts read in wheels. Pure.
 
-A release of a program that pins another framework has that one's CUDA (`vllm` and its `torch==2.11.0`); one with its
-own code has the targets that lie in it, and the CUDA that the wheel states. What the wheel does not state stays empty,
-or is named in `unverified_cells` with a note that says from what it was concluded.
+A release that pins another framework has that one's CUDA (`vllm` and its `torch==2.11.0`); a release with its own code
+has its targets, and the CUDA that the wheel states. What the wheel does not state stays empty, or is listed in
+`unverified_cells` with a note on how it was inferred.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from imaging.inspection.wheels import Library, Wheel
 from tools.tables import TABLES
 
 Row = dict[str, str]
-_Span = tuple[str, str, Wheel]  # variant and CUDA, where each library of a wheel is for another one
+_Span = tuple[str, str, Wheel]  # variant and CUDA, if each library of a wheel is for another CUDA
 FIRST_WITH_MODES: Final = CudaVersion(12, 8)
 """nvcc before it compresses nothing by zstd."""
 # PTX ISA and the first CUDA with it; a driver that loads one reports that CUDA, or a newer one.
@@ -40,12 +40,12 @@ CUDA_OF_ISA = {
     "9.2": "13.2",
 }
 _TABLE: Final = next(table for table in TABLES if table.name == "framework")
-_OF_SEVERAL: Final = {"8.5": "12.6"}  # the compiler of CUDA 12.6 writes the language of 12.5
+_OF_SEVERAL: Final = {"8.5": "12.6"}  # the compiler of CUDA 12.6 writes the ISA of 12.5
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A package of the index, and the name under which the table has its releases."""
+    """A package of the index, and the name of its releases in the table."""
 
     framework: str
     package: str
@@ -84,7 +84,7 @@ PRODUCTS: Final = (
 
 
 def pinned_row(product: Product, version: str, filename: str, requires: Iterable[str], today: dt.date) -> Row | None:
-    """A release that fixes the framework beneath it; None where it does not, or where the table lacks that one."""
+    """A release that pins its framework; None if it does not, or if the table lacks that framework."""
     release = _fixed(requires, product.pins)
     framework = {"torch": "pytorch"}.get(product.pins, product.pins)
     beneath = [each for each in tables.builds(framework) if each.version == release and each.is_default]
@@ -120,13 +120,13 @@ def _fixed(requires: Iterable[str], name: str) -> str:
 
 
 def code_rows(product: Product, version: str, wheel: Wheel, today: dt.date) -> list[Row]:
-    """A release with code of its own: one row, or one for each span of CUDA that a wheel has a library for."""
+    """A release with its own code: one row, or one for each span of CUDA that a wheel has a library for."""
     spans = list(_spans(wheel)) or ([("", "", wheel)] if wheel.libraries else [])
     return [_code_row(product, version, each, today) for each in spans]
 
 
 def _spans(wheel: Wheel) -> Iterator[_Span]:
-    """Of a wheel with a library for each CUDA: neighbours with the same targets together."""
+    """For a wheel with a library per CUDA: groups neighbours with the same targets."""
     by_cuda: dict[int, list[Library]] = {}
     for each in wheel.libraries:
         if found := re.search(r"_cuda(\d+)(?:_\w+)?\.so$", each.path):
@@ -180,7 +180,7 @@ def _code_row(product: Product, version: str, span: _Span, today: dt.date) -> Ro
 
 
 def _variant(wheel: Wheel, cuda: str) -> str:
-    """`cu12` of one that loads CUDA 12 from outside, `cu118` of one with the runtime of 11.8 linked into it."""
+    """`cu12` if it loads CUDA 12 from outside, `cu118` if the runtime of 11.8 is linked into it."""
     if not cuda:
         return ""
     loads_it = any(each.startswith("cudart ") for each in wheel.loads)
@@ -188,7 +188,7 @@ def _variant(wheel: Wheel, cuda: str) -> str:
 
 
 def targets(wheel: Wheel, kind: str) -> str:
-    """`7.0;8.0;9.0a`: those in a good part of the containers of all libraries; `none` where there is no such code."""
+    """`7.0;8.0;9.0a`: targets with a good share of all libraries' containers; `none` without such code."""
     cubins, ptx = Counter[str](), Counter[str]()
     for library in wheel.libraries:
         cubins.update(library.cubins)
@@ -205,7 +205,7 @@ def _newest_isa(wheel: Wheel) -> str:
 
 
 def _cuda(product: Product, wheel: Wheel) -> tuple[str, str]:
-    """The CUDA that built a wheel, and from what it was concluded where that is no statement of the wheel."""
+    """The CUDA that built a wheel, and how it was inferred if the wheel does not state it."""
     if stated := _stated_cuda(product, wheel):
         return stated, ""
     if compilers := {each for library in wheel.libraries for each in library.compilers}:
@@ -229,7 +229,7 @@ _STATES = re.compile(
 
 
 def _stated_cuda(product: Product, wheel: Wheel) -> str:
-    """By the runtime that lies in it or that it requires, or by the package's name: `spconv-cu120`."""
+    """By the runtime it contains or requires, or by the package's name: `spconv-cu120`."""
     for each in (*sorted(wheel.brings), *wheel.requires):
         stated = _STATES.match(each)
         if stated and stated[1] != "11.0":  # libcudart.so.11.0 is the name for all of CUDA 11
@@ -259,9 +259,9 @@ _OF_CODE: Final = ("sm_list", "ptx", "sm_list_basis", "compressed")
 
 
 def with_rows(rows: Sequence[Row], new: Iterable[Row]) -> tuple[list[Row], list[str]]:
-    """The table with more rows, in its order, and a line for each that is new or says more.
+    """The table with more rows, in its order, and a line for each that is new or has more facts.
 
-    A build that is there keeps what its row says; where that lists no targets, those that were read are filled in.
+    An existing build keeps its row; targets that were read fill in missing ones.
     """
     table, lines = [*rows], list[str]()
     for row in new:
@@ -279,7 +279,7 @@ def with_rows(rows: Sequence[Row], new: Iterable[Row]) -> tuple[list[Row], list[
 
 
 def _is_same_build(one: Row, other: Row) -> bool:
-    """Of the same package, release and CUDA major; of one with a library for each CUDA, the same span too."""
+    """Same package, release and CUDA major; for a library per CUDA, the same span too."""
     if one["framework"] != other["framework"] or not one["version"][:1].isdigit():
         return False
     packages = {re.sub(r" linux x86_64$", "", each["distribution"]) for each in (one, other)}

@@ -36,7 +36,7 @@ _SAID: Final = " ; device code read from "
 
 
 def package_of(row: Row) -> str:
-    """The package of the index that has this build for Linux on x86_64; empty where it serves none."""
+    """The index package of this build for Linux on x86_64; empty if there is none."""
     distribution = row["distribution"]
     if not distribution.startswith("pip ") or re.search(r"windows|aarch64|/", distribution):
         return ""
@@ -49,7 +49,7 @@ def package_of(row: Row) -> str:
 
 
 def is_due(row: Row) -> bool:
-    """Could the build's code be compressed, and is the version one of the index?"""
+    """Could the build's code be compressed, and does the index have the version?"""
     try:
         cuda = CudaVersion.parse(row["cuda"])
     except VersionError:
@@ -58,7 +58,7 @@ def is_due(row: Row) -> bool:
 
 
 def refreshed(row: Row, wheel: Wheel, today: dt.date) -> Row:
-    """The row as the wheel has it; its source names the wheel."""
+    """The row with the wheel's facts; its source is the wheel."""
     own = _of_variant(wheel, row["variant"])
     found = {**row, "compressed": own.compressed}
     if found != row:
@@ -68,7 +68,7 @@ def refreshed(row: Row, wheel: Wheel, today: dt.date) -> Row:
 
 
 def _of_variant(wheel: Wheel, variant: str) -> Wheel:
-    """Of a wheel with a library for each CUDA (`libbitsandbytes_cuda128.so`), those that a variant is for."""
+    """Of a wheel with a library per CUDA (`libbitsandbytes_cuda128.so`), those of a variant."""
     span = re.fullmatch(r"cu(\d+)(?:-cu(\d+))?", variant)
     numbered = [(int(match[1]), each) for each in wheel.libraries if (match := re.search(r"_cuda(\d+)\.so", each.path))]
     if span is None or not numbered:
@@ -102,7 +102,7 @@ def refresh(rows: list[Row], read: Callable[[str, str], Wheel], wanted: Sequence
 
 
 def added(rows: list[Row], index: Index, wanted: Sequence[str], today: dt.date) -> list[str]:
-    """Put releases that the table lacks into rows; one line for each that is new or could not be read."""
+    """Add rows for releases that the table lacks; one line for each that is new or could not be read."""
     new, failed = [], []
     for product in PRODUCTS:
         named = {version for name, _, version in (each.partition("==") for each in wanted) if name in _names(product)}
@@ -139,7 +139,7 @@ def _rows_of(product: Product, version: str, index: Index, today: dt.date) -> li
 
 
 def later(rows: Sequence[Row], product: Product, files: Sequence[File]) -> list[str]:
-    """Releases of the index after the newest that the table has of the package; the last one where it has none."""
+    """Releases in the index after the table's newest of the package; the last one if the table has none."""
     package = re.compile(rf"pip {re.escape(product.package)}(?: |$)")
     have = [
         parse_release(row["version"])
@@ -155,7 +155,7 @@ def later(rows: Sequence[Row], product: Product, files: Sequence[File]) -> list[
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: every wheel was read; 1: some could not be."""
+    """0: every wheel was read; 1: some were not."""
     parser = argparse.ArgumentParser(prog="python -m tools.wheel_table", description=__doc__)
     parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK", help="only builds of these; all if none is named")
     parser.add_argument("--dry-run", action="store_true", help="print what would change, and change nothing")

@@ -1,4 +1,4 @@
-"""Addresses, registries and image references. None of them holds a user, a password or a token."""
+"""Addresses, registries and image references, without users, passwords or tokens."""
 
 import re
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def _checked(value: str, schemes: tuple[str, ...], *, query: bool, fragment: boo
     try:
         parts = urlsplit(value)
         host, port = parts.hostname or "", parts.port
-    except ValueError:  # a port that is none, half of an IPv6 address
+    except ValueError:  # an invalid port, an incomplete IPv6 address
         raise Misfit(reason, fix) from None
     if "@" in parts.netloc or any(is_secret(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
         raise Misfit(_NOT_HERE, _ELSEWHERE)

@@ -1,6 +1,6 @@
-"""What the keys of one hub or one job must agree on, whether a stack file has them or a component's arguments. Pure.
+"""Consistency checks of one hub or job, in a stack file or component arguments. Pure.
 
-Works on the mapping as it was read, not on the models: the models report what is malformed, and it hides nothing here.
+Works on the raw mapping, not on the models: the models report malformed values, which hide nothing here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def of_hub(loc: Loc, hub: Raw) -> Iterator[Fault]:
 
 
 def of_login(loc: Loc, holder: Raw) -> Iterator[Fault]:
-    """Who may log in, by `authenticator` of a site or a hub: somebody, and everybody or those who are listed."""
+    """Who may log in, by `authenticator` of a site or a hub: everybody or a list, but not nobody."""
     given = mapping(holder, "authenticator")
     kind, listed = given.get("kind"), given.get("allowed_users")
     everybody = given.get("allow_all", kind != "oauth")
@@ -38,14 +38,14 @@ def of_login(loc: Loc, holder: Raw) -> Iterator[Fault]:
     if everybody is True and listed:
         fix = "write allow_all: false, or leave allowed_users out"
         yield Fault((*loc, "authenticator", "allowed_users"), "has no effect: allow_all lets everybody in", fix)
-    # Only OAuth lets administrators in who are not listed: jupyterhub 5.5 adds them to a list that there is.
+    # Only OAuth admits unlisted administrators: jupyterhub 5.5 adds them to an existing list.
     if everybody is False and not listed and not (kind == "oauth" and given.get("admins")):
         fix = "list allowed_users, or set allow_all: true"
         yield Fault((*loc, "authenticator"), "lets nobody log in", fix)
 
 
 def of_workload(loc: Loc, workload: Raw) -> Iterator[Fault]:
-    """The pools of a profile or a job, and what it is guaranteed."""
+    """Pools and guarantees of a profile or a job."""
     named = workload.get("pools") or ()
     if named and workload.get("pool") is not None:
         fix = "keep one of the two: pool for one pool, pools for several"
@@ -72,7 +72,7 @@ def _age(loc: Loc, cull: Raw) -> Iterator[Fault]:
 
 
 def titles(loc: Loc, holder: Raw, key: str) -> Iterator[Fault]:
-    """Titles of the items of a list that an earlier one has: people only see the title."""
+    """Duplicate titles of list items: people only see the title."""
     seen: dict[str, object] = {}
     for where, each in items(holder, key, at=loc):
         title = each.get("title")
@@ -92,7 +92,7 @@ def doubles(
     label: str = "name",
     key: Callable[[Raw], object] = lambda item: item.get("name"),
 ) -> Iterator[Fault]:
-    """Items of a list that have the name of an earlier one."""
+    """List items with a duplicate name."""
     first: dict[object, Loc] = {}
     for loc, item in items(raw, *path, at=at):
         if not isinstance(item.get(label), str):

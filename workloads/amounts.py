@@ -1,7 +1,7 @@
-"""Numbers with the range that whoever gets them takes.
+"""Numeric types with the ranges that their consumers accept.
 
-A quantity of Kubernetes is written with six digits ("1e+06Gi" is none), times and retries are int32 there, and a
-number above 2^53 is another one after the engine has passed it on.
+Kubernetes formats quantities with six digits ("1e+06Gi" is invalid), times and retries are int32 there, and
+numbers above 2^53 change on their way through the engine.
 """
 
 from typing import Annotated, Final
@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 
 INT32: Final = 2**31 - 1
-MOST_RETRIES: Final = 20  # of a job, within two hours: Kubernetes soon waits six minutes before each
+MOST_RETRIES: Final = 20  # per job, within two hours: Kubernetes soon waits six minutes before each
 
 
 def _whole(value: float) -> float:
@@ -26,6 +26,6 @@ Count = Annotated[int, Field(ge=0, le=1_000_000)]
 Seats = Annotated[int, Field(ge=1, le=1_000_000)]
 Seconds = Annotated[int, Field(ge=1, le=INT32)]
 SecondsOrNever = Annotated[int, Field(ge=0, le=INT32)]
-IdleSeconds = Annotated[int, Field(ge=60, le=INT32)]  # a server that is looked at anew is not idle at once
+IdleSeconds = Annotated[int, Field(ge=60, le=INT32)]  # a freshly checked server is not idle at once
 SecondsBetween = Annotated[int, Field(ge=10, le=INT32)]
 Retries = Annotated[int, Field(ge=0, le=MOST_RETRIES)]

@@ -1,4 +1,4 @@
-"""Reads a component's plain arguments into a model, and says everything that is wrong with them at once. Pure."""
+"""Parses a component's plain arguments into a model and reports all problems at once. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from workloads.raw import Raw
 Model = TypeVar("Model", bound=BaseModel)
 
 
-# Mappings whose keys are the user's own: there None is a mistake, and no key that was left out.
+# Mappings with user-defined keys: None is a mistake there, not an omitted key.
 OWN_KEYS: Final = frozenset({"node_selector", "core_node_selector", "env"})
 
 
 def plain(value: Any) -> Any:
-    """As a writer of Python means it: 3.0, which hosted components receive, is 3; None is a key that nobody wrote."""
+    """As Python users mean it: 3.0, as hosted components receive it, is 3; None is an omitted key."""
     if isinstance(value, Mapping):
         return {
             key: inner if key in OWN_KEYS and isinstance(inner, Mapping) else plain(inner)
@@ -32,7 +32,7 @@ def plain(value: Any) -> Any:
 
 
 def read(model: type[Model], owner: str, name: str, raw: Raw, also: Iterable[Fault]) -> Model:
-    """The model of plain arguments. `owner` heads the message: NotebookHub datahub; `also`: what they disagree on.
+    """The model of plain arguments. `owner` heads the message: NotebookHub datahub; `also`: inconsistencies.
 
     Raises SettingsError with every problem.
     """
@@ -55,7 +55,7 @@ def _problem(fault: Fault, owner: str, name: str) -> Problem:
 
 
 def _image(value: object) -> object:
-    """An image that may be another resource's output: only its absence can be seen here."""
+    """An image that may be an output: only its absence is visible here."""
     if isinstance(value, str) and not value:
         raise Misfit("is empty", "give an image by digest, such as the `ref` of a GpuImage")
     return value

@@ -1,4 +1,4 @@
-"""Who may log in to a hub, and the options of JupyterHub's authenticators that say so. Pure.
+"""Login rules of a hub as options of JupyterHub's authenticators. Pure.
 
 Option names are those of jupyterhub 5.5, oauthenticator 17.4 and ltiauthenticator 1.6.
 """
@@ -25,7 +25,7 @@ def _certificates(value: str, info: ValidationInfo) -> str:
         raise Misfit("holds a private key", "remove it, from the version history too: only certificates belong here")
     try:
         ssl.create_default_context(cadata=value)
-    except (ssl.SSLError, ValueError, TypeError):  # the last two: it is not ASCII, as PEM is
+    except (ssl.SSLError, ValueError, TypeError):  # the last two: not ASCII, as PEM must be
         fix = "give the text of the file with its lines BEGIN CERTIFICATE and END CERTIFICATE"
         fix += "" if is_lenient(info) else ", as a block: ca_certificates: |"
         raise Misfit("is not a list of PEM certificates", fix) from None
@@ -36,7 +36,7 @@ Certificates = Annotated[str, Field(min_length=1, max_length=500_000), AfterVali
 
 
 class SecretKey(BaseModel):
-    """One key of a Kubernetes Secret, or a file of a Docker host. The value never passes through here."""
+    """One key of a Kubernetes Secret, or a file on a Docker host. Its value never passes through here."""
 
     model_config = FORM
     secret: ObjectName = Field(
@@ -47,7 +47,7 @@ class SecretKey(BaseModel):
 
 
 class DummyAuthenticator(BaseModel):
-    """Everybody who knows the hub's one password gets in (SharedPasswordAuthenticator). Only for the lab."""
+    """One shared password for everybody (SharedPasswordAuthenticator). Only for the lab."""
 
     model_config = FORM
     kind: Literal["dummy"] = Field(description="Everybody who knows the hub's one password gets in; only for the lab.")
@@ -55,14 +55,14 @@ class DummyAuthenticator(BaseModel):
 
 
 class ListingDummyAuthenticator(DummyAuthenticator):
-    """The same with a list of who may use the password, as the component takes it."""
+    """The same with a list of users, as component argument."""
 
     allow_all: bool = True
     allowed_users: tuple[UserName, ...] = ()
 
 
 class OAuthAuthenticator(BaseModel):
-    """Log in at an OAuth or OpenID Connect provider (GenericOAuthenticator of oauthenticator)."""
+    """Login at an OAuth or OpenID Connect provider (GenericOAuthenticator of oauthenticator)."""
 
     model_config = FORM
     kind: Literal["oauth"] = Field(description="Log in at an OAuth provider.")
@@ -87,7 +87,7 @@ class OAuthAuthenticator(BaseModel):
 
 
 class Lti13Authenticator(BaseModel):
-    """Users come from a learning platform by LTI 1.3 (LTI13Authenticator of ltiauthenticator)."""
+    """Login from a learning platform by LTI 1.3 (LTI13Authenticator of ltiauthenticator)."""
 
     model_config = FORM
     kind: Literal["lti13"] = Field(description="Users come from a learning platform by LTI 1.3.")
@@ -108,7 +108,7 @@ Authenticator = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """The same as JupyterHub takes it: the class of an authenticator, its plain options, and where its secret lies."""
+    """JupyterHub's form: the authenticator class, its plain options, and the place of its secret."""
 
     class_name: str
     options: Mapping[str, Any]
@@ -117,16 +117,16 @@ class Login:
     admins: Sequence[str]
     client_secret: SecretKey | None = None
     ca_certificates: str | None = None
-    """PEM certificates that the hub trusts when it calls the provider. None: the public authorities."""
+    """PEM certificates trusted for calls to the provider. None: the public authorities."""
 
     @property
     def has_admin_password(self) -> bool:
-        """Whether administrators have a password that the other users do not know."""
+        """Whether administrators have a separate password."""
         return self.class_name == SHARED_PASSWORD and bool(self.admins)
 
 
 def login(given: ListingDummyAuthenticator | OAuthAuthenticator | Lti13Authenticator) -> Login:
-    """An authenticator as options of JupyterHub."""
+    """An authenticator as JupyterHub options."""
     who: dict[str, Any] = {
         "allow_all": given.allow_all,
         "allowed_users": sorted(set(given.allowed_users)),
@@ -145,5 +145,5 @@ def login(given: ListingDummyAuthenticator | OAuthAuthenticator | Lti13Authentic
         options = given.model_dump(include={"authorize_url", "issuer", "jwks_endpoint", "username_key"})
         options["client_id"] = list(given.client_ids)
         return Login("ltiauthenticator.lti13.auth.LTI13Authenticator", options, **who)
-    # Not JupyterHub's class of that name: there the password of everybody is also the administrators'.
+    # Not JupyterHub's class of that name: its shared password also opens administrators' accounts.
     return Login(SHARED_PASSWORD, {}, **who)

@@ -1,4 +1,4 @@
-"""What a notebook hub is: its keys in a stack file, the arguments of NotebookHub, and what follows from them. Pure."""
+"""Model of a notebook hub: stack file keys, NotebookHub arguments, and derived values. Pure."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ IsoDay = Annotated[str, AfterValidator(_day)]
 
 
 class NodePort(BaseModel):
-    """The hub answers on a port of every node."""
+    """A port on every node."""
 
     model_config = FORM
     kind: Literal["node_port"] = Field(description="A port of every node.")
-    # Kubernetes' default range; a server with another one answers with its own error.
+    # Kubernetes' default range; API servers with another one report their own error.
     port: int = Field(ge=30000, le=32767, description="Node port, 30000 to 32767.")
 
 
 class LoadBalancer(BaseModel):
-    """The hub gets an address from the cluster's load balancer."""
+    """An address from the cluster's load balancer."""
 
     model_config = FORM
     kind: Literal["load_balancer"] = Field(description="An address from the cluster's load balancer.")
@@ -65,7 +65,7 @@ class LoadBalancer(BaseModel):
 
 
 class ClusterIp(BaseModel):
-    """The hub is reachable inside the cluster only; an ingress of the site's own leads to it."""
+    """Reachable only inside the cluster; the site's own ingress leads to it."""
 
     model_config = FORM
     kind: Literal["cluster_ip"] = Field(description="Inside the cluster only.")
@@ -73,7 +73,7 @@ class ClusterIp(BaseModel):
 
 
 class Cull(BaseModel):
-    """When servers that hold a GPU are ended."""
+    """When servers with GPUs end."""
 
     model_config = FORM
     idle_s: IdleSeconds = Field(DEFAULT_IDLE_S, description="Seconds without activity after which a server is ended.")
@@ -87,7 +87,7 @@ class Cull(BaseModel):
 
 
 class HubKeys(BaseModel):
-    """Keys of every hub, on a cluster and on a Docker host, in a stack file and among a component's arguments alike."""
+    """Keys of every hub, on a cluster or a Docker host, shared by stack files and component arguments."""
 
     model_config = FORM
     public_url: BaseUrl | None = Field(
@@ -102,7 +102,7 @@ class HubKeys(BaseModel):
 
 
 class ClusterHubKeys(HubKeys):
-    """Keys of a hub that only a cluster has, in a stack file and among the arguments of NotebookHub alike."""
+    """Cluster-only keys of a hub, shared by stack files and NotebookHub arguments."""
 
     availability: bool = Field(
         default=True,
@@ -117,7 +117,7 @@ class ClusterHubKeys(HubKeys):
 
 
 class Titled(BaseModel):
-    """What a profile or a kernel is called."""
+    """Names of a profile or kernel."""
 
     model_config = FORM
     name: Name = Field(description="Short name, unique in its hub.")
@@ -125,26 +125,26 @@ class Titled(BaseModel):
     description: Prose | None = Field(None, description="Second line of the choice.")
 
 
-class ProfileKeys(Workload, Titled):  # the last one's keys come first
-    """Keys of a profile in a stack file and among the arguments of a hub's component alike."""
+class ProfileKeys(Workload, Titled):  # keys of the last base come first
+    """Keys of a profile, shared by stack files and hub component arguments."""
 
     is_default: bool = Field(default=False, description="Chosen when the user chooses nothing; one per hub.")
 
     @property
     def size(self) -> str:
-        """What people read of a server's size: 1 GPU, 4 CPU cores, 16 GiB memory."""
+        """A server's size as shown to users: 1 GPU, 4 CPU cores, 16 GiB memory."""
         cards = "No GPU" if not self.gpus else f"{self.gpus} GPU{'s' if self.gpus > 1 else ''}"
         cores = f"{self.cpu:g} CPU core{'' if self.cpu == 1 else 's'}"
         return ", ".join([cards, cores, f"{self.memory_gib:g} GiB memory"])
 
     @property
     def second_line(self) -> str:
-        """What people read below the title."""
+        """Text below the title."""
         return self.description or self.size
 
 
 class CourseKeys(BaseModel):
-    """Keys of a course in a stack file and among the arguments of a hub's component alike."""
+    """Keys of a course, shared by stack files and hub component arguments."""
 
     model_config = FORM
     name: Name = Field(description="Short name of the course.")
@@ -168,17 +168,17 @@ class Toleration(BaseModel):
     toleration_seconds: SecondsOrNever | None = None
 
     def manifest(self) -> dict[str, Any]:
-        """As Kubernetes writes it."""
+        """Kubernetes form."""
         found = self.model_dump(exclude_none=True, exclude={"toleration_seconds"})
         return found | ({} if self.toleration_seconds is None else {"tolerationSeconds": self.toleration_seconds})
 
 
-# Every node of a GPU fleet carries the taint, those that run the hub and notebooks without a GPU too.
+# All nodes of a GPU fleet have the taint, even those for the hub and notebooks without GPUs.
 GPU_TOLERATIONS: Final = (Toleration(key=labels.GPU_TAINT.key, operator="Exists", effect=labels.GPU_TAINT.effect),)
 
 
 class Profile(ProfileKeys):
-    """One choice on the spawn page. CPU in cores, memory in GiB; the guarantees are what the scheduler sets aside."""
+    """A profile on the spawn page. CPU in cores, memory in GiB; the guarantees are scheduler reservations."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
     image_name: Name = Field(description="Name of the image as people know it.")
@@ -193,7 +193,7 @@ class Profile(ProfileKeys):
 
     @property
     def guaranteed(self) -> tuple[float, float]:
-        """Cores and GiB of memory that the scheduler sets aside."""
+        """Reserved cores and GiB of memory."""
         return (
             self.cpu_guarantee or min(self.cpu, DEFAULT_CPU_GUARANTEE),
             self.memory_guarantee_gib or min(self.memory_gib, DEFAULT_MEMORY_GUARANTEE_GIB),
@@ -201,7 +201,7 @@ class Profile(ProfileKeys):
 
 
 class Course(CourseKeys):
-    """A course that uses the hub, for policies and reviewers: nothing of the hub depends on it."""
+    """A course on the hub, only for policies and reviewers."""
 
     peak_share: Share | None = None
     first_day: IsoDay | None = None
@@ -209,7 +209,7 @@ class Course(CourseKeys):
 
 
 class Hub(ClusterHubKeys):
-    """A hub with everything checked. Times in seconds, sizes in GiB."""
+    """A validated hub. Times in seconds, sizes in GiB."""
 
     namespace: Name
     expose: Annotated[NodePort | LoadBalancer | ClusterIp, Field(discriminator="kind")] = Field(
@@ -226,7 +226,7 @@ class Hub(ClusterHubKeys):
     core_node_selector: dict[Line, str] = Field(default={})
     core_tolerations: tuple[Toleration, ...] = GPU_TOLERATIONS
     site_name: Line = "JupyterHub"
-    # For policies and reviewers: nothing of the hub depends on these.
+    # Only for policies and reviewers.
     images_are_pre_pulled: bool = False
     courses: tuple[Course, ...] = ()
 
@@ -237,25 +237,25 @@ class Hub(ClusterHubKeys):
 
     @property
     def login(self) -> Login:
-        """The authenticator as JupyterHub takes it."""
+        """The authenticator in JupyterHub's form."""
         return login(self.authenticator)
 
     @property
     def images(self) -> dict[str, Any]:
-        """Image of each image name that a profile uses."""
+        """Images of the profiles by image name."""
         return {profile.image_name: profile.image for profile in self.profiles}
 
     @property
     def core_selector(self) -> dict[str, str]:
-        """Labels of the nodes that carry hub and proxy."""
+        """Node selector of hub and proxy."""
         return _selector(self.core_pool, self.core_node_selector)
 
     def pools_of(self, profile: Profile) -> tuple[str, ...]:
-        """Where a profile lands: what it names, else the hub's core pool, else (none) on any node."""
+        """Pools of a profile: those it names, else the hub's core pool, else (none) any node."""
         return profile.named_pools or tuple(filter(None, [self.core_pool]))
 
     def selector_of(self, profile: Profile) -> dict[str, str]:
-        """Labels of the nodes that a profile lands on; several pools are an affinity instead."""
+        """Node selector of a profile; several pools become an affinity instead."""
         pools = self.pools_of(profile)
         return _selector(pools[0] if len(pools) == 1 else None, profile.node_selector)
 

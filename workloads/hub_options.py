@@ -1,4 +1,4 @@
-"""Options of JupyterHub and its servers that are the same wherever a hub runs: who may log in, when kernels end. Pure.
+"""JupyterHub and server options common to all platforms: login rules and kernel culling. Pure.
 
 Section and option names are those of traitlets: jupyterhub 5.5, jupyter_server 2.21.
 """
@@ -12,12 +12,12 @@ from workloads.hub import Cull
 
 
 def jupyterhub_options(login: Login, public_url: str | None) -> dict[str, Any]:
-    """Of the hub itself."""
+    """Hub options."""
     return {"authenticator_class": login.class_name, **({"public_url": f"{public_url}/"} if public_url else {})}
 
 
 def login_sections(login: Login) -> dict[str, dict[str, Any]]:
-    """Of every authenticator, and of this one."""
+    """Common and own options of a login."""
     return {
         "Authenticator": {
             "admin_users": list(login.admins),
@@ -29,7 +29,7 @@ def login_sections(login: Login) -> dict[str, dict[str, Any]]:
 
 
 def kernel_culling(cull: Cull) -> list[str]:
-    """Arguments of a user's server: its kernels end when idle; a GPU is given back when its server ends."""
+    """Arguments of a user's server: idle kernels end; a GPU is released when its server ends."""
     return [
         f"--MappingKernelManager.cull_idle_timeout={cull.kernel_idle_s or cull.idle_s}",
         f"--MappingKernelManager.cull_interval={min(cull.every_s, 300)}",

@@ -1,4 +1,4 @@
-"""A batch job, wherever it runs: its keys in a stack file. Pure."""
+"""Stack file keys of a batch job on any platform. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from workloads.amounts import Retries, Seconds
 from workloads.names import Command
 from workloads.workload import Workload
 
-# Whoever sets these chooses GPUs behind the scheduler's back.
+# Setting these selects GPUs behind the scheduler's back.
 VISIBILITY_VARIABLES = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
-DEFAULT_USER = 1000  # of Jupyter's images, and of ours that stand on them
+DEFAULT_USER = 1000  # in Jupyter's images and ours based on them
 
 
 class JobKeys(Workload):
-    """Keys of a job in a stack file and among the arguments of GpuJob alike."""
+    """Keys of a job, shared by stack files and GpuJob arguments."""
 
     command: Command = Field(description="Program and its arguments, one list item each.")
     retries: Retries = Field(0, description="How often a failed run is repeated.")

@@ -1,7 +1,7 @@
-"""Names, labels and texts, as Kubernetes, JupyterHub and a terminal take them.
+"""Types for names, labels and texts that Kubernetes, JupyterHub and terminals accept.
 
-The rules of Kubernetes are those of its API: a DNS label (RFC 1123) for what becomes a label or a namespace too, a DNS
-subdomain for objects that are only named, a qualified name for keys of labels and taints.
+Kubernetes rules follow its API: a DNS label (RFC 1123) for names also used as label or namespace, a DNS
+subdomain for other object names, a qualified name for keys of labels and taints.
 """
 
 import re
@@ -16,7 +16,7 @@ _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _SUBDOMAIN: Final = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
 _KEY_NAME: Final = re.compile(r"[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?", re.ASCII)
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-_LONGEST_ARGUMENT: Final = 131_071  # bytes: MAX_ARG_STRLEN of Linux
+_LONGEST_ARGUMENT: Final = 131_071  # bytes: MAX_ARG_STRLEN in Linux
 
 
 def _name(value: str, info: ValidationInfo) -> str:

@@ -1,4 +1,4 @@
-"""What a server, a kernel or a job asks for, whether a stack file says it or a component's arguments. Pure."""
+"""Common requests of servers, kernels and jobs, in a stack file or component arguments. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pools = Annotated[tuple[Name, ...], Field(min_length=1)]
 
 
 class Placed(BaseModel):
-    """Where something runs."""
+    """Placement."""
 
     model_config = FORM
     pool: Name | None = Field(None, description="Pool it runs on.")
@@ -22,7 +22,7 @@ class Placed(BaseModel):
 
     @property
     def named_pools(self) -> tuple[str, ...]:
-        """Pools that it names, by pool or by pools."""
+        """Pools named by `pool` or `pools`."""
         return self.pools or tuple(filter(None, [self.pool]))
 
 
@@ -37,11 +37,11 @@ class Amounts(BaseModel):
 
     @property
     def shared_memory_gib(self) -> float:
-        """Data loaders pass batches through /dev/shm; the 64 MiB of a container end them with a bus error."""
+        """Data loaders pass batches through /dev/shm; a container's default 64 MiB cause a bus error."""
         if self.shm_gib is not None:
             return self.shm_gib
         return self.memory_gib / 4 if self.gpus else 0
 
 
-class Workload(Amounts, Placed):  # the last one's keys come first
-    """What runs somewhere, and how much it may use."""
+class Workload(Amounts, Placed):  # keys of the last base come first
+    """Placement and resources of a workload."""

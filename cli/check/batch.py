@@ -1,4 +1,4 @@
-"""`check --batch`: one line in, one line out, in order, in the memory of one line."""
+"""`check --batch`: answers a stream line by line, in order, in constant memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cli.words import counted
 from compat import CaseError, Verdict, check
 from compat.verdict.staleness import aged
 
-_KEPT: Final = 64 << 20  # bytes of encoded answers, for cases that are equal but for their id
+_KEPT: Final = 64 << 20  # bytes of encoded answers, kept for cases that differ only in their id
 _EVERY = 10_000
 
 
@@ -43,7 +43,7 @@ def run(stream: BinaryIO, *, with_remedy: bool = True) -> int:
     # Reference counting frees what a case allocates; looking for cycles would take a quarter of the time.
     gc.set_threshold(1_000_000)
     out = sys.stdout.buffer
-    at_once = not _is_file(stream)  # a program that writes a case and waits for its answer gets it
+    at_once = not _is_file(stream)  # a program that writes one case and waits gets its answer
     draws = sys.stderr.isatty() and not out.isatty()
     verdicts: Counter[str] = Counter()
     bad = 0
@@ -74,7 +74,7 @@ def summary(verdicts: Counter[str], bad: int) -> str:
 
 
 def answer_line(number: int, line: bytes | None, *, with_remedy: bool = True) -> Outcome:
-    """The answer to one line. Never raises: what cannot be answered is `unknown`, with the reason."""
+    """The answer to one line. Never raises: a case that cannot be answered is `unknown` with a reason."""
     name = str(number)
     try:
         fields = _object(line)
@@ -125,7 +125,7 @@ def _solved(request: dict[str, Any], *, with_remedy: bool) -> tuple[str, bytes]:
         fields = orjson.dumps(request, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:
         raise _UnreadableError("is nested too deeply") from None
-    # Slices are copies: the bytes that orjson returns hold a buffer of some kilobytes, which the key would keep alive.
+    # A slice is a copy: orjson's bytes own a buffer of several kilobytes, which the key would keep alive.
     key = fields[1:] if with_remedy else fields[:-1]
     encoded = _answers.get(key)
     if encoded is None:

@@ -65,7 +65,7 @@ _CHOICES: Final = {
 
 
 def case_fields() -> Iterator[Field]:
-    """Every field of a case, in order; a field that is not described here only has its name."""
+    """Every field of a case, in order; a field that is not described here has only its name."""
     for name in FIELDS:
         metavar, text = _TEXTS.get(name, ("TEXT", ""))
         yield Field(name, metavar, text, _CHOICES.get(name, ()))

@@ -1,4 +1,4 @@
-"""The content of an image, as cases for `check`: it counts, not the name or the label."""
+"""Turns the content of an image, not its name or label, into cases for `check`."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from imaging.inspection.conclusions import Judgement, Program
     from imaging.inspection.facts import ImageContents
 
-_RULE: Final = "R-FRAMEWORK"  # which of several CUDAs counts
+_RULE: Final = "R-FRAMEWORK"  # the rule that decides which of several CUDAs counts
 _WITHOUT_GPU_USE: Final = "ubuntu:22.04"
-_NOT_OF_WORKLOAD: Final = frozenset({*POOL_FIELDS, "id", "cuda_compat", "image_glibc"})  # fields
+_NOT_OF_WORKLOAD: Final = frozenset({*POOL_FIELDS, "id", "cuda_compat", "image_glibc"})  # fields that name no workload
 
 
 def answer_for(reference: str, stated: Mapping[str, str]) -> Answer:
-    """Read the image and answer; of several frameworks, for the one that fares worst. Raises InspectError.
+    """Read the image and answer for the framework that fares worst. Raises InspectError.
 
-    What the user states overrides what was found. Raises CaseError if it cannot be read.
+    The user's fields override what was found. Raises CaseError for an unreadable one.
     """
     from imaging.inspection.conclusions import judge  # noqa: PLC0415 - a check without an image needs no pydantic
 
@@ -62,7 +62,7 @@ def _answer(reference: str, program: Program, stated: Mapping[str, str], digest:
     if "compressed" not in stated:
         seen[AS_COMPRESSED] = Fact("the compression of its files", digest, "")
     findings = tuple(replace(each, fact=seen.get(each.fact, each.fact)) for each in answer.findings)
-    if "cuda" in stated:  # which of the image's own statements counts does not matter then
+    if "cuda" in stated:  # the image's own statements about CUDA no longer matter
         return replace(answer, findings=findings)
     notes = tuple(
         Finding(_RULE, Severity.NOTE, note.says, Fact(f"read in {note.source}", digest, "")) for note in program.notes
@@ -71,9 +71,9 @@ def _answer(reference: str, program: Program, stated: Mapping[str, str], digest:
 
 
 def _without_program(reference: str, judged: Judgement, stated: Mapping[str, str], contents: ImageContents) -> Answer:
-    """Nothing in it uses a GPU; the user's fields, and requirements that a container toolkit reads, still count."""
+    """The image runs nothing on a GPU; the user's fields and the container toolkit's requirements still count."""
     requested = {**judged.around, **stated}
-    # As an image whose name says the same: whether the driver drives the GPU does not depend on the image.
+    # Judged like an image that is known not to use a GPU: whether the driver supports the GPU does not depend on it.
     answer = check(Case(**{**stated, "image": _WITHOUT_GPU_USE, "id": reference}))
     answer = replace(answer, findings=tuple(each for each in answer.findings if each.rule != _RULE))
     if any(value for name, value in requested.items() if name not in _NOT_OF_WORKLOAD):
@@ -97,7 +97,7 @@ _AT_LEAST: Final = {Severity.WARN: Verdict.WITH_WARNING, Severity.UNKNOWN: Verdi
 
 
 def _with(answer: Answer, more: Iterable[Finding]) -> Answer:
-    """The answer with more findings, and no better than they allow."""
+    """Add findings; the verdict is no better than they allow."""
     added = tuple(more)
     verdicts = [answer.verdict, *(_AT_LEAST[each.severity] for each in added if each.severity in _AT_LEAST)]
     verdict = max(verdicts, key=lambda each: each.rank)

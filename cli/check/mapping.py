@@ -8,7 +8,7 @@ from typing import Any, Final
 from compat import Case, CaseError
 from compat.evidence.case import FIELDS, Problem
 
-_LONGEST: Final = 4000  # characters of one field
+_LONGEST: Final = 4000  # the most characters in one field
 _KNOWN: Final = frozenset(FIELDS)
 
 

@@ -1,4 +1,4 @@
-"""`gpu-commons explain`: what an id in an output means, with examples answered by the current rules."""
+"""`gpu-commons explain`: the meaning of an id, with examples answered by the current rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from compat.rules import ALL_RULES, BY_ID
 from compat.rules.rule import Rule
 
 _EXAMPLES: Final = (("passes", "passing"), ("fails", "failing"), ("cannot be told", "undecided"))
-_IN_WORDS: Final = {"cannot be told": "is undecided"}  # the key of the JSON is stable
+_IN_WORDS: Final = {"cannot be told": "is undecided"}  # the key in the JSON is stable
 _FAMILY_LETTERS: Final = ("R-", "P-", "D-")
 
 

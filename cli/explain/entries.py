@@ -1,4 +1,4 @@
-"""What each id in an output means: rules of the policy pack and the linter, remarks, and the rest."""
+"""The meaning of each id in an output: policy rules, lint rules, remarks, and the rest."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ FAMILIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One id. Rules of the engine have more details: see `cli.explain.command`."""
+    """One id. The engine's rules have more details: see `cli.explain.command`."""
 
     id: str
     family: str
     title: str
     says: str
-    severity: str = ""  # the worst that it can do
+    severity: str = ""  # its highest severity
     why: str = ""
     remedy: str = ""
     sources: tuple[str, ...] = ()
-    passing: str = ""  # a file that it has nothing against
+    passing: str = ""  # a file that passes
     failing: str = ""
-    number: str = ""  # of a mistake in the linter's list: JSON names it, and a rule is found by it
+    number: str = ""  # the linter's number for a mistake: JSON names it, and `explain` finds the rule by it
     page: str = ""
 
 
 def entries() -> Iterator[Entry]:
     """All ids except the engine's rules, family by family, in the order of their indexes."""
-    # Here, because models and parsers cost a quarter of a second: `explain R-MINOR` needs none of them.
+    # Imported here: models and parsers cost a quarter of a second, and `explain R-MINOR` needs none of them.
     from imaging.inspection.recommendations import REMARKS  # noqa: PLC0415
     from imaging.lint.rules.index import ALL_RULES as LINT_RULES  # noqa: PLC0415
     from policies.rules.index import ABOUT_THE_PACK, ALL_RULES  # noqa: PLC0415

@@ -1,1 +1,1 @@
-"""`gpu-commons image`, a file for each of its commands."""
+"""`gpu-commons image`: one file per command."""

@@ -1,4 +1,4 @@
-"""What a base of somebody else brings by its name: framework, CUDA, and from which driver on that CUDA runs. Pure."""
+"""What a third-party base image contains, by its name: framework, CUDA, and the lowest driver for it. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from imaging.references import known_image
 
 
 def brings(reference: str) -> str:
-    """`tensorflow 1.12.0, CUDA 10.0.130 for drivers from 410.48 on`; empty where the tables know of neither."""
+    """`tensorflow 1.12.0, CUDA 10.0.130 for drivers from 410.48 on`; empty if the tables know neither."""
     named = known_image(reference)
     if named is None or named.gpu_free:
         return ""

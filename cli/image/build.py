@@ -136,12 +136,12 @@ def built_by(family: Sequence[ImageSpec], images: Path, options: Options) -> Bui
 
 
 def _biggest_first(weights: Sequence[Weight]) -> tuple[Weight, ...]:
-    """Each once: the check builds the same stages, and stages run side by side."""
+    """Each once, biggest first: the check repeats stages, in parallel."""
     return tuple(sorted(set(weights), key=lambda each: (-each.bytes, each.what)))
 
 
 def _noting(weights: list[Weight], on_line: Progress) -> Progress:
-    """The same, and the lines about steps that no image keeps; a step from the cache prints none."""
+    """`on_line`, also noting steps whose files no image keeps; a cached step prints none."""
 
     def note(line: str) -> None:
         if weight := weighed(line):
@@ -172,7 +172,7 @@ def _order(family: Sequence[ImageSpec], images: Path, options: Options, settings
         substitutes=substitutes,
         ca_bundle=ca_bundle,
         base=str(_reference("--base", options.base)) if options.base else None,
-        # All targets come from one Dockerfile: in one repository, each has its own tag.
+        # All targets share one Dockerfile: in one repository, each needs its own tag.
         destination=_destination(
             options, "-".join([content_tag(family, images, texts), *filter(None, [options.target])])
         ),
@@ -184,7 +184,7 @@ def _order(family: Sequence[ImageSpec], images: Path, options: Options, settings
 
 
 def _packing(options: Options) -> Packing:
-    if options.docker_archive is not None:  # docker load reads nothing else
+    if options.docker_archive is not None:  # docker load reads no other format
         return Packing("gzip", is_forced=True)
     return Packing(options.compression or "zstd", is_forced=options.compression is not None)
 
@@ -230,14 +230,14 @@ _CACHE_TO: Final[Mapping[str, str]] = {"mode": "max", "image-manifest": "true", 
 
 
 def _cache(text: str, more: Mapping[str, str]) -> dict[str, str]:
-    """A reference is a cache in a registry, with all stages; attributes are those of BuildKit."""
+    """A reference is a registry cache of all stages; attributes are BuildKit's own."""
     if "=" in text:
         return dict(part.partition("=")[::2] for part in text.split(","))
     return {"type": "registry", "ref": str(_reference("--cache-from, --cache-to", text)), **more}
 
 
 def _settings(stack: str | None) -> Stack | None:
-    """The stack with the site overlay in GPU_COMMONS_SITE, as `pulumi up` would read it here."""
+    """The stack with the site overlay in GPU_COMMONS_SITE, as `pulumi up` would read it."""
     if stack is None:
         return None
     overlay = os.environ.get(OVERLAY)
@@ -263,7 +263,7 @@ def _read_back(destination: Destination, digest: str) -> Inspected:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """SIGTERM (`kill`, a cancelled CI job) is handled like Ctrl-C: children are ended and drafts removed."""
+    """Handle SIGTERM (`kill`, a cancelled CI job) like Ctrl-C: end children and remove drafts."""
 
     def leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a signal handler
         raise SystemExit(_TERMINATED)
@@ -277,7 +277,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[tuple[Progress, Progress]]:
-    """Two functions that write to stderr: steps, and lines of the builder, which a terminal shows in place."""
+    """Two functions that write to stderr: steps, and builder output, which a terminal shows in place."""
     status = StatusLine()
 
     def report(text: str) -> None:

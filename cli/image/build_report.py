@@ -1,4 +1,4 @@
-"""The report of a build: as plain data, the stable form, and as text for a terminal. Pure."""
+"""The report of a build as plain data (the stable form) and as text for a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Built:
     destination: Destination
     is_checked: bool
     found: Inspected | None
-    thrown_away: tuple[Weight, ...] = ()  # what steps of the build filled that no image keeps, as far as they ran
+    thrown_away: tuple[Weight, ...] = ()  # what build steps wrote and no image keeps, for the steps that ran
 
 
 def build_data(built: Built) -> dict[str, Any]:
-    """Sizes in bytes. What only an exported image has is null if nothing was exported."""
+    """Sizes in bytes. Facts that only an exported image has are null without one."""
     contents = built.found.contents if built.found else None
     size = size_of(contents) if contents else None
     return {
@@ -102,7 +102,7 @@ def _lines(built: Built, paint: Paint) -> Iterator[str]:
 
 
 def _layers(contents: ImageContents | None, size: Size | None) -> list[tuple[Layer, str]]:
-    """The biggest first, each with the instruction that created it."""
+    """Biggest first, each with the instruction that created it."""
     if contents is None or size is None:
         return []
     pairs = zip(size.layers, (_step(layer.made_by) for layer in contents.layers), strict=True)
@@ -110,7 +110,7 @@ def _layers(contents: ImageContents | None, size: Size | None) -> list[tuple[Lay
 
 
 def _step(made_by: str) -> str:
-    """An instruction without the prefix that our own share: the shell, its arguments, settings of the script."""
+    """An instruction without the prefix of all ours: the shell, its arguments, the script's settings."""
     line = re.sub(r"^RUN (\|\d+ (\S+=\S* )*)?/bin/sh -c ", "RUN ", " ".join(made_by.split()))
     return re.sub(r"^RUN (set -eu |export \S+ )+", "RUN ", line).removesuffix(" # buildkit")
 

@@ -1,4 +1,4 @@
-"""`gpu-commons image`: the list of its commands, each in a file of this folder."""
+"""`gpu-commons image`: the list of its commands, one file each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hadolint as an external program: where it is, and one call for one Dockerfile."""
+"""hadolint as an external program: its lookup, and one call per Dockerfile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_S: Final = 60.0
 
 
 def find() -> str | None:
-    """The pinned program of our own environment, or else the first one on PATH."""
+    """The pinned program of our own environment, else the first one on PATH."""
     own = Path(sys.executable).parent / "hadolint"
     return str(own) if own.is_file() else shutil.which("hadolint")
 

@@ -1,4 +1,4 @@
-"""`gpu-commons image lint`: reads files, asks our rules and hadolint, prints."""
+"""`gpu-commons image lint`: reads files, runs our rules and hadolint, prints."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _linted(path: str, options: Options, waivers: tuple[Waiver, ...], ask: Ask |
 
 
 def _content(path: str) -> bytes:
-    """At most one byte above the limit: the linter then reports that it is too big."""
+    """At most one byte above the limit: the linter then reports a file too big."""
     if path == STDIN:
         return sys.stdin.buffer.read(LARGEST_BYTES + 1)
     if Path(path).is_dir():
@@ -146,7 +146,7 @@ def _content(path: str) -> bytes:
 
 
 def _has_ignore_file(path: str, context: str | None) -> bool | None:
-    """Beside the Dockerfile under its own name, or in the context. None: standard input has no known context."""
+    """Beside the Dockerfile, under its own name, or in the context. None: standard input has no context."""
     if path == STDIN and context is None:
         return None
     folder = Path(context) if context is not None else Path(path).parent

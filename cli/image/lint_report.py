@@ -1,4 +1,4 @@
-"""The report of `image lint`: as text that editors and hadolint's problem matchers read, and as plain data."""
+"""The report of `image lint`: text for editors and hadolint's problem matchers, and plain data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TONES = {Severity.ERROR: "bad", Severity.WARNING: "warn"}
 
 
 def lint_text(reports: Sequence[Report], *, paint: Paint = plain) -> str:
-    """`FILE:LINE ID severity: message`, then the fix below it; empty where nothing was found."""
+    """`FILE:LINE ID severity: message`, then the fix below it; empty if nothing was found."""
     return "".join(f"{line}\n" for report in reports for line in _lines(report, paint))
 
 

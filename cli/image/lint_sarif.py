@@ -54,7 +54,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _hadolints(rule: str) -> dict[str, Any]:
-    """A rule of hadolint with a finding. Its message is in the result, because it depends on the place."""
+    """A hadolint rule with a finding. The result has the message, because it depends on the place."""
     by = "hadolint" if rule.startswith("DL") else "ShellCheck, run by hadolint"
     return {
         "id": rule,

@@ -134,7 +134,7 @@ def _pin(text: str) -> str:
 
 
 def _parent(wanted: Wanted, images: Path) -> ImageSpec | None:
-    """The image that it is based on. Raises InputError for a bad choice."""
+    """The image it is based on. Raises InputError for a bad choice."""
     if wanted.base == DEBIAN:
         return None
     known = sorted(path.parent.name for path in images.glob(f"*/{SPEC_FILE}"))
@@ -169,7 +169,7 @@ def _lock(spec: ImageSpec, folder: Path) -> str:
     uv = _uv()
     if uv is None:
         return "uv, which resolves the pins, is not installed: pip install uv"
-    for fault in network_faults(os.environ):  # uv says less, or passes over it
+    for fault in network_faults(os.environ):  # uv reports less, or ignores it
         return str(fault)
     click.echo(f"resolving the pins of {spec.name} …", err=True)
     environment = {**os.environ, "PATH": f"{uv.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
@@ -185,7 +185,7 @@ def _lock(spec: ImageSpec, folder: Path) -> str:
 
 
 def _uv() -> Path | None:
-    """The one on PATH, or else the one that `make` installed."""
+    """The uv on PATH, else the one that `make` installed."""
     if program := shutil.which("uv"):
         return Path(program)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpu-commons"

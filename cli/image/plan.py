@@ -52,7 +52,7 @@ def plan(ctx: click.Context, /, name: str, stack: str | None, target: str | None
 
 
 def page_of(family: Sequence[ImageSpec], images: Path, stack: str | None) -> Page:
-    """The page of `family[0]`; `images` contains its folder and those of its ancestors. Raises InputError."""
+    """The page of `family[0]`; `images` holds its folder and those of its ancestors. Raises InputError."""
     uses = uses_of(family)
     stacks, remark = _stacks_of(family[0].full_name, stack)
     places = tuple(

@@ -1,4 +1,4 @@
-"""The report of `image plan`: what goes in, where it runs, how big it will be; as text and as plain data."""
+"""The report of `image plan`: contents, pools it runs on, expected size; as text and as plain data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NUMBERS: Final = {2: "both pools", 3: "all three pools"}
 _LABEL: Final = 10
 _ENGINE: Final = 12
 _SOURCES: Final = {CudaSource.BASE: "the base", CudaSource.CONDA: "conda-forge", CudaSource.WHEELS: "wheels"}
-# The rules that explain why a CUDA line runs: by itself, by its minor version, by a compat package; else the code.
+# Rules that explain why a CUDA line runs: natively, by minor version, by a compat package; else by its device code.
 _DECISIVE: Final = ("R-BACK", "R-MINOR", "R-FWD", "R-APPT", "R-PTX", "R-ARCH")
 
 
@@ -51,14 +51,14 @@ class Fit:
 
     @property
     def shared(self) -> Answer:
-        """The answer that other models may share; the model's own answer where a rule depends on its name."""
+        """The answer that several models can share; the model's own answer if a rule depends on its name."""
         own, any_ = ([each.rule for each in deciding(found)] for found in (self.answer, self.of_any))
         return self.of_any if own == any_ and self.answer.verdict is self.of_any.verdict else self.answer
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything that is reported. Without a stack there are no pools, and `remark` says why."""
+    """The whole report. Without a stack there are no pools, and `remark` says why."""
 
     plan: Plan
     expected: Expected
@@ -179,7 +179,7 @@ def _described(use: Use) -> str:
 
 
 def _groups(fits: Iterable[Fit]) -> list[list[Fit]]:
-    """Fits that read the same except for the name of the GPU."""
+    """Fits that differ only in the name of the GPU."""
     groups: dict[object, list[Fit]] = {}
     for fit in fits:
         messages = tuple((each.rule, each.message) for each in deciding(fit.shared))
@@ -189,7 +189,7 @@ def _groups(fits: Iterable[Fit]) -> list[list[Fit]]:
 
 
 def deciding(answer: Answer) -> tuple[Finding, ...]:
-    """What decided the verdict: everything that does not hold, or else the finding that lets the CUDA line run."""
+    """What decided the verdict: every failed requirement, or else the finding that lets the CUDA line run."""
     if bad := tuple(each for each in answer.findings if each.severity is not Severity.NOTE):
         return bad
     ranked = sorted((each for each in answer.findings if each.rule in _DECISIVE), key=lambda f: _DECISIVE.index(f.rule))

@@ -1,4 +1,4 @@
-"""Images of this project, as the commands name them."""
+"""Images of this project, as commands name them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from imaging.spec.problems import SPEC_FILE
 
 
 def folder_of(name: str) -> Path:
-    """An image by its name in this project, or by the path of its folder."""
+    """An image by its name in this project or by the path of its folder."""
     path = Path(name)
     return IMAGES / name if path.name == name and not (path / SPEC_FILE).is_file() else path.resolve()
 

@@ -18,7 +18,7 @@ from imaging.size.estimate import amount
 from imaging.spec.load import load_spec
 from imaging.spec.wheels import SIZES_FILE, Wanted, WheelSize, sizes_text, wanted_wheels
 
-_AT_ONCE: Final = 8  # requests to the index
+_AT_ONCE: Final = 8  # parallel requests to the index
 
 
 @click.command(

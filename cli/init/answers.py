@@ -1,4 +1,4 @@
-"""Answers from flags or a terminal: one value or one pool as text, and its mistakes."""
+"""Answers from flags or a terminal: one value or one pool as text, and mistakes in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cli.init.first_stack import PLANNED, Pool
 from cli.terminal import InputError
 from errors.problems import nearest, show
 
-KEYS: Final = {  # of --pool: what the stack file calls them
+KEYS: Final = {  # of --pool → of the stack file
     "name": "name",
     "gpu": "gpu",
     "gpus": "gpus_per_node",
@@ -24,7 +24,7 @@ EXAMPLE: Final = "name=t4,gpu=Tesla T4,gpus=4,nodes=n01-n08 n10,driver=535.183.0
 
 
 def parse_pool(text: str, number: int) -> Pool:
-    """A pool from one `--pool`, the first of which has the number 0. Raises InputError."""
+    """A pool from one `--pool`; the first has the number 0. Raises InputError."""
     where = f"--pool {number + 1}"
     values: dict[str, str] = {}
     for part in re.split(r",(?=\s*\w+\s*=)", text):
@@ -53,7 +53,7 @@ def node_entries(text: str) -> list[str]:
 
 
 def problem_of(key: str, text: str) -> str:
-    """What the reader of stack files reports about a value; empty if it accepts it."""
+    """What the reader of stack files says about a value; empty if accepted."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - the list of commands needs no pydantic
 
     from errors.faults import Misfit  # noqa: PLC0415

@@ -108,7 +108,7 @@ def init(  # noqa: PLR0913, PLR0917 - one argument for each option
 def _is_terminal() -> bool:
     try:
         return sys.stdin.isatty()
-    except (AttributeError, ValueError):  # there is none, or it is closed
+    except (AttributeError, ValueError):  # stdin is missing or closed
         return False
 
 
@@ -125,7 +125,7 @@ def _checked_name(text: str) -> str:
 
 
 def _check(text: str, path: Path) -> Checked:
-    """Check it as `stack check` does. Raises InputError with all mistakes, so that nothing is written."""
+    """Check it as `stack check` does. Raises InputError with all mistakes before anything is written."""
     from cli.stack.check import Checked, check_stack  # noqa: PLC0415 - the list of commands needs no pydantic
     from cli.stack.report import problems_text  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What follows from the answers: the GPUs of the fleet, and an image for each pool."""
+"""Values that follow from the answers: the fleet's GPUs, and an image per pool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cli.init.first_stack import PLANNED, Answers, Pool
 
 
 def completed(answers: Answers) -> Answers:
-    """The answers with the sum of the GPUs and, for each pool, the newest image of the project that runs there."""
+    """The answers with the GPU total and, for each pool, the project's newest image that runs there."""
     from fleet.node_names import expand_all  # noqa: PLC0415 - the list of commands needs no pydantic
 
     total = 0
@@ -33,7 +33,7 @@ def _images(pools: Sequence[Pool]) -> dict[str, str]:
         try:
             family = load_family(file.parent.name)
         except SpecError:
-            continue  # one that is being written
+            continue  # a spec that is still being written
         if (cases := cases_of(family)) and "jupyterhub" in str([spec.python for spec in family]):
             lines = [line for spec in family for line in spec.cuda_lines]
             known.append(([int(part) for part in max(lines, default="0").split(".")], file.parent.name, cases))

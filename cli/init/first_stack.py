@@ -1,6 +1,6 @@
 """The text of a first stack file, from the user's answers. Pure.
 
-Whatever was not answered gets a planning figure and is listed under `assumptions`.
+Unanswered questions get planning figures, listed under `assumptions`.
 """
 
 from __future__ import annotations
@@ -84,18 +84,18 @@ class Pool:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """The keys that it needs, in the order of the file."""
+        """The keys it needs, in the order of the file."""
         return tuple(key for key in _ORDER if self.has_gpus or key not in _OF_GPUS)
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """The keys that were not answered."""
+        """The keys without an answer."""
         return tuple(key for key in self.wanted if key not in self.given)
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers; None for what was not answered. `images` has an image for each GPU pool that one runs on."""
+    """The answers; None for a skipped question. `images` has an image for each GPU pool that can run one."""
 
     name: str
     pools: tuple[Pool, ...]
@@ -202,13 +202,13 @@ def _profile(name: str, title: str, image: str, rest: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Plain if every YAML parser reads it as the same text, otherwise quoted."""
+    """Plain if every YAML parser reads it as the same text, else quoted."""
     is_plain = re.fullmatch(r"[A-Za-z][\w./-]*(?:[ :][\w./-]+)*", value, re.ASCII)
     is_word = value.lower() in {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
     return value if is_plain and not is_word and ": " not in value else json.dumps(value, ensure_ascii=False)
 
 
 def assumptions(answers: Answers) -> Sequence[str]:
-    """What was not answered, for the end of the output."""
+    """Unanswered questions, for the end of the output."""
     pools = [f"{pool.name}: {', '.join(pool.assumed)}" for pool in answers.pools if pool.assumed]
     return [*([] if answers.registry else ["registry"]), *pools, *(["how people log in"] if answers.hub else [])]

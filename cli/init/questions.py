@@ -12,7 +12,7 @@ from cli.init.first_stack import LOGINS, Answers, Pool
 
 
 def ask_missing(answers: Answers) -> Answers:
-    """The answers of the flags, completed by questions about what they left open."""
+    """The answers from flags, completed by asking for the rest."""
     pools = list(answers.pools)
     click.echo(
         "Press Enter for what you do not know: a planning figure is written and listed as an assumption.", err=True

@@ -26,7 +26,7 @@ _AT_ONCE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One image as named by the user, and how it is read."""
+    """One image as named by the user, and how to read it."""
 
     name: str
     read: Callable[[], Inspected]
@@ -114,14 +114,14 @@ def _results(
         yield from ((each.name, each.read) for each in images)
         return
     pool = ThreadPoolExecutor(_AT_ONCE)
-    # After Ctrl-C, what has not begun is cancelled; closing the session ends the rest.
+    # After Ctrl-C, work that has not begun is cancelled; closing the session ends the rest.
     stack.callback(pool.shutdown, wait=False, cancel_futures=True)
     yield from [(each.name, pool.submit(each.read).result) for each in images]
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """How images are read."""
+    """How to read images."""
 
     platform: str = "linux/amd64"
     deep: bool = False

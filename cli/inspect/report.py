@@ -1,4 +1,4 @@
-"""The facts of an image: as plain data, the stable form, and as text for a terminal. Pure."""
+"""The facts of an image as plain data (the stable form) and as text for a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def inspect_data(inspected: Inspected, judged: Judgement) -> dict[str, Any]:
 
 
 def judged_data(judged: Judgement) -> dict[str, Any]:
-    """What the image means for `check`, and what should be changed in it."""
+    """What the image means for `check`, and what to change in it."""
     return {
         "programs": [
             {
@@ -150,7 +150,7 @@ def _deep(deep: Contents, paint: Paint) -> Iterator[str]:
 
 
 def judged_lines(judged: Judgement, paint: Paint) -> Iterator[str]:
-    """What the image means for `check`, and what should be changed in it."""
+    """What the image means for `check`, and what to change in it."""
     for program in judged.programs:
         yield ""
         shown = ", ".join(f"{name} {_cut(value, 60)}" for name, value in program.fields.items() if name != "env")

@@ -1,4 +1,4 @@
-"""`gpu-commons matrix`: the images on the pools of a stack, or of two lists."""
+"""`gpu-commons matrix`: images on the pools of a stack, or of two lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compat import CaseError, Image, Pool
 from compat import matrix as solve
 from compat.verdict.staleness import age_note
 
-_PIPED = 120  # columns without a terminal
+_PIPED = 120  # columns when there is no terminal
 
 
 @click.command(epilog="Exit codes: 0 everything runs everywhere, 1 something does not run or is unknown, 2 usage.")
@@ -87,8 +87,8 @@ def matrix(  # noqa: PLR0913 - click hands over every option
 
 
 def _of_stack(stack: str) -> Grid:
-    """Images, pools, and who uses which image where, of a stack file."""
-    # Here, because pydantic alone costs a quarter of a second at start.
+    """Images, pools and uses from a stack file."""
+    # Imported here: pydantic alone costs a quarter of a second at start.
     from cli.matrix.uses import uses_of  # noqa: PLC0415
     from imaging.spec.compat_cases import cases_of  # noqa: PLC0415
     from imaging.spec.load import load_family  # noqa: PLC0415

@@ -17,7 +17,7 @@ from fleet.courses import Usage
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An image, and what in it uses a GPU; an image without uses runs anywhere."""
+    """An image and its GPU programs; an image without any runs anywhere."""
 
     name: str
     uses: tuple[str, ...]
@@ -25,7 +25,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A pool: its GPU, its driver, and what else is known, as pairs."""
+    """A pool: its GPU, its driver, and other known facts as pairs."""
 
     name: str
     gpu: str
@@ -41,12 +41,12 @@ class Reason:
     pools: tuple[str, ...]
     sign: Sign
     answer: Answer
-    uses: tuple[Usage, ...] = ()  # of the image on these pools, each once
+    uses: tuple[Usage, ...] = ()  # of the image on these pools, without duplicates
 
 
 @dataclass(frozen=True, slots=True)
 class RowReasons:
-    """The reasons of one image, and the one behind each of its cells."""
+    """The reasons of one image, and the reason of each cell."""
 
     reasons: tuple[Reason, ...]
     by_pool: Mapping[str, Reason]
@@ -60,14 +60,14 @@ class Grid:
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     matrix: Matrix
-    uses: Uses  # who uses an image on a pool; of two lists nobody knows
+    uses: Uses  # who uses an image on a pool; empty for two lists
 
     def used_by(self, row: Row, *pools: str) -> tuple[Usage, ...]:
         """Who uses an image on these pools, each once."""
         return tuple(dict.fromkeys(use for pool in pools for use in self.uses.get((row.name, pool), ())))
 
     def pools_by_use(self, row: Row) -> tuple[tuple[tuple[Usage, ...], tuple[str, ...]], ...]:
-        """Pools with the same uses together."""
+        """Pools grouped by their uses."""
         groups: dict[tuple[Usage, ...], list[str]] = {}
         for column in self.columns:
             groups.setdefault(self.used_by(row, column.name), []).append(column.name)
@@ -78,9 +78,9 @@ class Grid:
         return SIGNS[self.matrix.verdict(row.name, column.name)] if row.uses else NO_GPU
 
     def reasons(self, row: Row, number: int = 0) -> RowReasons:
-        """Pools with the same answer together, the worst first; `number` is the row's, from 1 on.
+        """Pools grouped by answer, worst first; `number` is the row's, from 1 on.
 
-        What simply runs is one place on a page, whatever makes it run.
+        All pools where it simply runs share one place on the page.
         """
         groups: dict[Answer, list[str]] = {}
         for column in self.columns:
@@ -99,7 +99,7 @@ class Grid:
 
     @property
     def counts(self) -> tuple[tuple[Sign, int], ...]:
-        """How many cells have each sign, best first; signs without cells are left out."""
+        """How many cells have each sign, best first; unused signs are left out."""
         numbers = Counter(self.sign(row, column) for row in self.rows for column in self.columns)
         return tuple((sign, numbers[sign]) for sign in ALL_SIGNS if numbers[sign])
 
@@ -110,7 +110,7 @@ class Grid:
 
     @property
     def summary(self) -> str:
-        """The whole in one sentence."""
+        """The matrix in one sentence."""
         total = len(self.rows) * len(self.columns)
         numbers = {sign: number for sign, number in self.counts}  # noqa: C416 - by sign
         size = f"{counted(len(self.rows), 'image')} on {counted(len(self.columns), 'pool')}"

@@ -18,7 +18,7 @@ from compat import Change, Finding, Remedy, Severity
 from compat.values.fact import Fact
 from fleet.courses import Usage
 
-_MANY: Final = 8  # pools from which on heads stand upright and cells hold the sign alone
+_MANY: Final = 8  # with this many pools, column heads are vertical and cells show only the sign
 _BACK: Final = '<p class="back"><a href="#matrix">Back to the table</a></p>\n</article>\n'
 _LABELS: Final = {
     "compute_capability": "compute capability",
@@ -34,7 +34,7 @@ _LABELS: Final = {
 
 
 def matrix_html(grid: Grid, *, made: str = "") -> str:
-    """The page. `made` is its last line, such as who created it and when."""
+    """The page. `made` is its last line, such as its author and date."""
     return "".join(_page(grid, made))
 
 
@@ -139,7 +139,7 @@ def _row_reasons(grid: Grid, row: Row, number: int) -> Iterator[str]:
 
 
 def _running(reasons: Sequence[Reason], grid: Grid, row: Row) -> Iterator[str]:
-    """Everything that simply runs, in one card: the facts behind it appear once, collapsed."""
+    """Everything that simply runs, in one card: the facts appear once, collapsed."""
     pools = tuple(pool for reason in reasons for pool in reason.pools)
     yield from _head_of(reasons[0], pools, len(grid.columns))
     yield from _used_by(grid, row, pools)

@@ -12,9 +12,9 @@ from cli.json_lines import LONGEST, numbered_lines
 from compat import Case, CaseError, Image, Pool, check, read_host
 from compat.evidence.case import POOL_FIELDS
 
-_PROBE_POOL: Final = {"gpu": "Tesla T4"}  # completes an image, so that its own fields can be read alone
+_PROBE_POOL: Final = {"gpu": "Tesla T4"}  # completes an image, so that its own fields can be read without a host
 _PROBE_IMAGE: Final = {"cuda": "12.4"}
-_MOST: Final = 20  # problems that are listed
+_MOST: Final = 20  # the most problems to list
 
 
 class ListError(ValueError):
@@ -31,7 +31,7 @@ def read_images(file: BinaryIO) -> list[Image]:
     cases: dict[str, list[Case]] = {}
     for name, given in _lines(file, pool=False):
         group = cases.setdefault(name, [])
-        if given:  # a name alone: an image that uses no GPU
+        if given:  # only a name: an image that uses no GPU
             group.append(case_from(given))
     return [Image(name, tuple(each)) for name, each in cases.items()]
 

@@ -1,4 +1,4 @@
-"""A matrix as Markdown, for a pull request or a page: the table, then why some images do not simply run."""
+"""A matrix as Markdown for a pull request or a page: the table, then why some images do not simply run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _lines(grid: Grid) -> Iterator[str]:
 
 
 def _cell(grid: Grid, row: Row, column: Column) -> str:
-    """The sign, who uses it, and how many seats that means."""
+    """The sign, the users, and how many seats that is."""
     uses = grid.used_by(row, column.name)
     return "<br>".join(filter(None, (str(grid.sign(row, column)), escaped(users_of(uses)), seats_of(uses))))
 

@@ -1,4 +1,4 @@
-"""The style of a matrix's HTML page: for wide and narrow screens, dark mode, and print."""
+"""The stylesheet of a matrix's HTML page: wide and narrow screens, dark mode, print."""
 
 from __future__ import annotations
 

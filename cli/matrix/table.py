@@ -1,4 +1,4 @@
-"""A matrix for a terminal: a table if it fits, otherwise a list, then the reasons."""
+"""A matrix for a terminal: a table if it fits, else a list; then the reasons."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from compat import Answer, Severity
 
 _STYLES: Final = {"good": "green", "warn": "yellow", "open": "cyan", "bad": "bold red", "none": "dim"}
 _GAP: Final = 3  # between two columns
-_LONGEST_NAME: Final = 32  # of an image, before it is folded
-_QUIET: Final = 4  # pools that are named one by one in a list
+_LONGEST_NAME: Final = 32  # the widest name of an image before it is folded
+_QUIET: Final = 4  # the most pools to name one by one in a list
 
 
 def matrix_text(grid: Grid, *, width: int, has_colours: bool = False) -> str:
-    """The report, in lines of at most `width` columns as far as its words allow."""
+    """The report, in lines of at most `width` columns where words allow."""
     out = io.StringIO()
     console = Console(
         file=out, width=width, force_terminal=has_colours, color_system="standard" if has_colours else None,
@@ -102,7 +102,7 @@ def _reasons(grid: Grid, width: int) -> Iterator[Text]:
 
 
 def _uses(grid: Grid, width: int) -> Iterator[Text]:
-    """Who uses what runs, unless a reason has already shown so; unknown for two lists."""
+    """Who uses what runs, unless a reason has shown it; unknown for two lists."""
     if not grid.uses:
         return
     yield Text()
@@ -122,7 +122,7 @@ def _folded(text: str, width: int) -> Iterator[Text]:
 
 
 def _without_notes(answer: Answer) -> Answer:
-    """Without notes, which are on the page and in JSON."""
+    """Drops notes, which the page and the JSON have."""
     return replace(answer, findings=tuple(each for each in answer.findings if each.severity is not Severity.NOTE))
 
 

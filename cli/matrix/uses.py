@@ -1,4 +1,4 @@
-"""Who uses an image on a pool: by column of the matrix, as words, as plain data."""
+"""Who uses an image on a pool: by cell of the matrix, in words, as plain data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def courses_of(uses: Iterable[Usage]) -> tuple[UsingCourse, ...]:
 
 
 def seats_of(uses: Iterable[Usage]) -> str:
-    """`2 courses, 300 seats`; empty where no course is meant."""
+    """`2 courses, 300 seats`; empty if there are no courses."""
     courses = courses_of(uses)
     if not courses:
         return ""
@@ -52,7 +52,7 @@ def seats_of(uses: Iterable[Usage]) -> str:
 
 
 def uses_in_words(uses: Sequence[Usage]) -> Iterator[str]:
-    """One sentence part for each use: `profile gpu of hub datahub: Deep learning (120 seats, until 2020-12-18)`."""
+    """One phrase for each use: `profile gpu of hub datahub: Deep learning (120 seats, until 2020-12-18)`."""
     for use in uses:
         of = f" of hub {use.hub}" if use.hub else ""
         courses = ", ".join(

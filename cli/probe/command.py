@@ -1,4 +1,4 @@
-"""`gpu-commons probe`: a GPU host as a pool of a stack file, and whether it has what its pool states."""
+"""`gpu-commons probe`: prints a GPU host as a pool of a stack file, or compares it with its pool."""
 
 from __future__ import annotations
 

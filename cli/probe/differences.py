@@ -1,4 +1,4 @@
-"""A probed host, compared with its pool in the stack file. Pure."""
+"""Compares a probed host with its pool in the stack file. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One key, with a line for people; the line is empty where both are the same."""
+    """One key, with a line for people; the line is empty if both sides agree."""
 
     key: str
     state: State
@@ -45,14 +45,14 @@ class Compared:
 
 
 def is_fine(rows: Sequence[Compared]) -> bool:
-    """Nothing differs, and every value that the pool states is proved."""
+    """Nothing differs, and every value in the pool is proved."""
     return not any(each.state in {State.DIFFERS, State.UNKNOWN} for each in rows)
 
 
 def compare(probed: Probed, pool: Pool, program_version: str | None = None) -> list[Compared]:
-    """Every key that the pool declares and a probe can read, and what no pool may have.
+    """Compare the keys that the pool declares and a probe reads, and report what no pool may have.
 
-    `program_version`: of what starts images on a site with Slurm, as the site says.
+    `program_version`: the version of what starts images on a Slurm site.
     """
     host = probed.host
     gpus = _gpus_of(pool, probed.name)
@@ -66,7 +66,7 @@ def compare(probed: Probed, pool: Pool, program_version: str | None = None) -> l
         rows += _engine(probed, pool, has_gpus=gpus is not None)
     rows += _enough("cpu", pool.cpu, host["cpu"], 1)
     rows += _enough("memory_gib", pool.memory_gib, host["memory_gib"], _ROUNDED)
-    if not isinstance(pool, PartitionPool):  # there images are in a store that all nodes share
+    if not isinstance(pool, PartitionPool):  # on such a site, images are in a store that all nodes share
         rows += _enough("root_disk_gib", pool.root_disk_gib, _part(host["data_root"], "total_gib"), _ROUNDED)
     return [*rows, *_of_no_pool(host, pool)]
 
@@ -81,7 +81,7 @@ def _toolkit(declared: str | None, host: Facts) -> Compared:
 
 
 def _gpus_of(pool: Pool, name: str) -> NodeGpus | None:
-    """The nodes like this one; where no node has its name, those that have what the pool states."""
+    """The nodes like this one; if none has its name, those that have what the pool states."""
     variants = pool.variants()
     own = [each for each in variants if name in {node.partition(".")[0] for node in each.node_names}]
     return (own or list(variants))[0].gpus
@@ -198,7 +198,7 @@ def _part(found: Any, key: str) -> Any:
 
 
 def compared_text(pool: str, probed: Probed, found: Sequence[Compared], paint: Paint) -> str:
-    """A headline, then a line for each key that is not the same."""
+    """A headline, then a line for each key that differs."""
     same = listing([each.key for each in found if each.state is State.SAME], most=16) or "nothing"
     where = f"{probed.name} (probed {probed.day})"
     head = f"{where} matches pool {pool}" if is_fine(found) else f"{where} could not be proved to match pool {pool}"

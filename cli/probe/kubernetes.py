@@ -1,4 +1,4 @@
-"""Runs a probe on a node of a cluster: waits for a Job and deletes it."""
+"""Probes a node of a cluster: starts a Job, waits, deletes the Job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from platforms.kubernetes.probe_job import CONTAINER, probe_job
 from platforms.kubernetes.runtime import RUNTIME_CLASS
 
 _EACH_S: Final = 1.0
-_LONGER_S: Final = 60  # than we wait: after that, nobody is left to delete the job
+_LONGER_S: Final = 60  # longer than we wait: after that, nobody is left to delete the job
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def by_kubernetes(request: ProbeRequest, *, within_s: int, show: Callable[[str],
     cluster = request.cluster
     node = chosen(listed(cluster, "/api/v1/nodes"), request.wanted, request.names)
     node_name = str(node["metadata"]["name"])
-    # Where the GPU runtime is the nodes' default, no class is needed.
+    # If the GPU runtime is the nodes' default, no runtime class is needed.
     classes = {each["metadata"]["name"] for each in listed(cluster, "/apis/node.k8s.io/v1/runtimeclasses")}
     name = f"gpu-commons-probe-{request.token}"
     job = probe_job(
@@ -69,7 +69,7 @@ def by_kubernetes(request: ProbeRequest, *, within_s: int, show: Callable[[str],
 def _ended_pod(  # noqa: PLR0913, PLR0917 - whose pod, and how long
     request: ProbeRequest, namespace: str, name: str, node: str, until: float, show: Callable[[str], None]
 ) -> str:
-    """Name of its pod, once its container has ended."""
+    """Its pod's name, once its container has ended."""
     while True:
         path, by_name = f"/api/v1/namespaces/{namespace}", f"app.kubernetes.io/instance={name}"
         pod: dict[str, Any] | None = next(iter(listed(request.cluster, f"{path}/pods", labelSelector=by_name)), None)

@@ -1,4 +1,4 @@
-"""A node of a cluster: which one is probed, what it reports itself, and how far its probe has come. Pure."""
+"""A node of a cluster: which one to probe, what it reports, and the progress of its probe. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fleet.quantities import known_amounts
 from platforms.kubernetes.probe_job import CONTAINER
 
 Object = Mapping[str, Any]
-_COUNT: Final = f"{labels.NVIDIA_PREFIX}gpu.count"  # GPU feature discovery's: a GPU that is shared counts once
-# Reasons of a container that waiting will not start: https://pkg.go.dev/k8s.io/kubernetes/pkg/kubelet/images
+_COUNT: Final = f"{labels.NVIDIA_PREFIX}gpu.count"  # set by GPU feature discovery: a shared GPU counts once
+# Reasons for which waiting does not start a container: https://pkg.go.dev/k8s.io/kubernetes/pkg/kubelet/images
 _STUCK: Final = frozenset({
     "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError",
     "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
@@ -28,9 +28,9 @@ class ProbeFailed(UserError):  # noqa: N818 - says what is the matter
 
 
 def chosen(nodes: Sequence[Object], wanted: str, names: Iterable[str] = ()) -> Object:
-    """The node of that name, or one of the pool of that name that takes pods and has GPUs. Raises ProbeFailed.
+    """The node of that name, or a schedulable GPU node of the pool of that name. Raises ProbeFailed.
 
-    A pool is known by the label that this project sets, or by `names` of its nodes.
+    A pool's nodes have this project's label or are listed in `names`.
     """
     by_name = {str(each["metadata"]["name"]): each for each in nodes}
     of_pool = {*names, *(name for name, each in by_name.items() if _label(each, labels.POOL) == wanted)}
@@ -62,7 +62,7 @@ def _against(node: Object, *, is_chosen_by_name: bool) -> str:
 
 
 def with_node(probed: Probed, node: Object) -> Probed:
-    """Facts about a node that the cluster knows and a pod on it cannot see."""
+    """Facts about a node that the cluster knows and its pods cannot see."""
     status = node.get("status") or {}
     info = status.get("nodeInfo") or {}
     name = str(node["metadata"]["name"])
@@ -90,7 +90,7 @@ def with_node(probed: Probed, node: Object) -> Probed:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How far a probe has come. `failed`: why it gives no facts; `waits`: what it waits for."""
+    """The progress of a probe. `failed`: why there are no facts; `waits`: what it waits for."""
 
     is_done: bool = False
     failed: str = ""
@@ -98,7 +98,7 @@ class Seen:
 
 
 def seen(image: str, pod: Object | None, warnings: Sequence[Object] = ()) -> Seen:
-    """The state of a probe by its pod, if there is one; `warnings` are events of a Job without a pod."""
+    """The progress of a probe, from its pod, if any; `warnings` are events of a Job without a pod."""
     if pod is None:
         messages = [str(each.get("message", "")) for each in warnings if each.get("reason") == "FailedCreate"]
         return Seen(failed=f"the cluster refuses its pod: {messages[-1]}") if messages else Seen()
@@ -112,7 +112,7 @@ def seen(image: str, pod: Object | None, warnings: Sequence[Object] = ()) -> See
     if reason in _STUCK:
         what = f"image {image} cannot be pulled" if "mage" in reason else "its container cannot be started"
         return Seen(failed=f"{what}: {_short(message) or reason}")
-    if status.get("phase") == "Failed":  # before any container: evicted, or refused by the kubelet
+    if status.get("phase") == "Failed":  # before any container started: evicted, or refused by the kubelet
         return Seen(failed=f"its pod failed: {_short(str(status.get('message') or status.get('reason') or ''))}")
     return Seen(waits="for its output" if "running" in state else _waits(status))
 
@@ -133,7 +133,7 @@ def _ended(image: str, ended: Object) -> Seen:
         return Seen(failed=f"image {image} has no python3: name one that has, with --image")
     if message:
         return Seen(failed=f"its container ended with {code}: {_short(message)}")
-    return Seen(is_done=True)  # its output says more
+    return Seen(is_done=True)  # its output has the details
 
 
 def _short(text: str) -> str:

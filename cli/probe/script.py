@@ -1,4 +1,4 @@
-"""The probe as a script for another machine, the sbatch command for it, and the facts in its output. Pure."""
+"""The probe as a script for another machine, its sbatch command, and the facts in its output. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from platforms.docker.probe import Facts
 _END: Final = "GPU_COMMONS_PROBE"
 _TIME_MIN: Final = 5
 _NONE: Final = "no Python 3.6 or later here: neither python3 nor /usr/libexec/platform-python"
-# The second one is that of RHEL 8, which has no python3 unless somebody installs one.
+# The second one is RHEL 8's, which has no python3 unless somebody installs it.
 SCRIPT: Final = """\
 #!/bin/sh
 # gpu-commons probe: prints what this machine is, and changes nothing.
@@ -31,25 +31,25 @@ exit 127
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What a probe prints: keys of a pool, and everything that it read."""
+    """The output of a probe: keys of a pool, and everything it read."""
 
     pool: Facts
     host: Facts
 
     @property
     def day(self) -> str:
-        """When it was."""
+        """When it ran."""
         return str(self.host["probed"])[:10]
 
     @property
     def name(self) -> str:
-        """The host, without its domain: as pools and Slurm name it."""
+        """The host without its domain, as pools and Slurm write it."""
         return str(self.host["host"]).partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that probes one node. `gres`: type of its GPU in Slurm; `token`: makes its name unique."""
+    """A job that probes one node. `gres`: type of its GPU in Slurm; `token` makes its name unique."""
 
     partition: str
     token: str
@@ -58,17 +58,17 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Of the job."""
+        """Its name."""
         return f"gpu-commons-probe-{self.token}"
 
     @property
     def output(self) -> str:
-        """File of its output, in the folder that it is submitted in."""
+        """Its output file, in the folder it is submitted from."""
         return f"{self.name}.out"
 
     @property
     def sbatch(self) -> list[str]:
-        """Submits it and waits for its end: https://slurm.schedmd.com/sbatch.html#OPT_wait."""
+        """Submit it and wait for its end: https://slurm.schedmd.com/sbatch.html#OPT_wait."""
         return [
             "sbatch",
             "--wait",
@@ -80,19 +80,19 @@ class Job:
             f"--gres=gpu:{f'{self.gres}:' if self.gres else ''}1",
             f"--time={_TIME_MIN}",
             f"--output={self.output}",
-            "--export=NONE",  # else the caller's modules would hide or add libraries
+            "--export=NONE",  # otherwise the caller's modules would hide or add libraries
             "--no-requeue",
             *([f"--account={self.account}"] if self.account else []),
         ]
 
 
 def script(text: str, program: str = "") -> str:
-    """For a shell of any machine. `text` is that of `platforms.docker.probe`; `program` starts images there."""
+    """For any machine's shell. `text` is `platforms.docker.probe`; `program` starts images there."""
     return SCRIPT.format(text=text.rstrip("\n"), program=shlex.quote(program), end=_END, none=_NONE)
 
 
 def read(output: str) -> Probed | None:
-    """The facts in a probe's output; None where there are none. Logins and prologs of jobs may print more."""
+    """The facts in a probe's output; None if there are none. Logins and job prologs may print more."""
     for brace in re.finditer(r"(?m)^\{$", output):
         try:
             value: Any = json.JSONDecoder().raw_decode(output, brace.start())[0]

@@ -1,4 +1,4 @@
-"""Runs a probe: on this machine, by ssh, or as a short job of Slurm."""
+"""Runs a probe: on this machine, by ssh, or as a short Slurm job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from platforms.slurm.controllers.access import Done, run_by
 from platforms.slurm.site_model import LocalAccess, SshAccess
 
 Access = LocalAccess | SshAccess
-# Until a file that a node wrote is seen by a client of NFS: acregmax of nfs(5) is 60 s, acdirmin 30 s.
+# How long NFS clients may miss a file that a node wrote: acregmax of nfs(5) is 60 s, acdirmin 30 s.
 _FILE_WITHIN_S: Final = 60
 _EACH_S: Final = 1.0
 _SSH_WITHIN_S: Final = 120
@@ -59,7 +59,7 @@ def by_slurm(  # noqa: PLR0913 - where, what, and how long
     within_s: int,
     file_within_s: float = _FILE_WITHIN_S,
 ) -> Probed:
-    """A node of a partition, by a job; a job that takes too long is cancelled. Raises SlurmError."""
+    """A node of a partition, by a job; one that takes too long is cancelled. Raises SlurmError."""
     try:
         done = run_by(access, job.sbatch, environment, given=script(_text(), program), within_s=within_s)
     except (Unreachable, KeyboardInterrupt) as error:

@@ -1,4 +1,4 @@
-"""What a preview means, from its event stream to one comment. Pure: bytes and values in, text out.
+"""Turns the event stream of a preview into one comment. Pure: bytes and values in, text out.
 
 stream → changes, cells, findings, waivers, costs → verdict (together: `document`) → page → markdown, text
 """

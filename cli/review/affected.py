@@ -12,9 +12,9 @@ from cli.review.details import Change
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """People and work behind one change. Empty: nobody whom the stack names."""
+    """People and work behind one change. Empty if the stack names nobody."""
 
-    own_pods: tuple[str, ...] = ()  # hubs whose hub or proxy pod it is about
+    own_pods: tuple[str, ...] = ()  # hubs whose hub or proxy pod changes
     profiles: tuple[Profile, ...] = ()
     courses: tuple[str, ...] = ()
     seats: int = 0
@@ -47,7 +47,7 @@ def _everybody(change: Change, old: Commons, new: Commons) -> Affected:  # noqa:
 
 
 def _in_course(change: Change, old: Commons, new: Commons) -> Affected:
-    """Nobody, where it is over."""
+    """Nobody if it is over."""
     found = [(side, course) for side in (old, new) for course in side.courses if course.name == change.name]
     chosen = {
         (each.hub, each.name): each
@@ -80,7 +80,7 @@ def _by_image(change: Change, old: Commons, new: Commons) -> Affected:
 
 
 def _touched_profiles(change: Change, old: Commons, new: Commons) -> tuple[Profile, ...]:
-    """Those that differ, where only profiles and images do; else all of the hub."""
+    """The profiles that differ, if only profiles and images do; else all."""
     both = [{each.name: each for each in side.profiles if each.hub == change.name} for side in (old, new)]
     every = {**both[0], **both[1]}
     if not change.details or not all(detail.loc[:1] == ("profiles",) for detail in change.details if detail.label):
@@ -113,5 +113,5 @@ def _together(profiles: Iterable[Profile], jobs: Iterable[Job], old: Commons, ne
         profiles=tuple(by_name.values()),
         courses=tuple(dict.fromkeys(course.title or course.name for course in courses.values())),
         seats=sum(course.seats for course in courses.values()),
-        jobs=tuple(sorted({job.name for job in jobs})),  # an engine registers them in any order
+        jobs=tuple(sorted({job.name for job in jobs})),  # an engine registers resources in any order
     )

@@ -1,4 +1,4 @@
-"""The blocks that a page of a review is made of. How a block looks is a renderer's business."""
+"""The blocks of a review's page. A renderer decides how each looks."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A value, to be shown as it is written."""
+    """A value, shown as it is written."""
 
     text: str
 
 
-BREAK: Final = "\n"  # a separate part: the next one begins a line, where there may be lines
+BREAK: Final = "\n"  # a separate part: the next one starts on a new line if it may
 
 Inline = tuple[str | Code, ...]
 
@@ -39,7 +39,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Bullet:
-    """A line, and lines below it that belong to it."""
+    """A line with its sub-lines."""
 
     line: Inline
     below: tuple[Inline, ...] = ()
@@ -58,7 +58,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Blocks that are closed until somebody opens them."""
+    """Blocks that stay closed until a reader opens one."""
 
     title: str
     blocks: tuple[Bullets | Table, ...]
@@ -66,10 +66,10 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The whole diff, folded: lines of each resource together."""
+    """The whole diff, folded, grouped by resource."""
 
     title: str
-    resources: Iterable[tuple[str, ...]] = field(compare=False)  # made when they are read
+    resources: Iterable[tuple[str, ...]] = field(compare=False)  # built only when read
 
 
 Block = Heading | Paragraph | Quote | Bullets | Table | Fold | Diff

@@ -1,4 +1,4 @@
-"""Which image runs on which pool, before and after: the cells of the matrix that changed."""
+"""Which image runs on which pool, before and after: the changed cells of the matrix."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from compat.evidence.names.image_name import read_image
 from compat.values.versions import VersionError
 from fleet.pools import read_node
 
-# Cases of an image by its name, where its spec is at hand and agrees with these facts; else None.
+# Cases for an image name, if its spec is available and agrees with these facts; else None.
 SpecCases = Callable[[str, Mapping[str, Any]], tuple[Case, ...] | None]
-Answers = Mapping[tuple[str, str], Answer]  # by the label of the image and the name of the pool
+Answers = Mapping[tuple[str, str], Answer]  # by image label and pool name
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One image on one pool. `before` is None where one of the two is new."""
+    """One image on one pool. `before` is None if either is new."""
 
-    image: str  # its label
+    image: str  # the image's label
     pool: str
     before: Verdict | None
     after: Verdict
     reason: str
     remedy: str
     uses: tuple[str, ...]  # profiles and jobs that may start it there
-    back: str = ""  # deployed versions with which the image runs there; empty where going back does not help
+    back: str = ""  # deployed versions of the image that run there; empty if going back does not help
 
     @property
     def is_broken(self) -> bool:
@@ -40,14 +40,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Those that changed, the worst first, and what could not be compared."""
+    """The changed cells, worst first, and what could not be compared."""
 
     changed: tuple[Cell, ...] = ()
-    early: tuple[Cell, ...] = ()  # that run on a pool once it is as declared, and do not on its nodes as they are
+    early: tuple[Cell, ...] = ()  # run on the pool as declared, but not on its nodes as they are now
     not_compared: tuple[str, ...] = ()
-    pairs: int = 0  # of image and pool, after the change; without `fresh` where there were others before it
-    running: int = 0  # of them
-    fresh: tuple[tuple[str, str], ...] = ()  # image and pool that were no pair before, and simply run
+    pairs: int = 0  # image-pool pairs after the change; without `fresh` if there were pairs before
+    running: int = 0  # how many of them run
+    fresh: tuple[tuple[str, str], ...] = ()  # image-pool pairs that are new and simply run
     has_before: bool = False  # there were pairs before
 
 
@@ -61,7 +61,7 @@ def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
     rows = reader.rows(new.images.values())
     after = compat.matrix(rows, reader.columns(new.parts.values())).answers
     before = compat.matrix(reader.rows(old.images.values()), reader.columns(old.parts.values())).answers
-    # Nodes that become a separate part of their pool have an answer from before, too.
+    # Nodes that become a separate part of their pool also have an answer from before.
     known = {(image, name): before.get((image, part.name)) for name, part in was.items() if part for image, _ in before}
     before = {**before, **{pair: answer for pair, answer in known.items() if answer is not None}}
     as_they_are = [replace(part, name=each.name) for each in moved if (part := was[each.name])]
@@ -86,7 +86,7 @@ def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
 
 
 def was_part(part: Pool, old: Commons) -> Pool | None:
-    """These nodes before the change: the part with their name and one of them, else the one with the first of them."""
+    """These nodes before the change: the part with their name and one of them, else the first one's part."""
     named = old.parts.get(part.name)
     if named is not None and (set(named.nodes) & set(part.nodes) or not (named.nodes and part.nodes)):
         return named
@@ -112,7 +112,7 @@ def _changed(before: Answers, after: Answers, new: Commons) -> Iterator[Cell]:
 
 
 def _with_way_back(cell: Cell, ran: Answers, old: Commons, new: Commons) -> Cell:
-    """The nearest remedy of an image that this change broke is the image as it is deployed."""
+    """If this change broke an image, its nearest remedy is the deployed version."""
     there = ran.get((cell.image, cell.pool))
     if not cell.is_broken or there is None or not there.verdict.runs:
         return cell
@@ -135,7 +135,7 @@ def _as_it_was(old: Image, new: Image) -> str:
 
 
 def _early(now: Answers, after: Answers, new: Commons) -> Iterator[Cell]:
-    """Cells that people may use before the nodes are as the change declares them: it changes their labels alone."""
+    """Cells that people may use before the nodes are as declared: the change only sets their labels."""
     for pair, answer in sorted(now.items(), key=lambda cell: cell[0]):
         if answer.verdict.runs or pair not in after or not after[pair].verdict.runs:
             continue
@@ -150,7 +150,7 @@ def _uses(label: str, pool: str, commons: Commons) -> tuple[str, ...]:
 
 
 def _reason(answer: Answer) -> str:
-    """The message of the finding that decided; empty where it simply runs."""
+    """The message of the deciding finding; empty if it simply runs."""
     if answer.verdict is Verdict.COMPATIBLE:
         return ""
     findings = [finding for finding in answer.findings if finding.severity is not Severity.NOTE]
@@ -158,7 +158,7 @@ def _reason(answer: Answer) -> str:
 
 
 class _Reader:
-    """Turns names and facts into cases; what cannot be read is kept as a sentence."""
+    """Turns names and facts into cases; reports what it cannot read as a sentence."""
 
     def __init__(self, spec_cases: SpecCases) -> None:
         self.spec_cases = spec_cases
@@ -168,7 +168,7 @@ class _Reader:
         return [row for image in images if (row := self._row(image)) is not None]
 
     def columns(self, pools: Iterable[Pool]) -> list[compat.Pool]:
-        """Columns of the nodes with GPUs; the others have no cell."""
+        """Columns of the GPU nodes; the others have no cell."""
         return [each for pool in pools if pool.gpus_per_node != 0 and (each := self._column(pool)) is not None]
 
     def _row(self, image: Image) -> compat.Image | None:
@@ -179,7 +179,7 @@ class _Reader:
         except CaseError as error:
             self.problems.append(f"image {image.label}: {_first(error)}")
             return None
-        except ValueError as error:  # a pin that is none
+        except ValueError as error:  # not a valid pin
             self.problems.append(f"image {image.label}: {error}")
             return None
         return row
@@ -201,9 +201,9 @@ def _first(error: CaseError) -> str:
 
 
 def cases_of_facts(facts: Mapping[str, Any]) -> tuple[Case, ...]:
-    """What of an image uses a GPU, as its recorded facts tell: frameworks, CUDA lines, and a base that is not ours.
+    """An image's GPU programs, from its recorded facts: frameworks, CUDA lines, and a base that is not ours.
 
-    Which framework uses which of several CUDA lines is not recorded; then the framework's own build decides.
+    The facts do not say which framework uses which of several CUDA lines; then the framework's own build decides.
     """
     from imaging.spec.compat_cases import cases_of_pins  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
 
@@ -217,7 +217,7 @@ def cases_of_facts(facts: Mapping[str, Any]) -> tuple[Case, ...]:
 
 
 def _base_with_cuda(reference: str) -> str:
-    """The base, where its name says that it has CUDA; others are no evidence of anything."""
+    """The base, if its name says that it has CUDA; other names prove nothing."""
     try:
         named = read_image(reference)
     except VersionError:

@@ -1,6 +1,6 @@
-"""What changes, in the words of the field: drivers, pools, images, quotas, hubs, jobs; before and after.
+"""What changes, in the field's words: drivers, pools, images, quotas, hubs, jobs; before and after.
 
-Objects that a component of ours makes are shown as the component; they are in the whole diff.
+Objects of our components are shown as the component; the whole diff lists them.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _MOST_NAMES: Final = 6
 
 
 def changes_of(stream: Stream, old: Commons, new: Commons, today: dt.date) -> tuple[Change, ...]:
-    """Changes that people of a GPU commons talk about: courses, pools, images, hubs, jobs, others, each by name.
+    """Changes that a GPU commons talks about: courses, pools, images, hubs, jobs, others, each by name.
 
-    The engine reports in no order that is the same twice.
+    The engine reports resources in a different order each time.
     """
     changed = [step.name for step in stream.changed if step.type == IMAGE]
     rebuilt = frozenset(side.images[name].name for side in (old, new) for name in changed if name in side.images)
@@ -58,7 +58,7 @@ def changes_of(stream: Stream, old: Commons, new: Commons, today: dt.date) -> tu
     return tuple(sorted(changes, key=lambda each: (place_of.get(each.kind, len(order)), each.kind, each.name)))
 
 
-# Kinds of our own resources; a record is shown by what it records.
+# Kinds of our own resources; a record is shown as what it records.
 _KINDS: Final = {
     POOL: "pool",
     HOST: "pool",
@@ -88,7 +88,7 @@ def _change_of(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) 
     elif kind == "hub":
         rows = tuple(_with_images(_without_courses(step), rebuilt))
         if not rows and step.op == "update" and (step.old or {}) != (step.new or {}):
-            return None  # each of its courses is a change itself
+            return None  # each of its courses is a separate change
     elif kind is not None:
         rows = _with_images(step, rebuilt)
     elif step.type.startswith(OURS) or (OURS not in step.parents and step.type.rpartition(":")[2] in _QUOTAS):
@@ -136,7 +136,7 @@ def _pool(step: Step) -> Iterator[Detail]:
         yield Detail("GPUs", f"{had:,}", f"{has:,}", loc=("gpus",))
     yield from members("taints", taints_of(old), taints_of(new))
     rest = {*old, *new} - {*labels, *(by_node for _, by_node, _ in _BY_NODE), "node_names", "pool", "taints"}
-    rest -= {"driver"}  # the one that a group requests; the driver that it gets is above
+    rest -= {"driver"}  # the one that a group requests; the resulting driver is above
     yield from details({key: old[key] for key in rest & {*old}}, {key: new[key] for key in rest & {*new}})
 
 
@@ -146,7 +146,7 @@ def _instances(group: Mapping[str, Any]) -> str:
     return f"{whole(group.get('min')) or 0} to {counted(whole(group.get('max')) or 0, 'instance')} of {types}"
 
 
-# Inputs that nodes may override: the pool's, the one by node, and its name for people.
+# Inputs that nodes may override: the pool's, the one by node, and its display name.
 _BY_NODE: Final = (
     ("driver_version", "node_drivers", "driver"),
     ("container_toolkit_version", "node_container_toolkits", "container toolkit"),
@@ -154,7 +154,7 @@ _BY_NODE: Final = (
 
 
 def _of_nodes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail]:
-    """Nodes that get another driver or container toolkit and override the pool's, before or after."""
+    """Nodes that override the pool's driver or container toolkit and get another one."""
     for key, by_node, label in _BY_NODE:
         had, has = mapping(old.get(by_node)), mapping(new.get(by_node))
         groups: dict[tuple[str, str], list[str]] = {}
@@ -221,7 +221,7 @@ def _kernels(facts: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _size(old: Image, new: Image) -> Iterator[Detail]:
-    """Compressed bytes. Lower bounds give no difference: each leaves out other parts."""
+    """Compressed bytes. Lower bounds have no difference: each omits other parts."""
     if (old.size, old.expected) == (new.size, new.expected):
         return
     before, after = _megabytes(old.size, old.expected), _megabytes(new.size, new.expected)
@@ -239,7 +239,7 @@ def _megabytes(size: float | None, expected: float | None) -> str:
 
 
 def _packages(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
-    """Each package whose version changed is one detail; those that come and go are listed. `label` stands before."""
+    """One detail for each package whose version changed; added and removed ones are listed. `label` comes first."""
     before, after = {_package(pin): pin for pin in old}, {_package(pin): pin for pin in new}
     moved = [name for name in before if name in after and before[name] != after[name]]
     for name in moved[:_MOST_NAMES]:
@@ -272,7 +272,7 @@ def _without_courses(step: Step) -> Step:
 
 
 def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
-    """Of a hub, a job, the runtime, a pre-puller. References to images that this change builds are shown by name."""
+    """Hub, job, runtime or pre-puller. References to images that this change builds are shown by name."""
     if step.old is None or step.new is None:
         return
     old, new, taken = dict(step.old), dict(step.new), list[str]()
@@ -292,7 +292,7 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
         stay = {known_text(each.get("name")) for each in others}
         for profile in profiles:
             if known_text(profile.get("name")) not in stay:
-                profile.pop("contents", None)  # the image of one that comes or goes says as much
+                profile.pop("contents", None)  # the image of an added or removed one already says so
         if profiles:
             inputs["profiles"] = profiles
     if names := list(dict.fromkeys(taken)):
@@ -301,13 +301,13 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
 
 
 def _copy(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """One that can be changed, with its kernels."""
+    """A mutable copy, with its kernels."""
     kernels = [dict(each) for each in items(profile.get("kernels"))]
     return {**profile, **({"kernels": kernels} if kernels else {})}
 
 
 def _pools_alike(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """One pool and several are written with different keys, and are one change. Which GPUs they have follows."""
+    """One pool and several have different keys but are one change. Their GPUs follow."""
     if ("pools" in old) == ("pools" in new) or not old:
         return
     for side in (old, new):
@@ -318,7 +318,7 @@ def _pools_alike(old: dict[str, Any], new: dict[str, Any]) -> None:
 
 
 def _taken(old: dict[str, Any], new: dict[str, Any], key: str, rebuilt: frozenset[str]) -> Iterator[str]:
-    """The image's name, where it is rebuilt. Its reference is removed from both sides, where names are enough."""
+    """The image's name, if it is rebuilt. Removes its reference from both sides if names are enough."""
     before, after = (known_text(side.get(f"{key}_name")) for side in (old, new))
     if old.get(key) == new.get(key) or not before or not after or (before == after and after not in rebuilt):
         return

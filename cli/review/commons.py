@@ -12,7 +12,7 @@ from fleet.pools import Room, alike, may_land
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Nodes alike. Values that are unknown, or not text, are empty."""
+    """Identical nodes. Unknown values and non-texts are empty."""
 
     name: str
     gpu: str
@@ -21,22 +21,22 @@ class Pool:
     driver: str
     toolkit: str
     own: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)  # node → its own driver and toolkit
-    whole: str = ""  # the pool, of nodes that are a part of one
+    whole: str = ""  # the pool, if these nodes are a part of one
     taints: tuple[str, ...] = ()
-    runtime: str = "kubernetes"  # what starts images there, as compat calls it
-    glibc: str = ""  # of its nodes, where that counts
-    is_host: bool = False  # a machine with a Docker engine, which has no labels
+    runtime: str = "kubernetes"  # what starts images there, in compat's words
+    glibc: str = ""  # its nodes' glibc, if it matters
+    is_host: bool = False  # a machine with a Docker engine, without labels
 
     @property
     def gpus(self) -> int | None:
         return self.gpus_per_node * len(self.nodes) if self.gpus_per_node is not None else None
 
     def of_node(self, node: str) -> tuple[str, str]:
-        """Driver and container toolkit that a node is supposed to have."""
+        """The driver and container toolkit that a node should have."""
         return self.own.get(node, (self.driver, self.toolkit))
 
     def parts(self) -> tuple[Pool, ...]:
-        """Nodes alike: those as the pool states, then the others, named after their nodes."""
+        """Identical nodes: those as the pool states, then others, named after their nodes."""
         groups = alike(self.name, (self.driver, self.toolkit), [*self.nodes, *self.own], self.of_node)
         return tuple(
             replace(self, name=name, nodes=nodes, driver=driver, toolkit=toolkit, own={}, whole=self.name)
@@ -46,24 +46,23 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image of the stack. Sizes are MB of 10⁶ bytes, as its facts or the stack's outputs say them.
+    """An image of the stack. Sizes are MB of 10⁶ bytes, from its facts or the stack's outputs.
 
-    `name` is what profiles and jobs call it. Several may have one name, for example in two registries: `label` tells
-    them apart.
+    `name` is what profiles and jobs call it. Images may share a name, for example in two registries; `label` is unique.
     """
 
     name: str
     label: str
     repository: str
     facts: Mapping[str, Any] = field(hash=False)
-    base: str = ""  # the base of its spec, also where the site replaces it
-    size: float | None = None  # compressed, as it was pushed
+    base: str = ""  # the base in its spec, even if the site replaces it
+    size: float | None = None  # compressed, as pushed
     expected: float | None = None  # compressed, a lower bound from the spec
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One choice on the spawn page of a hub. No pools: it may land on any."""
+    """One choice on a hub's spawn page. No pools: it may land on any."""
 
     hub: str
     name: str
@@ -71,8 +70,8 @@ class Profile:
     image: str
     pools: tuple[str, ...]
     gpus: int
-    repository: str  # of its image; empty where the reference is not known yet
-    inputs: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)  # everything
+    repository: str  # of its image; empty if the reference is not known yet
+    inputs: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)  # all inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +94,12 @@ class Job:
     image: str
     pools: tuple[str, ...]
     gpus: int
-    repository: str  # of its image; empty where the reference is not known yet
+    repository: str  # of its image; empty if the reference is not known yet
 
 
 @dataclass(frozen=True)
 class Commons:
-    """All of it, at one time. Without slots: what is looked up often is kept."""
+    """All of it at one time. No slots: frequent lookups are cached."""
 
     pools: Mapping[str, Pool]
     images: Mapping[str, Image]
@@ -122,7 +121,7 @@ class Commons:
         )
 
     def started_by(self, asks: Profile | Job) -> tuple[Image, ...]:
-        """The images that it may start: of several with one name, the one in its registry, as far as that is known."""
+        """The images that it may start: of several with one name, the one in its registry, as far as known."""
         named = self._images_by_name.get(asks.image, ())
         if len(named) < 2:
             return named
@@ -136,7 +135,7 @@ class Commons:
         return by_name
 
     def standing_on(self, image: Image) -> tuple[Image, ...]:
-        """The image and those of the stack that are built on it."""
+        """The image and the stack's images built on it."""
         found = {image.label: image}
         while more := [each for each in self.images.values() if each.label not in found and _is_on(each, found)]:
             found |= {each.label: each for each in more}
@@ -156,7 +155,7 @@ class Commons:
 
     @cached_property
     def parts(self) -> Mapping[str, Pool]:
-        """Nodes that are alike, by name: pools, or parts of them."""
+        """Identical nodes by name: pools, or parts of them."""
         return {part.name: part for pool in self.pools.values() for part in pool.parts()}
 
     def uses(self, image: Image, pool: Pool) -> tuple[str, ...]:
@@ -173,7 +172,7 @@ class Commons:
 
 
 def lands_on(asks: Profile | Job, pool: str) -> bool:
-    """Whether it may land there, whatever its nodes have."""
+    """Whether it may land there, whatever the nodes have."""
     return may_land(pool, Room(), asks.pools, Room())
 
 

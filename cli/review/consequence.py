@@ -1,4 +1,4 @@
-"""What people will notice of a change."""
+"""One effect of a change on people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Consequence:
 
     known: str
     assumed: str = ""
-    short: str = ""  # for the headline; empty where others say enough
-    to_do: bool = False  # somebody has to do something about it
-    before_update: bool = False  # and has to do it first
+    short: str = ""  # for the headline; empty if others say enough
+    to_do: bool = False  # somebody has to act
+    before_update: bool = False  # and has to act first
     is_heavy: bool = False  # sessions end, or people lose what they had

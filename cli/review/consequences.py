@@ -1,6 +1,6 @@
-"""What people will notice of a change: to nodes, servers that restart, sessions that end, pulls that wait.
+"""What people will notice of a change: to nodes, restarts, ended sessions, slow pulls.
 
-What follows from the stack is stated as a fact. What depends on how a site works is marked as an assumption.
+Facts follow from the stack. Whatever depends on how a site works is marked as an assumption.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RESTARTING: Final = {"StatefulSet", "Deployment", "DaemonSet"}
 def consequences(
     stream: Stream, changes: Sequence[Change], old: Commons, new: Commons, early: Sequence[Cell]
 ) -> tuple[Consequence, ...]:
-    """What people will notice, the gravest first: drains, nodes and hubs that go, restarts, pulls."""
+    """What people will notice, worst first: drains, removed nodes and hubs, restarts, pulls."""
     instances = groups(stream)
     pools = [change for change in changes if change.kind == "pool"]
     machines = [change for change in pools if change.name not in instances]
@@ -70,7 +70,7 @@ def _restarts_pods(step: Step) -> bool:
 
 
 def _containers(stream: Stream, new: Commons) -> Iterator[Consequence]:
-    """Containers of Docker hosts: none can be changed in place, so every change ends what runs in one."""
+    """Containers on Docker hosts: none can be changed in place, so each change ends what runs in it."""
     for step in sorted(stream.changed, key=lambda step: step.name):
         if step.type != CONTAINER_TOKEN or step.op != "replace":
             continue
@@ -114,7 +114,7 @@ def _hub_restart(name: str, hub: str, new: Commons, *, what: str = "pod") -> Con
 
 
 def _images(stream: Stream, changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
-    """A limit that is lifted changes no image."""
+    """Lifting a limit changes no image."""
     built = {step.name for step in stream.changed if step.type == IMAGE}
     for change in changes:
         image = new.images.get(change.name) if change.kind == "image" and change.name in built else None

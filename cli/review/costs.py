@@ -1,4 +1,4 @@
-"""What a change costs, where prices are known: nodes of AWS by their instance type, on demand, in US East."""
+"""What a change costs, where prices are known: AWS nodes by instance type, on demand, in US East."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOURS_PER_MONTH: Final = 730
 _NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _INSTANCE: Final = "aws:ec2/instance:Instance"
 
-# US dollars an hour of an instance type, the day of the price and where it can be read; None where it is not known.
+# US dollars an hour for an instance type, the day of the price and its source; None if unknown.
 Prices = Callable[[str], "Price | None"]
 
 
@@ -28,18 +28,18 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One resource. Dollars a month for its least and its most nodes; None: a price is missing."""
+    """One resource. Dollars a month for its fewest and most nodes; None: a price is missing."""
 
     name: str
     before: str
     after: str
     least_usd: float | None
     most_usd: float | None
-    prices: tuple[Price, ...] = ()  # that were used
+    prices: tuple[Price, ...] = ()  # the prices used
 
 
 def costs_of(stream: Stream, prices: Prices) -> tuple[Cost, ...]:
-    """Resources whose cost changes, as far as their size shows it."""
+    """Resources whose cost changes, as far as their size shows."""
     return tuple(cost for step in stream.changed if (cost := _cost(step, prices)))
 
 
@@ -53,7 +53,7 @@ def _cost(step: Step, prices: Prices) -> Cost | None:
     return Cost(step.name, _text(old), _text(new), _delta(old, new, prices, 1), _delta(old, new, prices, 2), used)
 
 
-_Nodes = tuple[str, int, int]  # instance type, least and most nodes
+_Nodes = tuple[str, int, int]  # instance type, fewest and most nodes
 
 
 def _nodes(kind: str, inputs: Mapping[str, Any] | None) -> _Nodes | None:
@@ -80,6 +80,6 @@ def _delta(old: _Nodes | None, new: _Nodes | None, prices: Prices, index: int) -
 
 
 def _monthly(nodes: _Nodes, prices: Prices, index: int) -> float | None:
-    """The cost of a group of several instance types depends on what AWS picks: unknown."""
+    """Unknown for a group of several instance types: it depends on what AWS picks."""
     price = prices(nodes[0])
     return None if price is None else price.usd_per_hour * HOURS_PER_MONTH * (nodes[1] if index == 1 else nodes[2])

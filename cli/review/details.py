@@ -1,4 +1,4 @@
-"""Properties of one thing that changes, before and after, in plain words."""
+"""Properties of one changed thing, before and after, in plain words."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _DIGEST: Final = re.compile(r"(@sha256:[0-9a-f]{12})[0-9a-f]{52}")
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One property. `before` is empty for what comes, `after` for what goes."""
+    """One property. `before` is empty if added, `after` if removed."""
 
     label: str
     before: str
     after: str
     is_list: bool = False  # `before` leaves it and `after` joins it
-    loc: Loc = field(default=(), compare=False)  # of the input; empty where no single input has it
+    loc: Loc = field(default=(), compare=False)  # the input's path; empty if it is not a single input
 
     @property
     def key(self) -> str:
@@ -55,14 +55,14 @@ class Change:
 
 
 def members(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
-    """What leaves a list and what joins it."""
+    """Items that leave a list or join it."""
     gone, come = [each for each in old if each not in set(new)], [each for each in new if each not in set(old)]
     if gone or come:
         yield Detail(label, names_of(gone), names_of(come), is_list=True)
 
 
 def _items(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
-    """The same of a list that may be the arguments of a command: what follows `--password` stays hidden."""
+    """The same for a list of possible command arguments: the value after `--password` stays hidden."""
     gone, come = (
         [clean for each, clean in zip(these, words_without_secrets(these), strict=True) if each not in set(those)]
         for these, those in ((old, new), (new, old))
@@ -72,13 +72,13 @@ def _items(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detai
 
 
 def of_inputs(step: Step) -> Iterator[Detail]:
-    """Inputs that differ; none for what comes or goes whole: there is nothing to compare."""
+    """Inputs that differ; none if all of it comes or goes: there is nothing to compare."""
     if step.old is not None and step.new is not None:
         yield from details(step.old, step.new)
 
 
 def details(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc = ()) -> Iterator[Detail]:
-    """Differences, the first few. `at`: where both lie."""
+    """The first few differences. `at`: path to both."""
     rows = list(_together(old, new, at))
     yield from rows[:_MOST_DETAILS]
     if len(rows) > _MOST_DETAILS:
@@ -86,14 +86,14 @@ def details(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc = ()) -> Ite
 
 
 def _together(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc) -> Iterator[Detail]:
-    """Differences; an item of a list that comes or goes whole, such as a profile, is one."""
+    """Differences; an item added to or removed from a list, such as a profile, is one."""
     before, after = ({loc[:2] for loc, _ in leaves(side) if len(loc) > 2} for side in (old, new))
     whole: dict[Loc, list[str]] = {}
     for loc, left, right in differences(old, new):
         item = loc[:2]
         if len(loc) > 2 and (item in before) is not (item in after):
             value = right if left is NOTHING else left
-            if value is False:  # what an item lacks says little about it
+            if value is False:  # missing keys of an item say little about it
                 continue
             whole.setdefault(item, []).append(f"{words.label(loc[2:])}: {value_text(value, loc)}")
         else:
@@ -122,7 +122,7 @@ def value_text(value: object, loc: Loc) -> str:
 
 
 def word(value: object) -> str:
-    """The same of a value that stands alone."""
+    """The same for a value standing alone."""
     return "" if value is None else value_text(value, ())
 
 

@@ -1,4 +1,4 @@
-"""The whole diff, resource by resource, in lines that a reader of diffs knows."""
+"""The whole diff by resource, in the usual lines of a diff."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from cli.review.values import (
 
 _SIGNS_OF_OPS: Final = {"create": "+", "update": "~", "replace": "±", "delete": "-", "import": "="}
 _LONGEST: Final = 200  # characters of one line of the diff
-_WRAP: Final = 110  # columns of the names of resources
+_WRAP: Final = 110  # columns for resource names
 _COMPARED: Final = 300  # differing lines of a text
-_MOST_LINES: Final = 40  # of one resource in the diff
+_MOST_LINES: Final = 40  # lines per resource
 
 Difference = tuple[Loc, object, object]
 
 
 def diff_groups(steps: Sequence[Step]) -> Iterator[tuple[str, ...]]:
-    """Lines of the diff, components of ours first; resources of one type that change alike share theirs.
+    """Lines of the diff, our components first; resources of one type with equal changes share theirs.
 
-    Lines are made on demand: most lines of a big change are never shown.
+    Built on demand: most lines of a big change are never shown.
     """
     groups: dict[tuple[str, str, bytes], tuple[list[str], list[Difference], Step]] = {}
     for step in sorted(steps, key=lambda step: not step.type.startswith(OURS)):
         if step.type == STACK and step.op in {"create", "delete"}:
             continue
-        # The name of what comes or goes is enough: a reviewer reads the values of new things in the code.
+        # The name of an added or removed resource is enough: a reviewer reads new values in the code.
         is_compared = step.op not in {"create", "delete"} and step.old is not None and step.new is not None
         changed = list(differences(step.old, step.new)) if is_compared else []
         key = (step.op, step.type, repr(changed).encode() if changed else repr(step.keys).encode())
@@ -97,7 +97,7 @@ def _has_lines(value: object) -> bool:
 
 
 def _texts(old: str, new: str, loc: Loc) -> Iterator[str]:
-    """Lines that differ between two texts. Equal beginnings and ends cost nothing."""
+    """Lines that differ between two texts. Common starts and ends cost nothing."""
     if is_hidden(loc):
         yield f"  {HIDDEN}"
         return

@@ -1,4 +1,4 @@
-"""Everything that a comment shows, as values: from the events of a change, and of its base branch if given."""
+"""All contents of a comment as values: from a change's events, and from its base branch's if given."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAME: Final = re.compile(r"[^\w./-]", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ChangeImpact:
-    """A change with everybody whom it affects."""
+    """A change and everybody it affects."""
 
     change: Change
     affected: Affected
@@ -61,7 +61,7 @@ class Review:
 
     @property
     def marker(self) -> str:
-        """By this line a comment is found again, to be written anew in its place."""
+        """The line by which a comment is found again and replaced."""
         return f"<!-- gpu-commons comment: {_NAME.sub('-', self.stack)[:100] or 'stack'} -->"
 
 
@@ -77,8 +77,8 @@ class Sources:
 def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str = "") -> Review:
     """Read what a change means. `base` is the preview of the base branch on the same stack.
 
-    A preview without any deployed state (nothing but creations, as on a fork without credentials) is compared with
-    the base branch's, where that has no state either.
+    A preview without deployed state (only creations, as on a fork without credentials) is compared with the base
+    branch's, if that has no state either.
     """
     findings = with_routine(findings_of(stream), stream, frozenset({IMAGE}))
     remarks: list[str] = []
@@ -111,7 +111,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
     verdict = verdict_of(stream, findings, broken(cells.changed))
     change_impacts = tuple(ChangeImpact(change, affected_by(change, old, new)) for change in changes)
     impact = Impact([(each.change, each.affected) for each in change_impacts], noticed, findings, broken(cells.changed))
-    # Policies check neither resources that are removed nor those that are only read.
+    # Policies do not check resources that are removed or only read.
     judged = [step for step in stream.steps.values() if step.type != STACK and step.op not in _NOT_JUDGED]
     return Review(
         stack=stream.stack or stack,
@@ -136,7 +136,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
 
 
 def unreadable(reason: str, stack: str) -> Review:
-    """The comment in the place of one that cannot be: it must not leave an older, green one standing."""
+    """Replaces a comment that cannot be made: an older, green one must not stay."""
     message = f"The preview's events cannot be read: {reason}."
     return Review(stack or "preview", Verdict(Outcome.UNREADABLE, "no verdict", (message,)))
 
@@ -148,7 +148,7 @@ def _is_first(stream: Stream) -> bool:
 
 
 def from_base(stream: Stream, base: Stream) -> Stream:
-    """The same change with the base branch in the place of a deployed state."""
+    """The same change, with the base branch as the deployed state."""
     steps: dict[str, Step] = {}
     for urn, step in stream.steps.items():
         there = base.steps.get(urn)
@@ -164,7 +164,7 @@ def from_base(stream: Stream, base: Stream) -> Stream:
 
 
 def _counts(stream: Stream) -> tuple[tuple[str, int], ...]:
-    """Resources by what happens to them, in the engine's order of severity; those that are only read left out."""
+    """Resources by operation, in the engine's order of severity; without those that are only read."""
     order = ("create", "update", "replace", "delete", "import", "same")
     if stream.counts:
         return tuple((op, stream.counts[op]) for op in order if stream.counts.get(op))
@@ -178,7 +178,7 @@ def _warnings(stream: Stream) -> Iterator[Diagnostic]:
 
 
 def review_data(review: Review) -> dict[str, Any]:
-    """The review as JSON has it."""
+    """The review for JSON."""
     return {
         "stack": review.stack,
         "verdict": review.verdict.outcome.value,

@@ -1,4 +1,4 @@
-"""Reports of the policies: refused, undecided or advice; compared with the base branch: new, resolved, standing."""
+"""Policy findings: refused, undecided or advice; compared with the base branch: new, resolved, standing."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from policies import report
 from policies.finding import Level as Weight
 
 PACK: Final = "gpu-commons"
-_WAIVER: Final = "P-WAIVER"  # the pack lists what the site allows; the comment does from the settings
+_WAIVER: Final = "P-WAIVER"  # the pack lists the site's waivers; the comment takes them from the settings
 
 
 class Level(StrEnum):
-    """How much a finding weighs, worst first."""
+    """Severity of a finding, worst first."""
 
     REFUSED = "refused"
     UNDECIDED = "undecided"
@@ -26,7 +26,7 @@ class Level(StrEnum):
 
 
 class Since(StrEnum):
-    """Whether the base branch has it too; not known without one."""
+    """Whether the base branch has it too; unknown without one."""
 
     NEW = "new"
     STANDING = "standing"
@@ -39,7 +39,7 @@ Key = tuple[str, str, str, str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One statement of a policy. `about` is the workload or the resource; `rule` is the policy of a foreign pack."""
+    """One statement of a policy. `about` is the workload or the resource; `rule` is a foreign pack's policy."""
 
     level: Level
     rule: str
@@ -47,21 +47,21 @@ class Finding:
     text: str
     urn: str
     since: Since = Since.NOT_COMPARED
-    is_routine: bool = False  # open until the build of an image is done, as after every build
+    is_routine: bool = False  # open until the image is built, as in every build
     is_ours: bool = field(default=True, compare=False)
 
     @property
     def key(self) -> Key:
-        """The same on two branches. One rule may leave several questions open about one workload.
+        """Equal on two branches. One rule may leave several questions open about one workload.
 
-        Our findings name their subject, and are reported of all places but the first by that alone.
+        Our findings name their subject; all places but the first report only that.
         """
         open_ = report.question(self.text) if self.level is Level.UNDECIDED else ()
         return (self.level, self.rule, "" if self.is_ours else self.urn, self.about, open_)
 
 
 def findings_of(stream: Stream) -> tuple[Finding, ...]:
-    """Every finding once, worst first, by rule; those about the whole stack come after what may be their cause."""
+    """Every finding once, worst first, by rule; those about the whole stack follow their possible causes."""
     read = [(each, _read(each)) for each in stream.messages]
     reported = [(parsed, _ours(parsed, each)) for each, parsed in read if isinstance(parsed, report.Message)]
     findings = [each for parsed, each in reported if parsed.rule != _WAIVER]
@@ -98,7 +98,7 @@ def _ours(parsed: report.Message, message: PolicyMessage) -> Finding:
 def _everywhere(
     places: report.Places, reported: Sequence[tuple[report.Message, Finding]], message: PolicyMessage
 ) -> Iterator[Finding]:
-    """The finding for each of the places; the pack reports it in full for the first one only."""
+    """The finding at each place; the pack reports it in full only at the first."""
     first = next((each for parsed, each in reported if places.repeats(parsed)), None)
     if first is None:  # the stream lost it
         level = Level.UNDECIDED if places.is_unproved else Level.ADVICE
@@ -109,7 +109,7 @@ def _everywhere(
 
 
 def _foreign(message: PolicyMessage) -> Finding:
-    """What another pack reports, or the SDK of a policy that gave up."""
+    """A report of another pack, or of the SDK when a policy gave up."""
     text = message.message.strip()
     if message.pack == PACK and not message.gave_up:
         text = text.partition("\n")[2].strip() or text  # the policy's own description stands above it
@@ -125,9 +125,9 @@ def is_refusal(finding: Finding) -> bool:
 
 
 def compared(now: Sequence[Finding], base: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings, compared with those of the base branch, and after them those that are resolved.
+    """The findings compared with the base branch's, then those that are resolved.
 
-    A finding that only differs in its words (another size, another date) stands.
+    A finding with only its words changed (another size, another date) stands.
     """
     there = Counter(finding.key for finding in base)
     return (*_with_since(now, there), *_left(base, Counter(each.key for each in now)))
@@ -148,16 +148,16 @@ def _left(base: Iterable[Finding], now: Counter[Key]) -> Iterator[Finding]:
             yield replace(finding, since=Since.RESOLVED)
 
 
-# Rules that rest on the image as it was pushed: before the build they cannot be decided.
+# Rules about the pushed image: they cannot be decided before the build.
 _OF_BUILT_IMAGES: Final = frozenset(
     {"P-PIN", "P-SIZE", "P-DISK", "P-START", "P-NODRIVER", "P-ONECUDA", "P-BASE", "P-ROOM"}
 )
 
 
 def with_routine(findings: Iterable[Finding], stream: Stream, builds: frozenset[str]) -> tuple[Finding, ...]:
-    """The findings, those marked that are only open because an image is built first.
+    """The findings; marks those that are open only because an image is built first.
 
-    `builds`: types of the resources that build one. A finding of a workload whose values are all known is none of it.
+    `builds`: resource types that build images. A workload with only known values has no such finding.
     """
     is_building = any(step.type in builds for step in stream.changed)
 

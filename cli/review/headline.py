@@ -1,4 +1,4 @@
-"""The first line of a comment: one sentence with the impact, behind a sign that says whether somebody has to act."""
+"""The first line of a comment: the impact in one sentence, after a sign that says whether anybody must act."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cli.review.values import elided, names_of
 from cli.review.verdict import Outcome, Verdict, statements
 from cli.words import counted
 
-_TERM: Final = "P-TERM"  # advises where courses want more at the busiest time than there is
+_TERM: Final = "P-TERM"  # advises if courses want more GPUs at the busiest time than there are
 _MOST_CLAUSES: Final = 2
 _MOST_RULES: Final = 3
 _LONGEST: Final = 60  # characters of a value
@@ -25,7 +25,7 @@ _OF_GPUS: Final = {"gpu", "gpus", "gpus_per_node", "gpu_memory_gb", "guaranteed_
 
 
 class Sign(StrEnum):
-    """What a reader has to do, by weight."""
+    """What a reader must do, by severity."""
 
     NOTHING_TO_DO = "nothing to do"
     ATTENTION = "attention"  # people have to act, or a promise is not covered
@@ -44,7 +44,7 @@ class Impact:
 
 
 def sign_of(outcome: Outcome, impact: Impact) -> Sign:
-    """Green only where nobody has to do anything and every promise is covered."""
+    """Green only if nobody has to act and every promise is covered."""
     if outcome in {Outcome.REFUSED, Outcome.FAILED}:
         return Sign.STOPPED
     if outcome in {Outcome.NOT_PROVED, Outcome.UNREADABLE}:
@@ -54,7 +54,7 @@ def sign_of(outcome: Outcome, impact: Impact) -> Sign:
 
 
 def headline_of(verdict: Verdict, impact: Impact) -> str:
-    """The impact in one sentence; the verdict's own words where nothing was compared."""
+    """The impact in one sentence; the verdict's own words if nothing was compared."""
     if verdict.outcome is Outcome.REFUSED:
         heavy = [each.short for each in impact.consequences if each.short and each.is_heavy]
         seats = max((who.seats for _, who in impact.changes), default=0)
@@ -76,7 +76,7 @@ def _joined(clauses: Sequence[str]) -> str:
 
 
 def _uncovered(impact: Impact) -> bool:
-    """Promises that this change leaves without GPUs. What the base branch has too is not this change's."""
+    """Promises that this change leaves without GPUs, except those that the base branch leaves too."""
     return any(
         each.rule == _TERM and each.level is Level.ADVICE and each.since not in {Since.STANDING, Since.RESOLVED}
         for each in impact.findings
@@ -84,7 +84,7 @@ def _uncovered(impact: Impact) -> bool:
 
 
 def _open(impact: Impact) -> int:
-    """Findings that could not be decided, except those that every build leaves open until it is done."""
+    """Undecided findings, except those that every build leaves open until it is done."""
     return statements(
         each
         for each in impact.findings
@@ -103,7 +103,7 @@ def _refused(impact: Impact) -> str:
 
 
 def _clauses(impact: Impact, most: int) -> Iterator[str]:
-    """Only what weighs most; without that, what people decided, then what follows from it."""
+    """Only the heaviest; without one, people's decisions, then their results."""
     heavy = [each.short for each in impact.consequences if each.short and each.is_heavy]
     pending = [each.short for each in impact.consequences if each.short and each.to_do and not each.is_heavy]
     light = [each.short for each in impact.consequences if each.short and not each.to_do and not each.is_heavy]
@@ -124,7 +124,7 @@ def _all_new(changes: Sequence[tuple[Change, Affected]]) -> str:
     return f"new: {', '.join(parts)}" + _seats(seats)
 
 
-# Kinds of changes that people decide; they come before what merely follows.
+# Changes that people decide; they come before their results.
 _DECIDED: Final = ("course", "site", "policies", "hub")
 
 
@@ -159,7 +159,7 @@ def _clause(change: Change, who: Affected) -> str:
     rest = f" and {more} more" if more > 0 else ""
     if detail.before and detail.after and not detail.is_list:
         if detail.key == "seats":
-            seats = ""  # the clause has them already
+            seats = ""  # already in the clause
         was, now = (elided(word, _LONGEST) for word in (detail.before, detail.after))
         return f"{name}: {detail.label} {was} → {now}{rest}{seats}"
     gone, come = (f"{mark} {word}" if word else "" for mark, word in (("−", detail.before), ("+", detail.after)))  # noqa: RUF001
@@ -167,7 +167,7 @@ def _clause(change: Change, who: Affected) -> str:
 
 
 def _first(change: Change) -> Detail | None:
-    """The detail that weighs most: a promise before days and names, or that the thing comes or goes."""
+    """The heaviest detail: a promise before days and names, or the creation or removal itself."""
     if change.op in {"create", "delete"}:
         return change.details[0] if change.details else Detail("", "", "")
     named = [each for each in change.details if each.label]

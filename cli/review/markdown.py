@@ -1,4 +1,4 @@
-"""A review as one Markdown comment: for GitHub and GitLab, never longer than they take."""
+"""A review as one Markdown comment for GitHub and GitLab, within their length limits."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from cli.markdown_escape import code, escaped
 from cli.review import blocks, page
 from cli.review.document import Review
 
-LIMIT: Final = 65_536  # GitHub refuses a longer comment; counted here in bytes, which are never fewer than characters
+LIMIT: Final = 65_536  # GitHub refuses a longer comment; counted in bytes, which are never fewer than characters
 _SHARE: Final = 7_000  # bytes of one block before the diff
 _ALL_BLOCKS: Final = 50_000
-_CELL: Final = 700  # characters of one cell or item before they are escaped
+_CELL: Final = 700  # characters of one cell or item before escaping
 _DIFF_END: Final = "```\n\n</details>\n"
 _FENCE: Final = re.compile(r"`{3,}")
 _WHERE: Final = "The rest is in the log of the preview."
 
 
 def review_markdown(review: Review, today: dt.date) -> str:
-    """The whole comment, ended by a line feed. Its marker is always in it."""
+    """The whole comment with a final line feed. Always has its marker."""
     if (line := page.one_line(review)) is not None:
         return f"{escaped(line)} {review.marker}\n"
     head = f"{review.marker}\n### {escaped(_short(page.title(review)))}\n"
@@ -63,7 +63,7 @@ def _table(block: blocks.Table) -> Iterator[str]:
 
 
 def _within(lines: Sequence[str], left: int, block: blocks.Block | None = None) -> str:
-    """As many whole lines as there is room for, and how many are missing."""
+    """As many whole lines as fit, and how many are missing."""
     used, taken = 0, []
     for line in lines:
         used += len(line.encode())
@@ -89,7 +89,7 @@ def _inline(parts: blocks.Inline, *, in_table: bool = False) -> str:
         if isinstance(part, blocks.Code):
             pieces.append(code(cut, in_table=in_table))
         else:
-            # Spaces at its ends stand between it and its neighbours.
+            # Leading and trailing spaces separate it from its neighbours.
             pieces.append(f"{' ' * text.startswith(' ')}{escaped(cut)}{' ' * (len(cut) > 1 and cut.endswith(' '))}")
         if room <= 0:
             pieces.append("…")
@@ -116,7 +116,7 @@ def _diff(block: blocks.Diff, left: int) -> str:
 
 
 def _fenced(lines: Iterable[str]) -> Iterator[str]:
-    """Lines that cannot end the fence around them, nor be more than lines."""
+    """Lines that cannot end the fence around them or be more than lines."""
     for line in lines:
         printable = "".join(sign if sign.isprintable() else "·" for sign in line)
         yield _FENCE.sub(lambda match: "\N{ZERO WIDTH SPACE}".join(match[0]), printable)

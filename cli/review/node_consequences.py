@@ -1,4 +1,4 @@
-"""What people will notice of changes to nodes: those that drain, wait for a driver, get a taint or leave a pool."""
+"""What people will notice of changes to nodes: drains, driver installations, taints, nodes that leave a pool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cli.review.stream import Stream
 from cli.review.values import mapping, names_of, texts
 from cli.words import counted
 
-# Inputs that say what somebody installs on nodes: of a GpuNodePool, and of a stack file's pool as it is recorded.
+# Inputs about what somebody installs on nodes: of a GpuNodePool, and of a recorded pool of a stack file.
 _DRIVER: Final = (("driver_version",), ("driver",))
 _INSTALLED: Final = {
     **dict.fromkeys(_DRIVER, "driver"),
@@ -82,14 +82,14 @@ def drains(pool_changes: Sequence[Change], old: Commons, new: Commons, early: Se
 
 
 def _seats(pools: Sequence[Pool], commons: Commons) -> str:
-    """`300 seats` of the courses whose people may start a server on one of them; empty where there are none."""
+    """`300 seats` of the courses whose people may start a server on one of them; empty if there are none."""
     courses = commons.courses_of(profile for pool in pools for profile in commons.profiles_on(pool.name))
     number = sum(course.seats for course in courses)
     return counted(number, "seat") if number else ""
 
 
 def drifted(stream: Stream, changes: Sequence[Change]) -> Iterator[Consequence]:
-    """Nodes that do not report the declared driver, of pools whose driver this change leaves alone."""
+    """Nodes that do not report the declared driver, in pools whose driver this change leaves alone."""
     changed = {change.name for change in changes if any(each.loc in _DRIVER and each.after for each in change.details)}
     for pool, names in sorted(mapping(stream.new_outputs.get("drifted_nodes")).items()):
         if (nodes := texts(names)) and pool not in changed:
@@ -108,7 +108,7 @@ def _installed(change: Change) -> Iterator[str]:
 
 
 def _moved(change: Change, old: Commons, new: Commons) -> Pool:
-    """The nodes of the pool that need work; all of them, where their former state is unknown."""
+    """The pool's nodes that need work; all of them if their former state is unknown."""
     pool, before = pool_of(change.name, old, new), old.pools.get(change.name)
     if before is None:
         return pool
@@ -127,7 +127,7 @@ def _sessions(pool: Pool, commons: Commons) -> int:
 
 
 def taints(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
-    """As Kubernetes treats pods that do not tolerate one."""
+    """As Kubernetes treats pods without a toleration."""
     for change in changes:
         before, after = old.pools.get(change.name), new.pools.get(change.name)
         if before is None or after is None:
@@ -206,7 +206,7 @@ def _share(course: Course, old: Commons, new: Commons) -> str:
 
 
 def _room(course: Course, commons: Commons) -> int:
-    """GPUs of the pools where its profiles with GPUs may land."""
+    """GPUs of the pools where its GPU profiles may land."""
     chosen = [
         each
         for each in commons.profiles

@@ -1,4 +1,4 @@
-"""A review as blocks of a page, in the order in which a reviewer asks."""
+"""A review as blocks of a page, ordered by a reviewer's questions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def one_line(review: Review) -> str | None:
 
 
 def blocks_of(review: Review, today: dt.date) -> Iterator[Block]:
-    """What follows the title."""
+    """All below the title."""
     if to_do := [each for each in review.consequences if each.before_update]:
         yield Heading("Before the update")
         yield Bullets(tuple(map(_noticed, to_do)))
@@ -191,7 +191,7 @@ def _compared_findings(review: Review, now: Sequence[Finding]) -> Iterator[Block
 def _finding_items(
     findings: Sequence[Finding], since: str = "", ways: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Bullet]:
-    """A finding that several things share is shown once. `ways`: how an image gets back to what ran."""
+    """Things that share a finding are listed with it. `ways`: how an image gets back to what ran."""
     groups: dict[tuple[Level, str, str], list[str]] = {}
     for finding in findings:
         groups.setdefault((finding.level, finding.rule, finding.text), []).append(finding.about)

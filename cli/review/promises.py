@@ -1,4 +1,4 @@
-"""What people decided and promised: courses, as hubs record them, and what a StackRecord has of a stack file."""
+"""Changes to what people decide: courses, pools, limits, policies, as hubs and the StackRecord record them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _changed(kind: str, name: str, rows: tuple[Detail, ...]) -> Iterator[Change]
 
 # --- courses
 
-_Course = tuple[str, Inputs]  # its hub, and what the hub records of it
+_Course = tuple[str, Inputs]  # its hub, and the hub's record of it
 
 
 def _courses(stream: Stream, today: dt.date) -> Iterator[Change]:
@@ -114,7 +114,7 @@ def _whole_course(hub: str, course: Inputs) -> str:
 
 
 def _pools(stream: Stream, old: Inputs, new: Inputs) -> Iterator[Change]:
-    """What no GpuNodePool records of a pool: all of it, where somebody else manages the fleet."""
+    """What no GpuNodePool records of a pool: all of it, if somebody else runs the fleet."""
     before, after = (
         {name: each for each in items(side.get("pools")) if (name := known_text(each.get("name")))}
         for side in (old, new)
@@ -126,7 +126,7 @@ def _pools(stream: Stream, old: Inputs, new: Inputs) -> Iterator[Change]:
         elif name not in with_nodes:
             pool = after.get(name) or before[name]
             has = f"{word(pool.get('gpus_per_node'))} {word(pool.get('gpu'))} each, driver {word(pool.get('driver'))}"
-            count = whole(pool.get("nodes"))  # of a partition of Slurm
+            count = whole(pool.get("nodes"))  # for a Slurm partition
             nodes = counted(count, "node") if count is not None else names_of(texts(pool.get("nodes")))
             line = f"{nodes} with {has}"
             op = "create" if name in after else "delete"
@@ -134,7 +134,7 @@ def _pools(stream: Stream, old: Inputs, new: Inputs) -> Iterator[Change]:
 
 
 def _whole(line: str, *, is_new: bool) -> Detail:
-    """The detail of what comes or goes whole."""
+    """The detail if all of it comes or goes."""
     return Detail("", "" if is_new else line, line if is_new else "")
 
 
@@ -143,7 +143,7 @@ def _of_type(stream: Stream, *kinds: str) -> Iterator[Any]:
 
 
 def _limits(old: Inputs, new: Inputs) -> Iterator[Change]:
-    """Limits for single images. One that comes or goes is one entry."""
+    """Limits for single images. Adding or removing one is one entry."""
     for name in dict.fromkeys([*old, *new]):
         before, after = (mapping(mapping(side.get(name)).get("limit")) for side in (old, new))
         if before and after:
@@ -160,7 +160,7 @@ def _limit(name: str, before: Inputs, after: Inputs) -> Change:
 
 
 def merged(changes: list[Change]) -> list[Change]:
-    """One change for what two resources record of one thing; the one that makes it come or go decides which."""
+    """One change for what two resources record of one thing; one that creates or removes it decides which."""
     by_thing: dict[tuple[str, str], Change] = {}
     for change in changes:
         there = by_thing.get((change.kind, change.name))

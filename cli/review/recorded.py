@@ -30,11 +30,11 @@ CONTAINER: Final = f"{OURS}DockerGpuContainer"
 SLURM_JOB: Final = f"{OURS}SlurmGpuJob"
 EKS_GROUP: Final = f"{OURS}EksGpuNodeGroup"
 FLATCAR_GROUP: Final = f"{OURS}FlatcarGpuNodeGroup"
-GROUPS: Final = (EKS_GROUP, FLATCAR_GROUP)  # pools whose nodes are instances that AWS starts and replaces
+GROUPS: Final = (EKS_GROUP, FLATCAR_GROUP)  # pools of instances that AWS starts and replaces
 
 
 def before(stream: Stream, config: Mapping[str, str], today: dt.date) -> Commons:
-    """The commons as deployed. `config` is the configuration of that time, as far as it is known."""
+    """The commons as deployed. `config` is the configuration at that time, as far as known."""
     states = ((step, step.old) for step in stream.steps.values())
     return _commons(states, {} if _has_pools(stream) else config, stream.old_outputs, today)
 
@@ -46,12 +46,12 @@ def after(stream: Stream, today: dt.date) -> Commons:
 
 
 def _has_pools(stream: Stream) -> bool:
-    """Else another stack manages the fleet, and only the configuration describes it."""
+    """If not, another stack manages the fleet; only the configuration describes it."""
     return any(step.type in {POOL, HOST, *GROUPS} for step in stream.steps.values())
 
 
 def settings(config: Mapping[str, str], key: str) -> Any:
-    """One key of the stack's configuration, parsed; None where it is not there or hidden."""
+    """One parsed key of the stack's configuration; None if missing or hidden."""
     try:
         return orjson.loads(config.get(f"gpu-commons:{key}", "null"))
     except orjson.JSONDecodeError:
@@ -91,7 +91,7 @@ def _of(by_type: ByType, *types: str) -> Iterator[tuple[str, Mapping[str, Any]]]
 
 
 def nodes_of(pool: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of a pool's nodes: a Docker host is its one node, and instances are numbered, as many as may run."""
+    """Names of a pool's nodes: a Docker host is its one node; instances are numbered, up to the maximum."""
     name = known_text(pool.get("pool"))
     if is_group(pool):
         return tuple(f"{name}-{number}" for number in range(1, (whole(pool.get("max")) or 0) + 1))
@@ -105,7 +105,7 @@ def is_group(pool: Mapping[str, Any]) -> bool:
 
 
 def pool_name(resource: str, inputs: Mapping[str, Any]) -> str:
-    """The name of a pool in profiles and jobs; its resource may have another one."""
+    """The pool's name in profiles and jobs; its resource may have another one."""
     return known_text(inputs.get("pool")) or resource
 
 
@@ -126,7 +126,7 @@ def _pool(name: str, inputs: Mapping[str, Any]) -> Pool:
 
 
 def taints_of(pool: Mapping[str, Any]) -> tuple[str, ...]:
-    """As kubectl writes them: `example.edu/exam=yes:NoSchedule`."""
+    """In kubectl's form: `example.edu/exam=yes:NoSchedule`."""
     taints = (
         {key: known_text(taint.get(key)) for key in ("key", "value", "effect")} for taint in items(pool.get("taints"))
     )
@@ -137,7 +137,7 @@ def taints_of(pool: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _own(*facts: tuple[Mapping[str, Any], str]) -> dict[str, tuple[str, str]]:
-    """Drivers and container toolkits that override the pool's: each by node, and the pool's."""
+    """Drivers and container toolkits that override the pool's, by node, and the pool's own."""
     (drivers, driver), (toolkits, toolkit) = facts
     return {
         node: (known_text(drivers.get(node, driver)), known_text(toolkits.get(node, toolkit)))
@@ -151,7 +151,7 @@ def _gpus_per_node(pool: Mapping[str, Any]) -> int | None:
 
 
 def _partitions(by_type: ByType) -> dict[str, Pool]:
-    """Pools of a site with Slurm: no resource describes their nodes, and the stack's record has all of them."""
+    """Pools of a Slurm site: no resource describes their nodes, and the stack's record has them all."""
     pools = (pool for _, record in by_type.get(RECORD, ()) for pool in items(mapping(record.get("fleet")).get("pools")))
     return {each.name: each for pool in pools if "partition" in pool and (each := _partition(pool))}
 
@@ -219,7 +219,7 @@ def _image(name: str, inputs: Mapping[str, Any], sizes: Mapping[str, Any]) -> Im
 
 
 def full_name(image: str, target: str) -> str:
-    """The name of an image in profiles, jobs and the registry: a target of a spec has its own name."""
+    """The image's name in profiles, jobs and the registry: each target of a spec has its own."""
     return "-".join(filter(None, (image, target)))
 
 
@@ -234,7 +234,7 @@ def _own_images(hub: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
-    """Each profile, and once more for each of its kernels in containers: who chooses it starts these as well."""
+    """Each profile, and again for each of its kernels in containers: whoever chooses it starts these too."""
     core = known_text(inputs.get("core_pool")) or known_text(inputs.get("pool"))
     for index, profile in enumerate(items(inputs.get("profiles"))):
         name = known_text(profile.get("name")) or str(index)
@@ -252,7 +252,7 @@ def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Profile]:
 
 
 def _courses(hub: str, inputs: Mapping[str, Any], today: dt.date) -> Iterator[Course]:
-    """Those that are not over: nobody sits in the others."""
+    """Those that are not over: nobody uses the others."""
     for course in items(inputs.get("courses")):
         if (name := known_text(course.get("name"))) and not is_over(course, today):
             seats, title = whole(course.get("seats")) or 0, known_text(course.get("title"))
@@ -261,7 +261,7 @@ def _courses(hub: str, inputs: Mapping[str, Any], today: dt.date) -> Iterator[Co
 
 
 def is_over(course: Mapping[str, Any], today: dt.date) -> bool:
-    """Its last day was before today; one without a last day goes on."""
+    """Its last day was before today; without a last day it never is."""
     try:
         return dt.date.fromisoformat(known_text(course.get("last_day"))) < today
     except ValueError:

@@ -1,4 +1,4 @@
-"""Instances that an update of AWS replaces: which pools roll, how, and what ends with the old ones."""
+"""Instances that an AWS update replaces: which pools roll, how, and what ends with old instances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cli.review.stream import Step, Stream
 from cli.review.values import known_text, texts, whole
 from cli.words import counted
 
-# What starts other instances, of resources below a group's component. EKS replaces nodes also for a version alone.
+# Inputs below a group's component that start other instances. EKS also replaces nodes for a version alone.
 _TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
 _NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _VERSIONS: Final = ("releaseVersion", "version", "amiType")
@@ -26,7 +26,7 @@ _HOW: Final = {
 
 
 def groups(stream: Stream) -> frozenset[str]:
-    """Pools whose nodes are instances of AWS."""
+    """Pools of AWS instances."""
     return frozenset(
         pool_name(step.name, step.new or step.old or {}) for step in stream.steps.values() if step.type in GROUPS
     )
@@ -50,7 +50,7 @@ def rolls(stream: Stream) -> Iterator[Consequence]:
 
 
 def _starts_others(step: Step) -> bool:
-    """A resource of a group that defines what an instance starts from."""
+    """A group's resource that defines how an instance starts."""
     if step.op not in {"update", "replace"} or not any(kind in step.parents.split("$") for kind in GROUPS):
         return False
     old, new = step.old or {}, step.new or {}

@@ -1,4 +1,4 @@
-"""The section of a page about where images run: pairs of image and pool before and after."""
+"""The page's section on where images run: image-pool pairs before and after."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RUNS: Final = {
 
 
 def run_blocks(review: Review) -> Iterator[Block]:
-    """Pairs of image and pool that change, what would make them run, and what is new."""
+    """Changed image-pool pairs, what would make them run, and what is new."""
     cells = review.cells
     if cells.changed:
         yield Heading("Where images run")
@@ -49,7 +49,7 @@ def run_blocks(review: Review) -> Iterator[Block]:
 
 
 def _way(cell: Cell) -> str:
-    """The remedies, the nearest first: going back."""
+    """The remedies, nearest first: going back."""
     back, other = f"{cell.back[:1].upper()}{cell.back[1:]}", cell.remedy
     if not back or not other:
         return f"{back}." if back else other
@@ -72,7 +72,7 @@ def _cell_rows(cells: Sequence[Cell]) -> Iterator[tuple[Inline, ...]]:
 
 
 def _fresh(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """`ml runs on a, b`: images on the same pools together."""
+    """`ml runs on a, b`: groups images with the same pools."""
     pools: dict[str, list[str]] = {}
     for image, pool in pairs:
         pools.setdefault(image, []).append(pool)

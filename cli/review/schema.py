@@ -1,4 +1,4 @@
-"""The JSON Schema of what `comment --format json` prints. `review_data` of `document` writes it."""
+"""The JSON Schema of `comment --format json`, the output of `document.review_data`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DOLLARS: Final[Schema] = {"type": ["number", "null"]}
 
 
 def comment_schema() -> Schema:
-    """What `comment --format json` prints."""
+    """Schema of `comment --format json`."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "gpu-commons comment",

@@ -1,4 +1,4 @@
-"""The engine's events of one preview, from the bytes that `pulumi preview --json` streams."""
+"""Reads the engine's events of one preview from `pulumi preview --json`."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ STACK: Final = "pulumi:pulumi:Stack"
 COMMAND: Final = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json"
 _EVENT: Final = re.compile(rb'\{"sequence":\d+,"timestamp":\d+,"(\w+)"')
 _START: Final = b'{"sequence":'
-# The engine's debug messages are half of all lines, and outputs are read of the stack alone.
+# The engine's debug messages are half of all lines; outputs matter only for the stack.
 _PASSED_OVER: Final = frozenset({b"policyRemediateSummaryEvent", b"policyAnalyzeStackSummaryEvent", b"cancelEvent"})
 _OF_THE_STACK: Final = b'"type":"pulumi:pulumi:Stack"'
-_HEAD: Final = 2000  # bytes of a line in which its type stands
+_HEAD: Final = 2000  # how far into a line its type may be, in bytes
 _DEBUG: Final = b'"severity":"debug"}}'
 _CHANGES: Final = frozenset({"create", "update", "replace", "delete", "import"})
 _PARTS_OF_A_REPLACEMENT: Final = frozenset({"create-replacement", "delete-replaced", "import-replacement"})
 
 
 class StreamError(Exception):
-    """The events cannot be read, or do not belong here. The text is one sentence: the problem and what to do."""
+    """The events cannot be read or do not belong here. The text is one sentence: the problem and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens to one resource. `old` and `new` are its inputs; None before it exists and after it is gone."""
+    """What happens to one resource. `old` and `new` are its inputs; None before creation and after removal."""
 
     urn: str
     type: str
     op: str
     old: Mapping[str, Any] | None
     new: Mapping[str, Any] | None
-    keys: tuple[str, ...] = ()  # inputs that differ, as the provider reports
+    keys: tuple[str, ...] = ()  # inputs that differ, according to the provider
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class Step:
 
     @property
     def parents(self) -> str:
-        """Types of its parents, outermost first, with `$` between them; empty without any."""
+        """Types of its parents, outermost first, joined by `$`; empty without any."""
         return self.urn.split("::")[2].rpartition("$")[0] if self.urn.count("::") >= 3 else ""
 
     @property
@@ -56,7 +56,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PolicyMessage:
-    """What a policy of a pack reported about a resource."""
+    """What a pack's policy reported about a resource."""
 
     pack: str
     policy: str
@@ -77,7 +77,7 @@ class Diagnostic:
 
 @dataclass(slots=True)
 class Stream:
-    """Everything that the comment reads of a preview."""
+    """Everything that the comment uses of a preview."""
 
     stack: str = ""
     config: Mapping[str, str] = field(default_factory=dict)
@@ -86,10 +86,10 @@ class Stream:
     new_outputs: Mapping[str, Any] = field(default_factory=dict)
     messages: list[PolicyMessage] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    packs: dict[str, str] = field(default_factory=dict)  # name → version of those that looked at a resource
+    packs: dict[str, str] = field(default_factory=dict)  # name → version of the packs that looked at a resource
     looked_at: set[str] = field(default_factory=set)  # URNs
-    counts: Mapping[str, int] = field(default_factory=dict)  # resources by what happens to them
-    result: str = ""  # succeeded, failed; empty: the stream has no end
+    counts: Mapping[str, int] = field(default_factory=dict)  # resources by operation
+    result: str = ""  # succeeded or failed; empty if the stream has no end
     is_corrupt: bool = False  # the engine's own doubt
     damaged: int = 0  # unreadable lines that begin like an event
 
@@ -104,15 +104,15 @@ class Stream:
 
     @property
     def resources(self) -> int:
-        """How many there are, the stack's own entry left out."""
+        """How many there are, without the stack itself."""
         return sum(step.type != STACK and step.op not in {"read", "discard"} for step in self.steps.values())
 
 
 def read_stream(data: bytes) -> Stream:
-    """Events of one preview; text between them is passed over.
+    """Events of one preview; text between them is skipped.
 
-    A stream without an end is read as far as it goes. Raises StreamError for what holds no events, for the events of
-    several runs, and for those of an update.
+    An incomplete stream is read as far as it goes. Raises StreamError for input without events, events of several runs,
+    or events of an update.
     """
     stream, lines, previews = Stream(), 0, 0
     for line in _decoded(data).split(b"\n"):
@@ -182,7 +182,7 @@ def _take_step(stream: Stream, body: Mapping[str, Any]) -> None:
     if not urn or urn.count("::") < 3:
         return
     if kind.startswith("pulumi:providers:") and "::default" in urn:
-        return  # the engine's own: only its log shows them, and it does not count them
+        return  # the engine's own: they appear only in its log, and it does not count them
     stream.stack = stream.stack or urn.split("::")[0].rpartition(":")[2]
     old, new = metadata.get("old"), metadata.get("new")
     if kind == STACK:
@@ -196,7 +196,7 @@ def _take_step(stream: Stream, body: Mapping[str, Any]) -> None:
     differs = (*(metadata.get("diffs") or ()), *mapping(metadata.get("detailedDiff")))
     keys = tuple(dict.fromkeys(key for key in differs if isinstance(key, str)))
     step = Step(urn, kind, op, _inputs(old), _inputs(new), keys)
-    if op == "replace" and seen is not None and seen.op == "replace":  # its halves, where nothing names the whole
+    if op == "replace" and seen is not None and seen.op == "replace":  # its halves, if no event covers the whole
         step = Step(urn, kind, op, step.old or seen.old, step.new or seen.new, keys or seen.keys)
     stream.steps[urn] = step
 

@@ -1,4 +1,4 @@
-"""Values as the engine writes them, for people: never a secret, never the engine's mark for what is not known yet."""
+"""Shows the engine's values to people: no secrets, no engine markers for unknown values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HIDDEN: Final = texts_of_all.HIDDEN
 LATER: Final = "(known after the update)"
 _SECRET: Final = "[secret]"  # noqa: S105 - the engine's placeholder for one
 _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"  # of special values: secrets, assets, references
-# What stands for a value that is not known yet, by kind; the numbers are part of Pulumi's protocol.
+# Markers for unknown values, by kind; they are part of Pulumi's protocol.
 _UNKNOWNS: Final = frozenset(
     {
         "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
@@ -29,7 +29,7 @@ _UNKNOWNS: Final = frozenset(
         "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
     }
 )
-# Longer than any key, so that a key at an end that is shown is whole; scanning more would take seconds.
+# Longer than any key, so that a key at the end of shown text is whole; scanning more would take seconds.
 LONGEST_TEXT: Final = 100_000
 _LONGEST_KNOWN: Final = 10_000
 _LONGEST: Final = 160
@@ -38,17 +38,17 @@ _MOST_NAMES: Final = 6
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """The value where it is a mapping, else an empty one."""
+    """The value if it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def text(value: object) -> str:
-    """The value where it is text, else nothing."""
+    """The value if it is text, else nothing."""
     return value if isinstance(value, str) else ""
 
 
 def known_text(value: object) -> str:
-    """Text that may be shown: neither secret nor unknown. No name of anything is as long as `_LONGEST_KNOWN`."""
+    """Text that may be shown: neither secret nor unknown. No name is as long as `_LONGEST_KNOWN`."""
     return "" if is_unknown(value) or is_secret(value) else elided(text(value), _LONGEST_KNOWN)
 
 
@@ -58,7 +58,7 @@ def texts(value: object) -> tuple[str, ...]:
 
 
 def whole(value: object) -> int | None:
-    """A whole number, also one that was sent as 3.0."""
+    """A whole number, even if sent as 3.0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > 2**53:  # noqa: PLR0124
         return None
     return int(value)
@@ -75,7 +75,7 @@ def is_unknown(value: object) -> bool:
 
 
 def has_unknown(value: object) -> bool:
-    """Is something in it not known yet?"""
+    """Is part of it not known yet?"""
     if isinstance(value, Mapping):
         return any(map(has_unknown, value.values()))
     if isinstance(value, list | tuple):
@@ -84,7 +84,7 @@ def has_unknown(value: object) -> bool:
 
 
 def is_secret(value: object) -> bool:
-    """Hidden by the engine."""
+    """The engine hides it."""
     if isinstance(value, str):
         return value == _SECRET
     return isinstance(value, Mapping) and (
@@ -93,17 +93,17 @@ def is_secret(value: object) -> bool:
 
 
 def without_secrets(free_text: str) -> str:
-    """Free text with whatever looks like a secret taken out, and without its middle where nobody would read it all."""
+    """Free text without anything that looks like a secret, and without its middle if too long to read."""
     return texts_of_all.without_secrets(elided(free_text, LONGEST_TEXT))
 
 
 def words_without_secrets(words: Sequence[str]) -> tuple[str, ...]:
-    """The same of a list of texts, which may be the arguments of a command."""
+    """The same for a list of texts, which may be a command's arguments."""
     return texts_of_all.words_without_secrets([elided(word, LONGEST_TEXT) for word in words])
 
 
 def shown(value: object, loc: Loc = (), *, longest: int = _LONGEST) -> str:
-    """A value in one line, in JSON as a stack file has it; a long one loses its middle and keeps its end."""
+    """A value in one line, in JSON as in a stack file; a long one loses its middle and keeps its end."""
     if is_secret(value) or is_hidden(loc):
         return HIDDEN
     if is_unknown(value):
@@ -118,7 +118,7 @@ def shown(value: object, loc: Loc = (), *, longest: int = _LONGEST) -> str:
 
 
 def elided(line: str, longest: int) -> str:
-    """A line without its middle where it is too long."""
+    """A line; without its middle if too long."""
     if len(line) <= longest:
         return line
     half = (longest - 1) // 2
@@ -126,7 +126,7 @@ def elided(line: str, longest: int) -> str:
 
 
 def _plain(value: Any, loc: Loc) -> Any:
-    """The value, with its hidden and unknown parts marked as such."""
+    """The value, with hidden and unknown parts marked."""
     if is_secret(value) or is_hidden(loc):
         return HIDDEN
     if is_unknown(value):
@@ -148,9 +148,9 @@ NOTHING: Final = _Nothing()
 
 
 def differences(old: object, new: object, loc: Loc = ()) -> Iterator[tuple[Loc, object, object]]:
-    """Values that differ, with the path to them; NOTHING on the side that has none.
+    """Values that differ, with their paths; NOTHING for a missing side.
 
-    Items of a list are known by their name, where they all have one of their own. What is alike is not looked into.
+    List items are matched by name, if each has its own. Equal parts are not descended into.
     """
     if old == new:
         return
@@ -172,7 +172,7 @@ def _sides(old: object, new: object, loc: Loc, *, is_leaf: bool) -> Iterator[tup
 
 
 def _inside(value: object) -> dict[str | int, Any] | None:
-    """The items of a mapping or a list of mappings, by key, name or number; None for everything else."""
+    """Items of a mapping or of a list of mappings, by key, name or number; None for anything else."""
     if isinstance(value, Mapping):
         return None if is_secret(value) else {str(key): inner for key, inner in value.items()}
     if isinstance(value, list | tuple) and any(isinstance(each, Mapping | list | tuple) for each in value):
@@ -184,13 +184,13 @@ def _inside(value: object) -> dict[str | int, Any] | None:
 
 
 class _OfSecret(str):
-    """A key in the content of a Kubernetes Secret, whatever its name."""
+    """A key in the data of a Kubernetes Secret, whatever its name."""
 
     __slots__ = ()
 
 
 def _below(loc: Loc, old: object, new: object, key: str | int) -> Loc:
-    """Where a value lies. `{name: DB_PASSWORD, value: …}` lies below its name."""
+    """The path to a value. `{name: DB_PASSWORD, value: …}` is under its name."""
     sides = [each for each in (old, new) if isinstance(each, Mapping)]
     if key == "value":
         if any(is_in_secret((each["key"],)) for each in sides if isinstance(each.get("key"), str)):
@@ -203,12 +203,12 @@ def _below(loc: Loc, old: object, new: object, key: str | int) -> Loc:
 
 
 def is_hidden(loc: Loc) -> bool:
-    """Is the value there always hidden: by its name, or as the content of a Secret?"""
+    """Is the value there always hidden: by its name, or as data of a Secret?"""
     return any(isinstance(step, _OfSecret) for step in loc) or is_in_secret(loc)
 
 
 def leaves(value: object, loc: Loc = ()) -> Iterator[tuple[Loc, object]]:
-    """Every value with the path to it, as in `differences`."""
+    """Every value with its path, as in `differences`."""
     inside = _inside(value)
     if inside:
         for key, inner in inside.items():

@@ -1,4 +1,4 @@
-"""The verdict on a preview, first line of the comment: nothing looks green that was not proved."""
+"""The verdict on a preview, first line of the comment: nothing unproved looks green."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Outcome(StrEnum):
     REFUSED = "refused"
     FAILED = "failed"  # the preview itself
     NOT_PROVED = "not proved"  # no policy looked
-    UNREADABLE = "unreadable"  # the events end too early, or are none
+    UNREADABLE = "unreadable"  # the events end too early, or there are none
 
     @property
     def exit_code(self) -> int:
-        # The update decides what a preview cannot know, before it touches anything that depends on it: no need to stop.
+        # The update decides whatever a preview cannot know before it changes any dependent: no reason to stop.
         if self in {Outcome.UNCHANGED, Outcome.FINE, Outcome.UNDECIDED}:
             return 0
         return 2 if self is Outcome.UNREADABLE else 1
@@ -47,7 +47,7 @@ class Verdict:
 
 
 def verdict_of(stream: Stream, findings: Sequence[Finding], broken: Sequence[Cell]) -> Verdict:
-    """Judge a stream that could be read. The gravest reason comes first."""
+    """Judge a readable stream. The worst reason comes first."""
     if not stream.is_whole:
         return Verdict(Outcome.UNREADABLE, "no verdict", (_cut_short(stream),))
     now = [finding for finding in findings if finding.since is not Since.RESOLVED]
@@ -65,12 +65,12 @@ def verdict_of(stream: Stream, findings: Sequence[Finding], broken: Sequence[Cel
 
 
 def statements(findings: Iterable[Finding]) -> int:
-    """How many there are to read: a statement about several resources counts once."""
+    """How many statements to read: one about several resources counts once."""
     return len({(each.level, each.rule, each.text) for each in findings})
 
 
 def _of_what_is_allowed(stream: Stream, findings: Sequence[Finding]) -> Verdict:
-    # Findings that the base branch leaves open, too, do not count against this change.
+    # Findings that the base branch also leaves open do not count against this change.
     left = [each for each in findings if each.level is Level.UNDECIDED and each.since is not Since.STANDING]
     if left and all(each.is_routine for each in left):
         return Verdict(Outcome.UNDECIDED, "nothing is refused")
@@ -118,7 +118,7 @@ def _failure(stream: Stream) -> tuple[str, ...]:
 
 
 def _errors(stream: Stream) -> tuple[str, ...]:
-    """Messages of the errors, without those that only follow from another one."""
+    """Error messages, without those that only follow from another one."""
     messages = (without_secrets(each.message) for each in stream.diagnostics if each.severity == "error")
     errors = tuple(dict.fromkeys(message for message in messages if "context canceled" not in message))
     return errors or ("The engine gave no reason; see the log of the preview.",)

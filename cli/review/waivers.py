@@ -1,4 +1,4 @@
-"""Limits that are lifted for a time, from the stack's configuration."""
+"""Temporarily lifted limits, from the stack's configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOON_DAYS: Final = 14
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """What is allowed, why, and its last day; None where it never ends or the day cannot be read."""
+    """What is allowed, why, and its last day; None if it never ends or the day cannot be read."""
 
     subject: str
     allows: str
@@ -39,9 +39,9 @@ class Waiver:
 
 
 def waivers_of(config: Mapping[str, str]) -> tuple[Waiver, ...]:
-    """Those of images (`images[].limit`) and of rules (`policies.waivers[]`), the next to end first.
+    """Waivers of images (`images[].limit`) and rules (`policies.waivers[]`), next to end first.
 
-    Rules that only warn here (`policies.levels`) come last: they never end.
+    Rules that only warn here (`policies.levels`) come last: they never expire.
     """
     dated = sorted([*_of_images(config), *_of_rules(config)], key=lambda waiver: waiver.until or dt.date.min)
     return (*dated, *_of_levels(config))

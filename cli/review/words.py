@@ -1,4 +1,4 @@
-"""Keys of settings and their values as people say them: `start_timeout_s: 600` is `start time-out: 10 min`."""
+"""Setting keys and values in plain words: `start_timeout_s: 600` is `start time-out: 10 min`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from cli.review.values import Loc, place
 
-# Keys that need other words. The rest lose their unit and their underscores.
+# Keys that need other words. The rest lose their unit and underscores.
 _KEYS: Final = {
     "allow_all": "everybody may log in",
     "allowed_users": "who may log in",
@@ -90,7 +90,7 @@ def _key(key: str) -> str:
 
 
 def value(raw: object, loc: Loc) -> str | None:
-    """A number with its unit, a claim as yes or no, a missing value by its meaning; None: the value stands as it is."""
+    """A number with its unit, a claim as yes or no, a missing value by its meaning; None: the value as it is."""
     key = next((step for step in reversed(loc) if isinstance(step, str)), "")
     if isinstance(raw, bool):
         return "yes" if raw else "no"
@@ -107,7 +107,7 @@ def value(raw: object, loc: Loc) -> str | None:
 
 
 def absent(loc: Loc) -> str:
-    """The meaning of a missing value, where that is a decision too."""
+    """The meaning of a missing value, if that is a decision too."""
     return _ABSENT.get(str(loc[-1]), "") if loc else ""
 
 

@@ -1,4 +1,4 @@
-"""JSON Schemas of what the command reads and writes, published in docs/reference/."""
+"""JSON Schemas of the command's input and output, published in docs/reference/."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _field(field: Field) -> dict[str, Any]:
 
 
 def answer_schema() -> dict[str, Any]:
-    """What `check --json` prints, and one line of what `check --batch` prints."""
+    """Output of `check --json`, or one output line of `check --batch`."""
     return {
         "$schema": _DRAFT,
         "title": "gpu-commons answer",
@@ -51,7 +51,7 @@ def answer_schema() -> dict[str, Any]:
 
 
 def matrix_schema() -> dict[str, Any]:
-    """What `matrix --json` prints."""
+    """Output of `matrix --json`."""
     pool = {name: _TEXT for name in ("name", *POOL_FIELDS)}  # noqa: C420 - an object for each, not one for all
     image = {
         "name": _TEXT,

@@ -1,4 +1,4 @@
-"""Checks a stack file before anything is built or deployed: settings, images on pools, rules of the policy pack."""
+"""Checks a stack file before any build or deployment: settings, images on pools, policy rules."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from policies.evaluate import findings as results
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.model import Site, Workload, nothing_known
+from policies.pod_workloads import HUB_TOKEN
 from policies.report import Message
 from policies.rules.index import ALL_RULES
 from policies.slurm_jobs import SLURM_HUB_TOKEN, SLURM_JOB_TOKEN
 from policies.stacks import consistent
-from policies.workloads import HUB_TOKEN
 from settings.host_pools import HostPool
 from settings.models import Job
 from settings.reading import Stack, load_stack
@@ -66,14 +66,14 @@ class Checked:
 
 
 def check_stack(file: Path, *, site: Path | None = None, images: Path = IMAGES) -> Checked | tuple[Problem, ...]:
-    """Check a stack file without a network, a cluster or the engine. Returns its mistakes, if it has any.
+    """Check a stack file without a network, a cluster or the engine. Returns its mistakes, if any.
 
-    `site` is an overlay. The rules are those of the policy pack, applied to the objects that the stack would create,
-    whose images are not known yet.
+    `site` is an overlay. The policy pack's rules look at the objects that the stack would create, before their images
+    are known.
     """
     try:
         stack = load_stack(file, site=site)
-        # Without facts that this machine knows of images: the answer must be the same everywhere.
+        # Ignores the facts about images that this machine knows: the answer must be the same everywhere.
         place = replace(consistent(site_of(stack, images), str(file)), contents_of=nothing_known)
         families = _families(stack, images)
         resources = [*offline_resources(stack)]
@@ -99,7 +99,7 @@ def _families(stack: Stack, images: Path) -> list[tuple[str, Any]]:
 
 
 def offline_resources(stack: Stack) -> Iterator[Resource]:
-    """The resources that the program would register and the rules check, in order. Raises SettingsError."""
+    """The resources that the program would register, in order, for the rules. Raises SettingsError."""
     yield STACK_TOKEN, "stack", {}
     for name, _ in wiring.images_in_order(stack):
         yield IMAGE_TOKEN, name, {**wiring.image_args(stack, name, None)}
@@ -131,7 +131,7 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
 
 
 def _job(stack: Stack, job: Job, unknown: Any) -> Iterator[Resource]:
-    """A job of Kubernetes, after the template of its claim where it has one."""
+    """A Kubernetes job, after its claim template if it has one."""
     inputs: dict[str, Any] = {**wiring.job_args(stack, job, unknown, job.namespace)}
     shape_of_job = parse_job(job.name, {key: inputs[key] for key in inputs if key != "namespace"})
     made = job_spec(job.name, shape_of_job)
@@ -144,7 +144,7 @@ def _job(stack: Stack, job: Job, unknown: Any) -> Iterator[Resource]:
 
 
 def _slurm_jobs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Resource]:
-    """The place of an image is known once it is built: any file serves to check the text of a job."""
+    """Images have no location before the build: any file serves to check the text of a job."""
     for job in stack.jobs:
         inputs = {**wiring.slurm_job_args(stack, job, unknown, "")}
         shape = parse_slurm_job(job.name, {key: inputs[key] for key in inputs if key not in {"site", "sif"}})
@@ -159,7 +159,7 @@ def _slurm_jobs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Res
 
 
 def _slurm_hubs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Resource]:
-    """The same for the jobs that are users' servers."""
+    """The same for the jobs that run users' servers."""
     files = {name: f"{access.image_store}/{name}.sif" for name in wiring.images_on_slurm(stack)}
     for hub in stack.hubs:
         inputs = {
@@ -186,7 +186,7 @@ def _slurm_hubs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Res
 
 
 def _on_host(stack: Stack, host: HostPool, unknown: Any) -> Iterator[Resource]:
-    """Its containers and jobs. Only the engine knows which cards are free now: any serve to check the rest."""
+    """Its containers and jobs. Only the engine knows which GPUs are free now: any serve to check the rest."""
     for each in wiring.on_host(stack, host):
         granted = Grant(host.cards[: each.gpus]) if each.gpus else None
         inputs: dict[str, Any] = {**wiring.container_args(stack, each, unknown, host, granted)}
@@ -203,7 +203,7 @@ def _on_host(stack: Stack, host: HostPool, unknown: Any) -> Iterator[Resource]:
 
 
 def _judged(resources: Sequence[Resource], site: Site) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    """The findings, and those that are left to a preview or an update; findings of the stack itself never are."""
+    """The findings, and those left to a preview or an update; findings about the stack itself never are."""
     refusals = ImageRefusals()
     workloads: list[Workload] = []
     found: list[Message] = []

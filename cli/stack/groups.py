@@ -1,4 +1,4 @@
-"""How few images a stack's pools need, as text and as data. Pure."""
+"""The fewest images that serve a stack, as text and data. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 40
 
 
 def groups_text(stack: str, groups: Groups, pools: Sequence[Pool]) -> str:
-    """A headline, then each image with its pools and what holds it back."""
+    """A headline, then each image with its pools and its limit."""
     hosts = {pool.name: pool.host.shown for pool in pools}
     served = sum(len(each.pools) for each in groups.groups)
     lines = [f"{stack}: {counted(len(groups.groups), 'image')} for {counted(served, 'pool')}"]

@@ -1,4 +1,4 @@
-"""Facts that `gpu-commons probe --json` printed, kept in files, beside the pools of a stack file."""
+"""Compares files of `gpu-commons probe --json` with the pools of a stack file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from settings.reading import Stack
 
 @dataclass(frozen=True, slots=True)
 class ProbedPool:
-    """One host, beside the pool that it belongs to. What was read keeps its day."""
+    """One host and its pool. Readings keep their day."""
 
     pool: str
     probed: Probed
@@ -34,12 +34,12 @@ class ProbedPool:
 
 
 def probed_pools(stack: Stack, arguments: Sequence[str]) -> tuple[ProbedPool, ...]:
-    """Compare each `[POOL=]FILE`. Raises InputError for a file that is not a probe's, or that belongs to no pool."""
+    """Compare each `[POOL=]FILE`. Raises InputError for a file that is no probe's or belongs to no pool."""
     return tuple(_compared(stack, each) for each in arguments)
 
 
 def probed_text(hosts: Sequence[ProbedPool], paint: Paint) -> str:
-    """An empty line, then what was compared."""
+    """An empty line, then the comparisons."""
     return (
         "".join(["\n", *(compared_text(each.pool, each.probed, each.rows, paint) for each in hosts)]) if hosts else ""
     )
@@ -87,7 +87,7 @@ def _named(stack: Stack, name: str) -> Pool:
 
 
 def _fitting(stack: Stack, probed: Probed, path: str) -> Pool:
-    """The one pool that the host can only be of: by its name or the label of its pool, or by partition and GPU."""
+    """The only pool the host can belong to: by its name or its pool label, or by partition and GPU."""
     pools = [*_by_node(stack, probed)] or [*_by_partition(stack, probed)]
     if len(pools) == 1:
         return pools[0]

@@ -138,7 +138,7 @@ def _rest(checked: Checked, width: int | None, paint: Paint) -> Iterator[str]:
             yield from folded(line.strip(), " " * 10, " " * 12, width)
     if checked.left:
         rules = ", ".join(dict.fromkeys(each.rule for each in checked.left))
-        text = f"left to a preview or update, which knows the built images: {rules}"
+        text = f"checked at preview or update, once the images are built: {rules}"
         yield ""
         yield from (paint(line, "quiet") for line in folded(text, "", "  ", width))
 

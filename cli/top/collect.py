@@ -1,4 +1,4 @@
-"""Asks the engines or the cluster of a stack who has which GPUs."""
+"""Asks a stack's engines or cluster who has which GPUs."""
 
 from __future__ import annotations
 
@@ -76,5 +76,5 @@ def _found(answers: Sequence[list[Holding] | str]) -> Iterator[Holding]:
 
 
 def _time(seconds: str) -> dt.datetime | None:
-    """When a container was made: the engine lists it in seconds."""
+    """When a container was made: the engine lists seconds."""
     return dt.datetime.fromtimestamp(int(seconds), dt.UTC) if seconds.isdigit() else None

@@ -1,4 +1,4 @@
-"""Which GPUs of a fleet are whose: values, and how they are read off a Docker engine and a cluster's objects. Pure."""
+"""Who holds which GPUs of a fleet: values, read from a Docker engine and from a cluster's objects. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fleet import labels
 
-_USER: Final = "hub.jupyter.org/username"  # KubeSpawner's annotation; its label of that name is a slug
+_USER: Final = "hub.jupyter.org/username"  # KubeSpawner's annotation; its label of the same name holds a slug
 
 
 class State(StrEnum):
@@ -18,20 +18,20 @@ class State(StrEnum):
 
     HELD = "held"
     FREE = "free"
-    WAITING = "waiting"  # of a pod that has found no node
+    WAITING = "waiting"  # for a pod without a node
     SHARED = "shared"  # several containers may use it, and nobody counts them
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """Some GPUs of one node, or one GPU of a host, and who has them. `user` and `hub` are empty outside of hubs."""
+    """Some GPUs of one node, or one GPU of a host, and their holder. `user` and `hub` are empty outside hubs."""
 
     state: State
     pool: str
     node: str
     gpus: int = 1
-    index: int | None = None  # of a GPU of a Docker host; a cluster only counts
-    holder: str = ""  # a container, or the namespace and name of a pod
+    index: int | None = None  # of a Docker host's GPU; a cluster only counts
+    holder: str = ""  # a container, or a pod as namespace and name
     user: str = ""
     hub: str = ""
     since: dt.datetime | None = None
@@ -39,7 +39,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container that has GPUs of a Docker host."""
+    """A container with GPUs of a Docker host."""
 
     name: str
     cards: tuple[int, ...]
@@ -63,10 +63,10 @@ def of_host(pool: str, gpus: int, containers: Iterable[Container], *, are_shared
 def of_cluster(
     pools: Mapping[str, Sequence[str]], nodes: Iterable[Mapping[str, Any]], pods: Iterable[Mapping[str, Any]]
 ) -> Iterator[Holding]:
-    """Pods with GPUs on the nodes of these pools, then what is free there; pods that wait for GPUs come last.
+    """Pods with GPUs on the nodes of these pools, then the free GPUs; waiting pods come last.
 
-    `pools` has the names of each pool's nodes; a node with our label belongs to the pool that it names. Nodes and
-    pods are objects of the API; pods that have ended hold nothing.
+    `pools` maps each pool to its nodes; a node with our label belongs to the pool it names. Nodes and pods are API
+    objects; pods that have ended hold nothing.
     """
     of_names = {name: pool for pool, names in pools.items() for name in names}
     asking = [each for each in pods if _gpus_of(each) and not _has_ended(each)]
@@ -108,7 +108,7 @@ def _held(pod: Mapping[str, Any], pool: str, node: str) -> Holding:
 
 
 def _gpus_of(pod: Mapping[str, Any]) -> int:
-    """What the scheduler sets aside: the containers together, or the largest of those that come before them."""
+    """What the scheduler reserves: all containers together, or the largest init container."""
     spec = pod["spec"]
     each = [_number((one.get("resources") or {}).get("limits")) for one in spec.get("containers") or ()]
     first = [_number((one.get("resources") or {}).get("limits")) for one in spec.get("initContainers") or ()]
@@ -141,5 +141,5 @@ def _time(text: str | None) -> dt.datetime | None:
 
 
 def _age(each: Holding) -> tuple[bool, str, str]:
-    """The longest first."""
+    """Longest first."""
     return (each.since is None, each.since.isoformat() if each.since else "", each.holder)

@@ -81,7 +81,7 @@ def age(passed: dt.timedelta) -> str:
     days, hours = divmod(hours, 24)
     units = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s")]
     first = next((place for place, (number, _) in enumerate(units) if number), len(units) - 1)
-    # A smaller unit adds nothing to minutes.
+    # After minutes, a smaller unit adds nothing.
     shown = units[first : first + 2] if first < 2 else units[first : first + 1]
     return " ".join(f"{number} {unit}" for number, unit in shown if number) or "0 s"
 

@@ -1,6 +1,6 @@
-"""Replacements for the content of an image: another build, another tag, another CUDA line; nearest first.
+"""Alternatives to an image's content: other builds, tags and CUDA lines, nearest first.
 
-These fit GPU and driver; the rules decide whether they run.
+They fit GPU and driver; the rules decide whether they run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PLAIN = {"paddle": "paddlepaddle-gpu", "onnxruntime": "onnxruntime-gpu"}
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Something to use instead: what it is, with the command or tag, and as changes of the case."""
+    """An alternative: what it is, the command or tag for it, and its changes to the case."""
 
     what: str  # torch 2.6.0+cu124, CUDA 12.4
     how: str
@@ -92,7 +92,7 @@ def lines(image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> I
 
 
 def newest_line(pool: PoolFacts, driver: DriverVersion | None) -> CudaVersion | None:
-    """Newest CUDA line for this GPU that this driver reaches; None where there is none."""
+    """Newest CUDA line for this GPU that this driver reaches; None if there is none."""
     return next(reversed(_fitting(pool.gpu.capability, newest_reached(driver, pool.platform))), None)
 
 
@@ -102,7 +102,7 @@ def _fitting(gpu: ComputeCapability, newest: CudaVersion) -> tuple[CudaVersion, 
 
 
 def of_line(case: Case, line: CudaVersion) -> Option:
-    """The same with another CUDA line, by tag where one is known."""
+    """The same with another CUDA line, by tag if one is known."""
     changes = [Change("cuda", case.cuda, str(line))] if case.cuda or not case.image else []
     how = ""
     if case.image and (tag := _tag_of_line(case.image, line)):
@@ -142,7 +142,7 @@ def target(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion
 
 
 def compiled_plainly(case: Case) -> Option:
-    """The same program, its code compressed in a way that every driver unpacks."""
+    """The same program, with compression that every driver supports."""
     changes = (Change("compressed", case.compressed, "none"),)
     return Option("it with nvcc --compress-mode=speed", "", changes, verb="build")
 
@@ -203,7 +203,7 @@ def _covers(row: Build, gpu: ComputeCapability) -> bool:
 
 @lru_cache(4096)
 def makes_code(line: CudaVersion, gpu: ComputeCapability) -> bool:
-    """Does this toolkit make machine code that the GPU runs?"""
+    """Can this toolkit generate machine code for the GPU?"""
     known = tables.architectures()
     own = known.get(gpu)
     if own is not None and own.last_cuda is not None and line > own.last_cuda:
@@ -216,9 +216,9 @@ def makes_code(line: CudaVersion, gpu: ComputeCapability) -> bool:
 
 @lru_cache(2048)
 def newest_reached(driver: DriverVersion | None, platform: Platform) -> CudaVersion:
-    """Newest line that the driver runs, by itself or by minor-version compatibility: it runs all older ones as well.
+    """Newest line that the driver runs, natively or by minor-version compatibility: it also runs all older ones.
 
-    The newest of all where the driver is not known.
+    The newest of all if the driver is not known.
     """
     if driver is None:
         return tables.cuda_lines()[-1]
@@ -234,7 +234,7 @@ def _lowest_driver(cuda: CudaVersion, platform: Platform) -> DriverVersion | Non
 
 
 def _outward(items: tuple[Item, ...], place: int) -> Iterator[Item]:
-    """The item at the position, then those on both sides, nearest first; of equally near ones the later."""
+    """The item at the position, then its neighbours on both sides, nearest first; on a tie the later."""
     for step in range(max(place, len(items) - place) + 1):
         if place + step < len(items):
             yield items[place + step]
@@ -269,7 +269,7 @@ def _near_tags(reference: str) -> tuple[tuple[str, tuple[CudaVersion, ...]], ...
 
 
 def _tag_of_line(reference: str, line: CudaVersion) -> str:
-    """A tag of the same repository with this CUDA, of the same flavour if there is one; empty where none is known."""
+    """A tag of the same repository with this CUDA, if possible of the same flavour; empty if none is known."""
     own = read_image(reference)
     fitting = _tags_by_line(own.repository).get(line, ()) if own.cudas else ()
     wanted = _flavour(own.tag)
@@ -286,7 +286,7 @@ def _tags_by_line(repository: str) -> dict[CudaVersion, list[tuple[str, frozense
 
 
 def _flavour(tag: str) -> frozenset[str]:
-    """Words of a tag beside its versions: runtime, devel, ubuntu."""
+    """Words of a tag except versions: runtime, devel, ubuntu."""
     return frozenset(re.findall(r"[a-z]+", tag))
 
 
@@ -298,7 +298,7 @@ def _shape(tag: str) -> str:
     return re.sub(r"\d+(?:\.\d+)*", "#", tag)
 
 
-# --- how a build is installed, in the words of its own project
+# --- how to install a build, according to its project
 
 
 def install(build: Build) -> str:

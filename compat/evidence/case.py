@@ -1,6 +1,6 @@
-"""A case as people and programs write it: fields of text, and what reads them field by field.
+"""A case as people and programs write it: its text fields, and their reader.
 
-`host.py` reads the fields of the host, `image.py` those of the image; nothing behind them sees a text.
+`host.py` reads the fields of the host, `image.py` those of the image; nothing after them sees a text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CaseError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One question: will this image run on that GPU? Fields are text as people write it; an empty one means unknown."""
+    """One question: will this image run on that GPU? Fields are free text; an empty field means unknown."""
 
     id: str = field(default="", compare=False)  # not part of the question
     gpu: str = ""
@@ -72,7 +72,7 @@ class Case:
     host_glibc: str = ""
 
     def with_changes(self, changes: Iterable[Change]) -> Case:
-        """The case as it is after the changes of a remedy."""
+        """The case after the changes of a remedy."""
         changed = {change.field: change.to for change in changes}
         return replace(self, **changed) if changed else self
 
@@ -101,7 +101,7 @@ POOL_FIELDS = (
 Read = TypeVar("Read")
 Value = TypeVar("Value")
 
-UNREAD = "CASE"  # in place of a rule where a field, or a whole case, cannot be read
+UNREAD = "CASE"  # instead of a rule id, if a field or a whole case cannot be read
 _ABSENT = Fact("a field that cannot be read counts as one that is not given", THE_CASE, "")
 _SHOWN = 80  # characters of a value in a message
 
@@ -116,7 +116,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[Value]):
-    """Candidates that a part of a case may mean; none where there are problems. Fields passed over were not read."""
+    """Possible meanings of a part of a case; none if there are problems. `passed_over` fields were not read."""
 
     values: tuple[Value, ...]
     notes: tuple[Finding, ...] = ()
@@ -126,10 +126,10 @@ class Reading(Generic[Value]):
 
 
 class Reader:
-    """Collects while fields are read, so that a user sees all problems at once.
+    """Collects problems while reading, so that a user sees all at once.
 
     A lenient reader notes a field that it cannot read, and continues as if the field were absent. A stack file is read
-    strictly: there it is a mistake.
+    strictly: there, it is a mistake.
     """
 
     def __init__(self, *, lenient: bool = False) -> None:
@@ -140,7 +140,7 @@ class Reader:
         self.open: list[Axis] = []
 
     def read(self, field: str, text: str, read: Callable[[str], Read], *, is_essential: bool = False) -> Read | None:
-        """The field by its reader; None for an empty one and, with the problem noted, for one that cannot be read."""
+        """Read the field; None if it is empty, or, with a noted problem, if it cannot be read."""
         if not text:
             return None
         try:
@@ -150,7 +150,7 @@ class Reader:
             return None
 
     def one_of(self, field: str, text: str, allowed: tuple[str, ...]) -> str:
-        """The field in lower-case letters, one of the words allowed, or empty."""
+        """The field in lower case: one of the allowed words, or empty."""
         word = text.lower()
         if word and word not in allowed:
             self.problem(field, text, f"is not one of {', '.join(allowed)}")
@@ -158,7 +158,7 @@ class Reader:
         return word
 
     def problem(self, field: str, text: str, reason: str, fix: str = "", *, is_essential: bool = False) -> None:
-        """Note what cannot be read. Without an essential field, such as the GPU, there is no answer."""
+        """Note a problem. Without an essential field, such as the GPU, there is no answer."""
         found = Problem(field, text[:_SHOWN], reason, fix)
         if is_essential or not self._is_lenient:
             self.problems.append(found)
@@ -167,7 +167,7 @@ class Reader:
         self.notes.append(Finding(UNREAD, Severity.NOTE, f"{found}: it counts as not given", _ABSENT))
 
     def essential(self) -> None:
-        """The fields that were passed over were essential: there is no answer without them."""
+        """Fields that were passed over were essential: without them there is no answer."""
         self.problems += self.passed_over
 
     def done(self, values: tuple[Value, ...]) -> Reading[Value]:

@@ -1,4 +1,4 @@
-"""A cuda-compat package in an image: on which GPUs and host drivers it runs a newer CUDA."""
+"""An image's cuda-compat package: GPUs and host drivers that run a newer CUDA with it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIRST_PACKAGE = 10  # there is no cuda-compat package before CUDA 10.0
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What the package does for one GPU on one driver."""
+    """The package's effect for one GPU on one driver."""
 
     severity: Severity  # a note or a warning: it works
     message: str
@@ -46,7 +46,7 @@ def works(image: ImageFacts, pool: PoolFacts) -> bool:
 
 
 def service(image: ImageFacts, pool: PoolFacts) -> Service | None:
-    """What the image's package does on this pool; None where there is no package, or no need for one."""
+    """The effect of the image's package on this pool; None if there is no package or no need for one."""
     cuda, driver = image.compat_line or image.cuda, pool.driver
     if cuda is None or driver is None or image.compat_package is Present.NO:
         return None
@@ -58,7 +58,7 @@ def service(image: ImageFacts, pool: PoolFacts) -> Service | None:
 
 
 def _not_served(image: ImageFacts, pool: PoolFacts, package: str) -> Service | None:
-    """A GPU that no package serves, and what is not known of the package or the GPU."""
+    """A GPU that no package serves, and unknown facts of the package or the GPU."""
     if pool.gpu.forward_compat is Present.NO:
         fact = Fact("compat packages support data-centre GPUs and some RTX cards, never GeForce", SOURCE, _DATE)
         return Service(Severity.REFUSE, f"{package} does not work on a {pool.gpu.name} (error 804)", fact)
@@ -96,5 +96,5 @@ def _on_branch(image: ImageFacts, cuda: CudaVersion, driver: DriverVersion) -> S
 
 
 def whose_list(gpu: Gpu) -> str:
-    """What tells whether a card is one that may use compat packages."""
+    """Source that tells whether a card may use compat packages."""
     return "gpu-commons probe shows its model" if gpu.fact is AS_GIVEN else "NVIDIA lists the NGC-ready cards"

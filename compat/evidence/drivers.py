@@ -1,4 +1,4 @@
-"""Which driver runs which CUDA and which GPU, looked up in the tables."""
+"""Looks up which driver runs which CUDA and which GPU."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from compat.values.images import ImageFacts
 from compat.values.versions import CudaVersion, DriverVersion, parse_release
 
 
-class UnknownFact(LookupError):  # noqa: N818 - an answer, not a fault: it names the fact that no table has
+class UnknownFact(LookupError):  # noqa: N818 - an answer, not a fault: it names the missing fact
     """No row answers the question; the text names the missing fact."""
 
 
 UNPACKS_ZSTD = CudaVersion(12, 4)
-"""Its driver, 550.54.14 on Linux, is the first that unpacks device code that zstd compresses."""
+"""Its driver, 550.54.14 on Linux, is the first to unpack device code compressed by zstd."""
 
 # --- CUDA
 
 
 def floor_of(toolkit: Toolkit, platform: Platform) -> tuple[DriverVersion | None, str]:
-    """Driver that a toolkit release shipped with or names for a platform, and the column that says so."""
+    """Driver that a toolkit release ships or names for a platform, and the column with it."""
     if platform is Platform.LINUX_ARM and toolkit.arm_floor is not None:
         return toolkit.arm_floor, "min_linux_aarch64_driver"
     return toolkit.floor, "min_linux_x86_64_driver"
 
 
 def minor_floor_of(toolkit: Toolkit) -> tuple[DriverVersion | None, str]:
-    """Lowest driver for programs of a toolkit's major, and the column that says so; None before CUDA 11."""
+    """Lowest driver for programs of a toolkit's major, and the column with it; None before CUDA 11."""
     return (toolkit.minor_floor, "minor_compat_min_driver") if toolkit.has_minor_compatibility else (None, "")
 
 
 def cuda_ceiling(driver: DriverVersion) -> CudaVersion:
-    """Newest CUDA line whose toolkit this driver runs by itself: no minor-version rule, no compat package.
+    """Newest CUDA line that this driver runs natively: no minor-version rule, no compat package.
 
     418.88 gives 10.1. Raises UnknownFact for a driver older than every toolkit of the table.
     Toolkits without a known floor do not count. Source: CUDA release notes, toolkit and driver versions.
@@ -60,7 +60,7 @@ def native_cuda(driver: DriverVersion) -> CudaVersion:
 
 
 def branch_of(driver: DriverVersion) -> DriverBranch | None:
-    """The branch that a driver belongs to; None where no table has it."""
+    """The branch that a driver belongs to; None if no table has it."""
     return tables.driver_branches().get(driver.branch)
 
 
@@ -71,7 +71,7 @@ def newest_branch() -> int:
 
 @lru_cache(4096)
 def native_floor(cuda: CudaVersion, platform: Platform) -> tuple[DriverVersion, Fact] | None:
-    """Driver that brings this CUDA line, or this very release, itself; None where no table lists one.
+    """Driver that natively has this CUDA line, or this exact release; None if no table lists one.
 
     A line stands for its first release. Source: CUDA release notes, table of toolkits and drivers.
     """
@@ -88,7 +88,7 @@ def native_floor(cuda: CudaVersion, platform: Platform) -> tuple[DriverVersion, 
 
 
 def reaches(cuda: CudaVersion, driver: DriverVersion, platform: Platform) -> bool | None:
-    """Does the driver itself know this CUDA line, including PTX of its compiler? None: no table says."""
+    """Does the driver natively support this CUDA line and its compiler's PTX? None: no table says."""
     found = native_floor(cuda.line, platform)
     if found is None:
         return True if driver.branch > newest_branch() and cuda.major < 14 else None
@@ -97,7 +97,7 @@ def reaches(cuda: CudaVersion, driver: DriverVersion, platform: Platform) -> boo
 
 @lru_cache(4096)
 def major_floor(cuda: CudaVersion) -> tuple[DriverVersion, Fact] | None:
-    """Lowest driver for programs of this major; None before CUDA 11 and where no table says.
+    """Lowest driver for programs of this major; None before CUDA 11 and if no table says.
 
     Source: CUDA release notes, table of minor version compatibility.
     """
@@ -112,9 +112,9 @@ def major_floor(cuda: CudaVersion) -> tuple[DriverVersion, Fact] | None:
 
 
 def first_drivers(gpu: Gpu) -> tuple[DriverVersion, ...]:
-    """Lowest drivers that drive this GPU, one for each branch that a source names; none where no table says.
+    """First drivers for this GPU, one for each branch that a source names; none if no table says.
 
-    Those of its model and of other boards with its chip, else the first of its architecture.
+    Those of its model and of other boards with its chip, else its architecture's first.
     """
     if gpu.drivers is not None:
         return gpu.drivers.turns
@@ -123,19 +123,19 @@ def first_drivers(gpu: Gpu) -> tuple[DriverVersion, ...]:
 
 
 def last_branch(gpu: Gpu) -> int | None:
-    """The last driver branch for this GPU, by NVIDIA's name; None where current drivers still support it."""
+    """The last driver branch for this GPU, by NVIDIA's name; None if current drivers still support it."""
     arch = tables.architectures().get(gpu.capability)
     return gpu.last_branch if gpu.last_branch is not None or arch is None else arch.last_branch
 
 
 def last_driver(gpu: Gpu) -> DriverVersion | None:
-    """The newest driver for this GPU, which prints as its branch; None where current drivers still support it."""
+    """The newest driver for this GPU, which prints as its branch; None if current drivers still support it."""
     last = last_branch(gpu)
     return None if last is None else DriverVersion.end_of(last).given_as(str(last))
 
 
 def releases_of(branch: int, platform: Platform, gpu: Gpu) -> tuple[DriverVersion, ...]:
-    """A bare branch: its first release and its last, which print as the branch, and between them each that counts."""
+    """A bare branch: its first and last release, which print as the branch, and each relevant one between them."""
     named = {
         floor
         for each in tables.toolkits()
@@ -148,12 +148,12 @@ def releases_of(branch: int, platform: Platform, gpu: Gpu) -> tuple[DriverVersio
     return (first.given_as(str(branch)), *between, last.given_as(str(branch)))
 
 
-# Programs that themselves behave differently from a branch on.
+# Programs whose own behaviour changes at a branch.
 TURNS_AT = {"cuda.jl": 580}
 
 
 def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, ...]:
-    """The oldest driver of the tables, and each one from which on some rule may answer differently; lowest first."""
+    """The oldest driver of the tables, and each one at which a rule's answer may change; lowest first."""
     gpu, platform = pool.gpu, pool.platform
     turns = {tables.first_release(min(tables.driver_branches()))}
     for each in {each for each in (image.cuda, image.built_with, image.compat_line) if each is not None}:
@@ -179,7 +179,7 @@ def turning_drivers(image: ImageFacts, pool: PoolFacts) -> tuple[DriverVersion, 
 
 
 def operator_row(text: str) -> Row | None:
-    """The row of an operator release such as v25.10.0; None where no table has it."""
+    """The row of an operator release such as v25.10.0; None if no table has it."""
     try:
         wanted = parse_release(text.strip().lower().removeprefix("gpu-operator").strip(" -:").removeprefix("v"))
     except ValueError:

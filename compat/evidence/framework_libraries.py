@@ -1,4 +1,4 @@
-"""Libraries that the builds of a framework need around them: a C library, a cuDNN."""
+"""Libraries that framework builds need from the image: a C library, a cuDNN."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compat.facts.rows import FrameworkLibrary
 
 
 def newest_glibc(framework: str, version: Version, processor: str, cuda_major: int) -> FrameworkLibrary | None:
-    """The row with the newest C library: of the framework, or of what it installs for a CUDA (`jax[cuda12]`)."""
+    """The row with the newest C library: of the framework, or of its packages for a CUDA (`jax[cuda12]`)."""
     rows = [
         row
         for name in (framework, f"{framework}[cuda{cuda_major}]")

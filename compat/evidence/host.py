@@ -1,7 +1,7 @@
-"""A host, from values (`host_of`) or from the host fields of a case (`read_host`).
+"""Makes a host from values (`host_of`) or from a case's host fields (`read_host`).
 
-`may_be` are the pools that it may be: one where all is known, more where a name is sold with several chips or a driver
-is a bare branch. `shown` holds the host fields of a case for those who print them.
+`may_be` are the possible pools: one if all is known, several if a name is sold with several chips or a driver is a
+bare branch. `shown` holds the host fields of a case for output.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SHOWN = 4  # names of models in one message
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host as far as it is known. Hosts with the same text are equal; 418.88 and 418.88.00 are not the same text.
+    """A host, as far as known. Hosts with the same text are equal; 418.88 and 418.88.00 are different texts.
 
     `may_be` is empty for a host that is not covered: Windows, WSL or Jetson.
     """
@@ -74,7 +74,7 @@ class Pool:
 
 
 def lowest_driver(pools: Iterable[PoolFacts]) -> DriverVersion | None:
-    """The lowest driver that may be meant; None where nothing states one."""
+    """The lowest driver that may be meant; None if none is stated."""
     drivers = [pool.driver for pool in pools]
     return min((each for each in drivers if each is not None), default=None) if None not in drivers else None
 
@@ -90,7 +90,7 @@ def host_of(
     host: str = "kubernetes",
     glibc: Version | None = None,
 ) -> Host:
-    """A Linux host with a GPU of the tables. A name that is sold with several chips leaves open which one it is."""
+    """A Linux host with a GPU of the tables. If the name is sold with several chips, the chip stays open."""
     models = gpu_names.sold_as(model)
     gpus = gpus_of(models, model.name)
     processor = processor_beside(gpus)
@@ -119,12 +119,12 @@ def host_of(
 
 
 def with_any_name(host: Host, name: str) -> Host:
-    """The host with another name for its GPU in messages, such as `the GPU`: answers of different models compare."""
+    """The host with another GPU name in messages, such as `the GPU`, to compare answers of different models."""
     return replace(host, may_be=tuple(replace(pool, gpu=replace(pool.gpu, name=name)) for pool in host.may_be))
 
 
 def with_setting(pools: tuple[PoolFacts, ...], setting: Setting) -> tuple[PoolFacts, ...]:
-    """The pools after one setting of the host is changed; those of the image leave them as they are."""
+    """The pools after a change of one host setting; settings of the image do not change them."""
     if setting.field == "ami_release":
         return tuple(each for pool in pools for each in _on_machine_image(pool, str(setting.to)))
     if setting.field not in {"kernel_module", "container_toolkit", "host"}:
@@ -134,7 +134,7 @@ def with_setting(pools: tuple[PoolFacts, ...], setting: Setting) -> tuple[PoolFa
 
 
 def _on_machine_image(pool: PoolFacts, release: str) -> Iterator[PoolFacts]:
-    """A driver that came with the old machine image goes with it."""
+    """Without the driver that came with the old machine image."""
     arm = pool.cpu_architecture == "arm64"
     own = pool.driver is None or pool.driver in drivers_of(pool.ami_release, arm=arm)
     drivers = drivers_of(release, arm=pool.platform is Platform.LINUX_ARM) if own else ()
@@ -146,9 +146,9 @@ def _on_machine_image(pool: PoolFacts, release: str) -> Iterator[PoolFacts]:
 
 
 def read_host(case: Case) -> Host:
-    """The host of a case: the pools that it may mean. Raises CaseError with every field that cannot be read.
+    """The host of a case: the possible pools. Raises CaseError with every field that cannot be read.
 
-    The driver is None where nothing states it: then any may be meant.
+    The driver is None if it is not stated: it may be any.
     """
     host, problems = try_host(case)
     if problems:
@@ -157,7 +157,7 @@ def read_host(case: Case) -> Host:
 
 
 def try_host(case: Case, *, lenient: bool = False) -> tuple[Host, tuple[Problem, ...]]:
-    """The same with the problems as values; the host has no pools where there are any.
+    """The same with problems as values; if there are any, the host has no pools.
 
     With `lenient`, only a GPU that cannot be read is a problem; other fields count as absent, with a note.
     """
@@ -229,7 +229,7 @@ def _gpus(reader: Reader, case: Case, compute_capability: str, kind: str) -> tup
 
 
 def _as_measured(reader: Reader, found: tuple[Gpu, ...], capability: ComputeCapability, kind: str) -> tuple[Gpu, ...]:
-    """A measured capability counts more than the name: different chips share names, and tables err."""
+    """A measured capability outranks the name: different chips share names, and tables have errors."""
     if kept := tuple(each for each in found if each.capability == capability):
         return kept
     first = found[0]
@@ -246,7 +246,7 @@ def _by_capability(reader: Reader, capability: ComputeCapability, name: str, kin
 
 
 def _which_gpu(name: str, models: tuple[GpuModel, ...]) -> Axis:
-    """The open field for a name that several GPUs share, and what to write instead."""
+    """The open field for a name of several GPUs, and what to write instead."""
     if gpu_names.is_nameless(name):
         return Axis("gpu", f"which GPU it is ({_NAMELESS})")
     called = list(dict.fromkeys(model.name for model in models))

@@ -1,4 +1,4 @@
-"""The image fields of a case to images that it may mean: CUDA, framework build, device code, libraries."""
+"""Reads a case's image fields as possible images: CUDA, framework build, device code, libraries."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from compat.values.findings import note, unknown, warn
 from compat.values.images import Code, Compressed, ImageFacts
 from compat.values.versions import CudaVersion, VersionError
 
-_AS_WHEELS = frozenset({"ctranslate2", "faster-whisper", "onnxruntime"})  # few compile them, and say so
-_ALL_BUILDS_LISTED = frozenset({"pytorch", "ollama"})  # their projects publish no others than the tables have
+_AS_WHEELS = frozenset({"ctranslate2", "faster-whisper", "onnxruntime"})  # few people compile them, and they say so
+_ALL_BUILDS_LISTED = frozenset({"pytorch", "ollama"})  # the tables have all builds that these projects publish
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,15 @@ class Given:
 
     @property
     def around(self) -> tuple[CudaVersion, ...]:
-        """CUDA that is there beside a framework's own: stated, or in the image's name."""
+        """CUDA in addition to a framework's own: stated, or in the image's name."""
         return self.cudas or (self.named.cudas if self.named else ())
 
 
-@lru_cache(1024)  # a matrix asks for each image on every pool
+@lru_cache(1024)  # a matrix reads each image for every pool
 def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[ImageFacts]:
-    """Images that a case may mean: one for each CUDA line or framework build that its words leave open.
+    """Possible images of a case: one for each CUDA line or framework build that it leaves open.
 
-    `system` is the one that wheels are for: an arm64 host gets arm64 wheels. With `lenient`, a field that cannot be
+    `system` selects the wheels: an arm64 host gets arm64 wheels. With `lenient`, a field that cannot be
     read counts as absent, with a note, unless nothing to run is left.
     """
     reader = Reader(lenient=lenient)
@@ -148,7 +148,7 @@ def _of_tag(named: ImageName | None) -> Code | None:
 
 
 def _as_named(case: Case, named: ImageName | None) -> Case:
-    """A publisher's image of a framework, named with the framework but no other version, is one thing stated twice."""
+    """A publisher's framework image, and that framework without another version, are the same thing stated twice."""
     if named is None or not named.own_build or not named.framework:
         return case
     key = re.sub(r"[^a-z0-9]", "", case.framework.lower())
@@ -156,13 +156,13 @@ def _as_named(case: Case, named: ImageName | None) -> Case:
     is_same = ALIASES.get(key, key) == own or (key == "triton" and own == "tritonserver")
     number = re.match(r"[\w.-]*", case.framework_version.strip().lower())
     is_of_image = not case.framework_version or bool(number and number[0] and number[0] in case.image)
-    # A plain number beside an image of NGC is that of NVIDIA's own build in it, whose CUDA is the month's.
+    # A plain version beside an NGC image is that of NVIDIA's own build in it, with the month's CUDA.
     is_of_image = is_of_image or not (case.build or "+cu" in case.framework_version)
     return replace(case, framework="", framework_version="") if is_same and is_of_image else case
 
 
 def _doubt(reader: Reader, given: Given) -> None:
-    """A tag that moves, or a note from memory, is not what the image holds today."""
+    """A moving tag, or a note from memory, may not match today's content."""
     named = given.named
     if named is not None and named.jetson:
         fact = Fact("images for Jetson hold CUDA for Tegra, which other GPUs do not run", named.fact.source, "")
@@ -213,7 +213,7 @@ def read_variables(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_cuda(reader: Reader, given: Given) -> tuple[ImageFacts, ...]:
-    """No framework: the stated CUDA counts, or the one in the image's name."""
+    """No framework: use the stated CUDA, or the one in the image's name."""
     named, found = given.named, given.around or given.stated.cuda or given.stated.nvcc
     if (
         named is not None
@@ -229,7 +229,7 @@ def _of_cuda(reader: Reader, given: Given) -> tuple[ImageFacts, ...]:
 
 
 def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...], code: Code | None) -> tuple[CudaVersion | None, ...]:
-    """CUDA lines that may be meant: for `12`, those that know the listed targets, if any does."""
+    """Possible CUDA lines: for `12`, those that know the listed targets, if any does."""
     able = tuple(cuda for cuda in cudas if code is None or can_make(cuda, code)) if len(cudas) > 1 else cudas
     cudas = able or cudas
     if len(cudas) > 1:
@@ -238,7 +238,7 @@ def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...], code: Code | None) 
 
 
 def _plain(given: Given, cuda: CudaVersion | None) -> ImageFacts:
-    """The image as the case and its name describe it, with one CUDA line."""
+    """The image according to the case and its name, with one CUDA line."""
     named = given.named
     plain = ImageFacts(
         name=given.name,
@@ -278,7 +278,7 @@ def _plain(given: Given, cuda: CudaVersion | None) -> ImageFacts:
 
 
 def _compat_line(named: ImageName, cuda: CudaVersion | None) -> CudaVersion | None:
-    """The CUDA of an image's compat package: its own, of which the name may state only the major."""
+    """The CUDA of an image's compat package: its own; the name may state only the major."""
     if cuda is not None and cuda.line in _lines_of(named.cudas):
         return cuda.line
     return named.cudas[-1].line if named.cudas else None
@@ -302,7 +302,7 @@ def _glibc_of(named: ImageName) -> Version | None:
 
 
 def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
-    """The image with each build of the framework that the case may mean; notes and open points go to the reader."""
+    """The image with each possible build of the framework; notes and open points go to the reader."""
     named = given.named
     if named is not None and named.gpu_free and not given.framework and not given.around:
         return (replace(_gpu_free(given, wish, named.fact), is_whole=True),)
@@ -317,7 +317,7 @@ def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts,
     _say_how(reader, given, wish, choice)
     builds = _able(choice.builds, given)
     images = (_with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in builds)
-    # A user's own build is for other GPUs than the wheel of the same release.
+    # A user's own build targets other GPUs than the wheel of the same release.
     is_own = wish.from_source and wish.version is not None
     by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
     return tuple(
@@ -331,7 +331,7 @@ def _gpu_free(given: Given, wish: Wish, fact: Fact) -> ImageFacts:
 
 
 def _is_own_build(given: Given, wish: Wish) -> bool:
-    """Not one that the project publishes: then the case counts, and no table."""
+    """A build that the project does not publish: use the case, and no table."""
     if not given.around:
         return False
     by_publisher = given.named is not None and given.named.own_build and not given.framework
@@ -340,10 +340,10 @@ def _is_own_build(given: Given, wish: Wish) -> bool:
 
 
 def _unlisted(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
-    """A framework of which no table has builds: the CUDA that is stated counts."""
+    """A framework without builds in the tables: use the stated CUDA."""
     lines = wish.cuda or given.around or given.stated.nvcc
     if not lines and given.code is not None and given.code.cubins:
-        # Targets are listed, but not the CUDA that made them: any that knows them, if the answer is the same.
+        # Targets are listed, but not the CUDA that compiled them: any that knows them, if the answer is the same.
         able = tuple(cuda for cuda in tables.cuda_lines() if can_make(cuda, given.code))
         if able:
             reader.open.append(Axis("cuda", f"which CUDA {wish.framework} is built by"))
@@ -363,14 +363,14 @@ def _able(builds: tuple[Build, ...], given: Given) -> tuple[Build, ...]:
 def _choice(given: Given, wish: Wish) -> Choice:
     narrowed = wish
     stated = set(_lines_of(given.cudas))
-    if len(wish.cuda) > 1 and stated and stated <= set(wish.cuda):  # cuda12, and beside it 12.4
+    if len(wish.cuda) > 1 and stated and stated <= set(wish.cuda):  # cuda12, and 12.4 stated beside it
         wish = narrowed = replace(wish, cuda=tuple(dict.fromkeys(_lines_of(given.cudas))))
     if not wish.cuda and given.around and _names_the_build(given, wish):
         narrowed = replace(wish, cuda=tuple(dict.fromkeys(_lines_of(given.around))))
     choice = choose(narrowed)
     if choice.builds or narrowed is wish:
         return choice
-    # Without a build for the CUDA around it, the framework's own CUDA counts.
+    # Without a build for the image's CUDA, use the framework's own CUDA.
     if not given.cudas or (wish.framework in _ALL_BUILDS_LISTED and wish.version):
         return choose(wish)
     own = choose(wish)
@@ -379,14 +379,14 @@ def _choice(given: Given, wish: Wish) -> Choice:
 
 
 def _loads_other_libraries(wish: Wish, own: Choice) -> bool:
-    """Does a release for one CUDA, as far as known, load CUDA by the names that it was linked with?"""
+    """Does a release for one CUDA, as far as known, load CUDA by its linked library names?"""
     majors = {build.cuda and build.cuda.major for build in own.builds}
     is_known = (len(own.builds) == 1 and not own.near) or wish.framework in _AS_WHEELS
     return is_known and len(majors) == 1 and None not in majors and wish.version is not None and not _brings_cuda(wish)
 
 
 def _names_the_build(given: Given, wish: Wish) -> bool:
-    """Does the CUDA around it identify the build? In a framework's own image; not for a wheel in another one."""
+    """Does the image's CUDA identify the build? In a framework's own image; not for a wheel in another one."""
     named = given.named
     if named is None or given.cudas:
         return True
@@ -416,7 +416,7 @@ def _say_how(reader: Reader, given: Given, wish: Wish, choice: Choice) -> None:
 def _with_build(
     given: Given, wish: Wish, build: Build | None, own: CudaVersion | None, *, is_likely: bool = False
 ) -> ImageFacts:
-    """The image with a framework in it: a build of the tables, or one of which only the CUDA is known."""
+    """The image with a framework in it: a build of the tables, or one with only its CUDA known."""
     brings, around = _brings_cuda(wish), given.around
     loaded = own
     if not brings and around and own is not None and around[0].major == own.major:
@@ -436,7 +436,7 @@ def _with_build(
 
 
 def _built(image: ImageFacts, given: Given, build: Build, *, brings: bool, is_likely: bool) -> ImageFacts:
-    """The image with what the tables say of a build."""
+    """The image with the table's facts of a build."""
     of_build = _code_of(build, is_likely=is_likely)
     return replace(
         image,
@@ -457,7 +457,7 @@ def _brings_cuda(wish: Wish) -> bool:
 
 
 def _code_of(build: Build, *, is_likely: bool = False) -> Code | None:
-    """Device code of a build as the tables have it; unverified where it is a neighbour's. None: not recorded."""
+    """Device code of a build from the tables; unverified if it is a neighbour's. None: not recorded."""
     if build.cubins is None and build.ptx is None and build.at_least is None:
         return None
     text = f"{build.framework} {build.version} {build.variant} ({build.distribution}) has code as listed, {build.basis}"
@@ -469,7 +469,7 @@ def _code_of(build: Build, *, is_likely: bool = False) -> Code | None:
 
 
 def _compressed_of(build: Build) -> Compressed | None:
-    """The compression seen in a build's binary; None where it was not inspected."""
+    """The compression seen in a build's binary; None if it was not inspected."""
     if build.compressed is None:
         return None
     text = f"{build.framework} {build.version} {build.variant} ({build.distribution}): compression read from the binary"

@@ -1,7 +1,7 @@
-"""Machine images of EKS: what people write for one, and the rows of the table that it means.
+"""EKS machine images: reads people's names for one, and finds its rows in the table.
 
-The table is a log of changes: an image has the driver of the newest row up to its release that is about its type and
-its Kubernetes version.
+The table is a log of changes: an image has the driver of the newest row up to its release for its type and its
+Kubernetes version.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from compat.facts.rows import Row, read_floor
 from compat.values.hosts import PoolFacts
 from compat.values.versions import DriverVersion
 
-LEFT_AFTER = 45  # days without a row after which a Kubernetes version is taken to have left the release notes
+LEFT_AFTER = 45  # days without a row: the Kubernetes version then counts as gone from the release notes
 
 
 def image_row(pool: PoolFacts) -> Row | None:
-    """The row of the machine image that the case names, at its release or the newest one before; None without one.
+    """The row of the case's machine image, at its release or the newest one before; None without one.
 
-    Where a release has several, the one with the pool's driver.
+    If a release has several, the one with the pool's driver.
     """
     rows = rows_of(pool.ami_release, arm=pool.cpu_architecture == "arm64") if pool.ami_release else ()
     return next((row for row in rows if pool.driver in drivers_in(row)), rows[0] if rows else None)
 
 
-@lru_cache(256)  # each image that is tried on a pool asks for the pool's again
+@lru_cache(256)  # each image tried on a pool reads the pool's rows again
 def rows_of(release: str, *, arm: bool) -> tuple[Row, ...]:
-    """Rows of a machine image by what people write for it: more than one where its drivers differ.
+    """Rows of a machine image by the name people write: several if its drivers differ.
 
-    They differ by the Kubernetes version, and by the AMI type where that is not stated. The newest row of each
-    version counts, unless it is so old that the version had left by then.
+    They differ by the Kubernetes version, and by the AMI type if it is not stated. The newest row of each
+    version counts, unless it is so old that the version was gone by then.
     """
     kind, number = read_release(release)
     version = re.search(r"\b(1\.\d\d)(?:\.\d+)?-20\d{6}", release)
@@ -48,7 +48,7 @@ def rows_of(release: str, *, arm: bool) -> tuple[Row, ...]:
 
 
 def _kinds(number: str, *, arm: bool) -> tuple[str, ...]:
-    """AMI types that a bare release may mean: AL2 only as long as it was made."""
+    """Possible AMI types of a bare release: AL2 only while it was published."""
     if arm:
         return ("AL2023_ARM_64_NVIDIA",)
     last = max(release_order(row["release"]) for row in tables.by_key("eks_ami", "ami_type")["AL2_x86_64_GPU"])
@@ -61,19 +61,19 @@ def serves(row: Row, kubernetes: str) -> bool:
 
 
 def rows_until(kind: str, number: str) -> list[Row]:
-    """Rows of an AMI type up to a release, all where none is named, oldest first; they are a log of changes."""
+    """Rows of an AMI type up to a release, or all if none is named, oldest first: a log of changes."""
     rows = tables.by_key("eks_ami", "ami_type").get(kind, ())
     known = [row for row in rows if not number or release_order(row["release"]) <= release_order(number)]
     return sorted(known, key=lambda row: release_order(row["release"]))
 
 
 def release_order(release: str) -> tuple[int, ...]:
-    """Releases of one AMI type compare by this: days of AL2023, numbers of Bottlerocket."""
+    """Sort key for releases of one AMI type: days of AL2023, numbers of Bottlerocket."""
     return tuple(int(part) for part in re.findall(r"\d+", release))
 
 
 def age_in_days(row: Row) -> int:
-    """Days since the year 0, about; Bottlerocket counts releases instead, of which there are two a month."""
+    """Approximate days since the year 0; Bottlerocket numbers its releases, about two a month."""
     if day := re.fullmatch(r"(\d{4})(\d\d)(\d\d)", row["release"]):
         return int(day[1]) * 365 + int(day[2]) * 30 + int(day[3])
     return release_order(row["release"])[1] * 15 if len(release_order(row["release"])) > 1 else 0
@@ -93,13 +93,13 @@ def read_release(text: str) -> tuple[str, str]:
 
 
 def drivers_of(release: str, *, arm: bool) -> tuple[DriverVersion, ...]:
-    """Drivers that a machine image may carry, oldest first; none where the table has none."""
+    """Possible drivers of a machine image, oldest first; none if the table has none."""
     found = {each for row in rows_of(release, arm=arm) for each in drivers_in(row)}
     return tuple(each.given_as(str(each)) for each in sorted(found))
 
 
 def drivers_in(row: Row) -> tuple[DriverVersion, ...]:
-    """Two where a release has an image for each branch; of `580.x` the branch is all that is known."""
+    """Two if a release has an image for each branch; for `580.x` only the branch is known."""
     found = []
     for text in row["nvidia_driver"].split("|"):
         try:

@@ -1,4 +1,4 @@
-"""GPUs that a project states for a span of its releases: the lowest, the newest, or only those of a list."""
+"""GPUs that a project supports in a range of releases: the lowest, the newest, or a list."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from compat.values.versions import ComputeCapability
 # NVIDIA's images by month: NVIDIA states the GPUs for all frameworks of a month together.
 _OF_MONTH = r"(?:^|/)nvcr\.io/nvidia/(?P<framework>[a-z]+):(?P<month>\d\d\.\d\d)(?!.*igpu)"
 _WITH_TRTLLM = r"(?:^|/)nvcr\.io/nvidia/tritonserver:\d\d\.\d\d-trtllm\b"
-_SERVERS = frozenset({"inferenceserver", "tensorrtserver", "tritonserver"})  # its names over the years
+_SERVERS = frozenset({"inferenceserver", "tensorrtserver", "tritonserver"})  # its former and current names
 # Parts of a framework with floors of their own, by the variable that turns them on.
 _PARTS = {("vllm", "VLLM_USE_V1", "1"): "vllm-v1"}
 
@@ -35,7 +35,7 @@ class Unmet:
 
 
 def of_month(image: ImageFacts, gpu: ComputeCapability, name: str) -> Iterator[Unmet]:
-    """GPUs that NVIDIA's images of a month are for; not where another framework was installed into one."""
+    """GPUs that NVIDIA's images of a month support; not if another framework was installed into one."""
     named = re.search(_OF_MONTH, image.name)
     if named is None:
         return
@@ -48,13 +48,13 @@ def of_month(image: ImageFacts, gpu: ComputeCapability, name: str) -> Iterator[U
 
 
 def of_framework(image: ImageFacts, gpu: ComputeCapability, name: str) -> Iterator[Unmet]:
-    """GPUs that the release of the image's framework is for, and those of the parts that its variables turn on."""
+    """GPUs that the framework's release supports, and those of parts that the image's variables turn on."""
     framework, version = image.framework, image.framework_version
     major = image.cuda.major if image.cuda else 0
     parts = (_PARTS.get((framework, *each)) for each in image.environment)
     keys = (framework, f"{framework}[cu{major}]", f"{framework}[cuda{major}]", f"{framework}-cuda{major}x")
     rows = _rows((*keys, *filter(None, parts)), version)
-    # Statements on wheels do not count for what NVIDIA builds for its images.
+    # Statements on wheels do not apply to NVIDIA's own builds in its images.
     if image.own_build or (framework == "tensorrt-llm" and re.search(_WITH_TRTLLM, image.name)):
         rows = [row for row in rows if not row.of_wheels]
     for row in rows:

@@ -1,4 +1,4 @@
-"""NVIDIA_REQUIRE_* of an image: its clauses, and whether a GPU and a driver meet one."""
+"""NVIDIA_REQUIRE_* of an image: reads its clauses, and checks GPU and driver."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BRANDS = {
     "geforce": frozenset({"geforce", "geforcertx"}),
 }
 _TITAN = frozenset({"titan"})
-# NVML has had the brand NVIDIA since the drivers of A100; whether such a card is a tesla too depends on its driver.
+# NVML reports the brand NVIDIA since the drivers of A100; whether such a card is also a tesla depends on its driver.
 _FIRST_OF_BRAND_NVIDIA = ComputeCapability(8, 0)
 _COMPARE: Mapping[str, Callable[[Version, Version], bool]] = {
     ">=": operator.ge,
@@ -33,7 +33,7 @@ _COMPARE: Mapping[str, Callable[[Version, Version], bool]] = {
 
 
 def holds(clause: str, gpu: Gpu, driver: DriverVersion) -> bool | None:
-    """One variable's value: blank is or, comma is and. None where it requires something that is not known here."""
+    """One variable's value: a blank means or, a comma and. None if it requires something unknown here."""
     answer: bool | None = False if _parts(clause) else None
     for parts in _parts(clause):
         found = _all_of(parts, gpu, driver)
@@ -85,7 +85,7 @@ def _is_brand(value: str, gpu: Gpu) -> bool | None:
 
 
 def clauses(image: ImageFacts) -> tuple[str, ...]:
-    """Values of NVIDIA_REQUIRE_*, all of which must hold: those of the container's environment override the image's."""
+    """Values of NVIDIA_REQUIRE_*, which must all hold: the container's environment overrides the image's."""
     variables = dict(image.environment)
     own = tuple(value for key, value in variables.items() if key.startswith("NVIDIA_REQUIRE_") and value)
     if own:

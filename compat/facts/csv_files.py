@@ -1,4 +1,4 @@
-"""The files of the tables as text, row by row."""
+"""Reads the CSV tables as text, row by row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def rows(name: str, folder: Path = DATA) -> list[dict[str, str]]:
-    """All rows of one table as text; raises FileNotFoundError where it is not there."""
+    """All rows of one table as text; raises FileNotFoundError if it is missing."""
     with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

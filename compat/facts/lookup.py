@@ -1,4 +1,4 @@
-"""The fact tables as text, for looking facts up."""
+"""Looks up facts in the tables, as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from compat.facts.csv_files import DATA, rows
 
 
-class UnknownTable(LookupError):  # noqa: N818 - reads as what it says: there is no such table or column
+class UnknownTable(LookupError):  # noqa: N818 - the name states the fault: no such table or column
     """No table, or no column, has this name; the text names the nearest."""
 
 
@@ -19,12 +19,12 @@ def table_names() -> tuple[str, ...]:
 
 
 def facts(table: str, **where: str) -> tuple[Mapping[str, str], ...]:
-    """Rows of a table, as text by column; those that match every `column="value"`.
+    """Rows of a table as text by column: those that match every `column="value"`.
 
-    A cell matches that is the value, or a list (`7.0;7.5`, `cu118|cu121`) with the value in it, upper and lower case
-    alike. An empty cell is a fact that is not known. In every row, `source` says where it is from, `collected` is
-    the day it was read (YYYY-MM-DD), and `unverified_cells` names the columns that have not been checked there.
-    Raises UnknownTable for a table or a column that is not there.
+    A cell matches if it is the value, or a list (`7.0;7.5`, `cu118|cu121`) that contains it; case does not matter.
+    An empty cell is an unknown fact. In every row, `source` is its origin, `collected` the day it was read
+    (YYYY-MM-DD), and `unverified_cells` names the columns that have not been checked there.
+    Raises UnknownTable for a missing table or column.
     """
     found = _rows(table)
     for column in where:
@@ -46,7 +46,7 @@ def _matches(cell: str, value: str) -> bool:
 
 
 def _nearest(name: str, known: tuple[str, ...]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - for a mistake alone
+    from difflib import get_close_matches  # noqa: PLC0415 - for a mistake only
 
     close = get_close_matches(name.lower().replace("-", "_"), known, n=1, cutoff=0.5)
     likely = f"did you mean {close[0]}? " if close else ""

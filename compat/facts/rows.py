@@ -1,6 +1,6 @@
-"""The rows of each table, as types. A field names its column and how a cell is read.
+"""The rows of each table as types. A field names its column and cell reader.
 
-Empty cells are None or empty: an absent fact is not known, never guessed.
+Empty cells are None or empty: a missing fact is unknown, never guessed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def parse(kind: Callable[..., Kind], row: Row) -> Kind:
 
 @cache
 def readers(kind: Any) -> tuple[tuple[str, Callable[[Row], object]], ...]:
-    """The fields of a type and how each is read from a row."""
+    """The fields of a type with their readers."""
     return tuple((each.name, each.metadata[_READ]) for each in fields(kind) if _READ in each.metadata)
 
 
@@ -42,7 +42,7 @@ def _cell(column: str, read: Callable[[str], object] = str) -> Any:
 
 
 def _maybe(column: str, read: Callable[[str], object]) -> Any:
-    """None where the cell is empty."""
+    """None if the cell is empty."""
     return _cell(column, lambda text: read(text) if text else None)
 
 
@@ -104,7 +104,7 @@ def _lines(text: str) -> list[CudaVersion]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a row comes from. `unverified` names the columns that have not been checked against the source."""
+    """Where a row comes from. `unverified` names columns that have not been checked against the source."""
 
     source: str
     collected: str
@@ -115,13 +115,13 @@ class Origin:
         return cls(row["source"], row["collected"], frozenset(filter(None, row["unverified_cells"].split(";"))))
 
     def fact(self, text: str, *columns: str) -> Fact:
-        """`text` as a fact of this row; unverified if one of the columns that it rests on is."""
+        """`text` as a fact of this row; unverified if one of its columns is."""
         verified = self.source != "unverified" and self.unverified.isdisjoint(columns)
         return Fact(text, self.source, self.collected, verified)
 
 
 def _origin() -> Any:
-    return _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests put another Origin in its place
+    return _row(lambda row: Origin.of(row))  # noqa: PLW0108 - tests replace Origin
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -135,7 +135,7 @@ class GpuModel:
     product_class: str = _cell("product_class")  # datacenter, workstation, geforce, jetson
     forward_compat: str = _cell("forward_compat_eligible")  # yes, no (GeForce), select NGC-ready RTX only, unknown
     last_driver_branch: int | None = _maybe("last_driver_branch", int)
-    gfd_product: str = _cell("gfd_product_label")  # as drivers of today report it
+    gfd_product: str = _cell("gfd_product_label")  # as current drivers report it
     mig_capable: bool | None = _cell("mig_capable", {"yes": True, "no": False}.get)  # None: not recorded
     chips: tuple[str, ...] = _listed("chip", ";")  # AD107; several where boards differ; empty: not recorded
     first_drivers: tuple[DriverVersion, ...] = _cell("first_driver", _releases)  # on Linux x86_64, by branch
@@ -149,21 +149,21 @@ class GpuModel:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Architecture:
-    """One compute capability: the toolkits that make code for it and the driver branches that drive it."""
+    """One compute capability: the toolkits that compile for it and the driver branches that support it."""
 
     capability: ComputeCapability = _cell("compute_capability", ComputeCapability.parse)
     name: str = _cell("architecture")
     first_cuda: CudaVersion | None = _maybe("first_cuda", CudaVersion.parse)
-    last_cuda: CudaVersion | None = _maybe("last_cuda", CudaVersion.parse)  # None: still made
+    last_cuda: CudaVersion | None = _maybe("last_cuda", CudaVersion.parse)  # None: still supported by CUDA
     first_branch: int | None = _maybe("first_driver_branch", int)
-    last_branch: int | None = _maybe("last_driver_branch", int)  # None: still driven
+    last_branch: int | None = _maybe("last_driver_branch", int)  # None: still supported by drivers
     open_kernel_module: str = _cell("open_kernel_module")
     origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Toolkit:
-    """One CUDA toolkit release. `floor` is None where only the release itself is known."""
+    """One CUDA toolkit release. `floor` is None if only the release itself is known."""
 
     version: CudaVersion = _cell("cuda_version", CudaVersion.parse)
     floor: DriverVersion | None = _maybe("min_linux_x86_64_driver", read_floor)
@@ -207,13 +207,13 @@ class Build:
     stated_driver: DriverVersion | None = _maybe("requires_driver", read_floor)
     pins: tuple[str, str] | None = _maybe("pins", _pin)  # framework and version that it brings
     origin: Origin = _origin()
-    beside: Build | None = None  # the wheel of `pins`, where both have a list of targets: both must run
-    alone: Build | None = None  # the row itself, where its pinned wheel was added
+    beside: Build | None = None  # the wheel of `pins`, if both have a list of targets: both must run
+    alone: Build | None = None  # the row itself, if its pinned wheel was added
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cudnn:
-    """One cuDNN release built for a span of CUDA lines; of a span of releases the first stands for all."""
+    """One cuDNN release for a range of CUDA lines; the first of a range of releases stands for all."""
 
     first: Version = _cell("cudnn_version", lambda text: parse_release(text.partition("-")[0]))
     first_cuda: CudaVersion = _cell("cuda_versions", lambda text: _lines(text)[0])
@@ -225,11 +225,11 @@ class Cudnn:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ContainerToolkit:
-    """The behaviour of releases of the container toolkit, from this one up to the next."""
+    """Behaviour of the container toolkit, from this release up to the next."""
 
     version: Version = _cell("version", parse_release)
     compat_libraries: str = _cell("compat_libraries", _one_of("mounted", "ignored", "hook"))  # of an image
-    checks_require: bool = _cell(  # NVIDIA_REQUIRE_*, in the mode that it takes by itself
+    checks_require: bool = _cell(  # NVIDIA_REQUIRE_*, in its default mode
         "checks_require", lambda text: _one_of("yes", "no")(text) == "yes"
     )
     origin: Origin = _origin()
@@ -267,25 +267,25 @@ class ImageTag:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ImageRepository:
-    """How the tags of an image family are to be read."""
+    """How to read the tags of an image family."""
 
     repository: str = _cell("repository")
     kind: str = _cell("kind")
     framework: str = _cell("framework")
     pattern: str = _cell("tag_pattern")
-    repository_pattern: str = _cell("repository_pattern")  # where the repository's name states it, not the tag
+    repository_pattern: str = _cell("repository_pattern")  # if the repository's name states it, not the tag
     cpu_pattern: str = _cell("cpu_pattern")  # tags that hold no CUDA
     compat_package: str = _cell("compat_package")
     cpu_arch: str = _cell("cpu_arch")
-    base: str = _cell("base")  # with {parts} of the tag; clause, compat package and C library come from there
-    clause: str = _cell("clause")  # NVIDIA_REQUIRE_CUDA, where it is the family's own
+    base: str = _cell("base")  # with {parts} of the tag; source of clause, compat package and C library
+    clause: str = _cell("clause")  # NVIDIA_REQUIRE_CUDA, if the family has its own
     compat_use: str = _cell("compat_use")  # `checked`, `first`, or empty: left to the container toolkit
     origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrameworkFloor:
-    """A lowest compute capability that a project states for a span of its versions."""
+    """A project's lowest compute capability for a range of its versions."""
 
     framework: str = _cell("framework")
     first: Version = _cell("from_version", lambda text: parse_release(text or "0"))
@@ -294,13 +294,13 @@ class FrameworkFloor:
     highest: ComputeCapability | None = _maybe("cc_max", ComputeCapability.parse)
     reason: str = _cell("reason")
     severity: str = _cell("severity")
-    of_wheels: bool = _cell("only", _is("wheels"))  # holds for the published wheels only, not for the code
+    of_wheels: bool = _cell("only", _is("wheels"))  # applies to the published wheels only, not to the code
     origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrameworkLibrary:
-    """A library that a framework build needs, and from which version on."""
+    """A library that a framework build needs, and its lowest version."""
 
     framework: str = _cell("framework")
     version: str = _cell("version")  # exact, or with a trailing `.*`

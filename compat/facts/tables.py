@@ -48,7 +48,7 @@ def _grouped(found: Iterable[Kind], key: Callable[[Kind], str]) -> dict[str, tup
 
 @cache
 def gpu_rows() -> dict[str, Row]:
-    """Name of a GPU model → its row as text: one question needs few of some hundred as types."""
+    """Name of a GPU model → its row as text: a question needs few of some hundreds as types."""
     return {row["model"]: row for row in rows("gpu_model")}
 
 
@@ -79,13 +79,13 @@ def driver_branches() -> dict[int, DriverBranch]:
 
 @cache
 def frameworks() -> tuple[str, ...]:
-    """Frameworks of which the tables have builds."""
+    """Frameworks with builds in the tables."""
     return tuple(dict.fromkeys(keys_of("framework")))
 
 
 @cache
 def builds(framework: str) -> tuple[Build, ...]:
-    """The builds of a framework, oldest version first; none where the table has none."""
+    """The builds of a framework, oldest version first; none if the table has none."""
     found = rows_of("framework", framework) if framework else []
     return tuple(map(_completed, (parse(Build, row) for row in found)))
 
@@ -99,7 +99,7 @@ def _completed(build: Build) -> Build:
 
 
 def pinned_by(build: Build) -> tuple[Build, ...]:
-    """Wheels for Linux of the framework that a build pins, one for each CUDA; none where it pins nothing."""
+    """Linux wheels of the framework that a build pins, one for each CUDA; none if it pins nothing."""
     if build.pins is None:
         return ()
     framework, version = build.pins
@@ -108,7 +108,7 @@ def pinned_by(build: Build) -> tuple[Build, ...]:
 
 
 def with_pinned(build: Build, pinned: Build) -> Build:
-    """A build with its pinned wheel, whose CUDA it takes, and whose device code too where its own list is missing."""
+    """A build with its pinned wheel: it takes the wheel's CUDA, and its device code if its own list is missing."""
     build = build.alone or build
     both = replace(
         build,
@@ -136,12 +136,12 @@ def cudnns() -> tuple[Cudnn, ...]:
 
 @cache
 def container_toolkits() -> tuple[ContainerToolkit, ...]:
-    """Releases at which behaviour changes, oldest first."""
+    """Releases that change behaviour, oldest first."""
     return tuple(sorted(_all("container_toolkit", ContainerToolkit), key=lambda each: each.version))
 
 
 def container_toolkit(version: Version) -> ContainerToolkit:
-    """The release that stands for this one: the newest at or below it, and the oldest for all before."""
+    """The row for this release: the newest at or below it, or the oldest for earlier ones."""
     known = container_toolkits()
     return next((each for each in reversed(known) if each.version <= version), known[0])
 
@@ -163,7 +163,7 @@ def forward_compats() -> dict[CudaVersion, dict[int, ForwardCompat]]:
 
 @cache
 def image_tags() -> dict[str, tuple[ImageTag, ...]]:
-    """Repository → its tags, the longest first, so that the first that fits is the nearest."""
+    """Repository → its tags, longest first, so that the first match is the nearest."""
     longest_first = sorted(_all("image_tag", ImageTag), key=lambda tag: -len(tag.tag))
     return _grouped(longest_first, attrgetter("repository"))
 
@@ -203,7 +203,7 @@ def toolkits_of(line: CudaVersion) -> tuple[Toolkit, ...]:
 
 @cache
 def first_release(branch: int) -> DriverVersion:
-    """Lowest driver of a branch that a source names, betas too; the branch's start where none does."""
+    """Lowest known driver of a branch, betas included; the branch's start if no source names one."""
     named = [each.floor for each in toolkits() if each.floor is not None and each.floor.branch == branch]
     if (row := driver_branches().get(branch)) is not None and row.first_release is not None:
         named.append(row.first_release)

@@ -1,4 +1,4 @@
-"""All rules, by hand: a rule that is not here does not count, and a retired id stays here with its successor."""
+"""All rules, listed by hand: rules not listed here do not apply, and a retired id stays with its successor."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _newer_symbols(image: str, host: str) -> bool:
-    """Distributions' libraries ask for symbol versions up to their own glibc, most of them for 2.34 or 2.38."""
+    """Distributions' libraries need symbol versions up to their own glibc, mostly 2.34 or 2.38."""
     have = tuple(map(int, image.split(".")[:2]))
     theirs = tuple(map(int, host.split(".")[:2]))
     return any(have < step <= theirs for step in ((2, 14), (2, 17), (2, 27), (2, 34), (2, 38)))

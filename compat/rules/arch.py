@@ -1,4 +1,4 @@
-"""R-ARCH: is there machine code that this GPU runs?"""
+"""R-ARCH: machine code that this GPU can run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ID = "R-ARCH"
 _GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility"
 _CUPY = "https://github.com/cupy/cupy/issues/9121"
 _NVRTC_MAKES_CUBINS = CudaVersion(11, 1)
-# Programs that have NVRTC or nvcc compile for the GPU's own capability, and reports on compilers that do not know it.
+# Programs that compile with NVRTC or nvcc for the GPU's own capability, and reports on compilers that lack it.
 _ASKS_FOR_THE_GPU = {
     "alphafold": "https://github.com/google-deepmind/alphafold/issues/786 ; "  # XLA and the toolkit of its Dockerfile
     "https://github.com/google-deepmind/alphafold/issues/764",
@@ -41,7 +41,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         if image.cuda is not None:
             return _by_toolkit(image, image.cuda, gpu)
         fact = Fact("neither its CUDA nor its device code is known", THE_CASE, "")
-        is_open = image.is_opaque and not image.is_unlisted  # otherwise the program has its own finding
+        is_open = image.is_opaque and not image.is_unlisted  # otherwise another rule reports the program
         return (unknown(ID, f"it is not known what {image.opaque_name} contains: {_READ}", fact),) if is_open else ()
     if code.cubins is None and code.ptx is None and code.at_least is None:
         return (unknown(ID, f"it is not known which GPUs {image.opaque_name} has code for: {_READ}", code.fact),)
@@ -69,14 +69,14 @@ def _by_oldest(code: Code, oldest: ComputeCapability, gpu: Gpu) -> Finding:
 
 
 def _by_older_compiler(image: ImageFacts, gpu: Gpu) -> Finding | None:
-    """For targets from memory: a compiler that cannot generate code for the GPU still decides."""
+    """For targets from memory: a compiler without support for the GPU still decides."""
     maker = image.built_with or image.cuda
     finding = _by_toolkit(replace(image, code=None), maker, gpu)[0] if maker is not None else None
     return finding if finding is not None and finding.severity.rank > Severity.WARN.rank else None
 
 
 def _never_compiled(image: ImageFacts, code: Code, gpu: Gpu) -> Finding | None:
-    """A user's own build for the GPU with a CUDA that knows none of the targets that the GPU runs: nvcc refuses."""
+    """A user's own build with a CUDA that knows none of the targets that the GPU runs: nvcc refuses."""
     if not image.own_build or image.cuda is None:
         return None
     fitting = [target for target in code.cubins or () if runs(target, gpu.capability)]
@@ -95,7 +95,7 @@ def _never_compiled(image: ImageFacts, code: Code, gpu: Gpu) -> Finding | None:
 
 
 def _by_its_own_compiler(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Finding | None:
-    """A program that compiles for the very GPU when it runs, by a compiler that does not know it yet, or no longer."""
+    """A program that compiles for its GPU at run time, with a compiler that does not, or no longer, support it."""
     source, exact = _ASKS_FOR_THE_GPU.get(image.framework), tables.architectures().get(gpu.capability)
     if source is None or exact is None:
         return None
@@ -117,7 +117,7 @@ def _by_its_own_compiler(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> Find
 
 
 def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding, ...]:
-    """No list of targets: then the question is whether this toolkit can generate code that the GPU runs."""
+    """No list of targets: check whether this toolkit can generate code that the GPU runs."""
     shown, capability = f"{gpu.name} ({gpu.capability}", gpu.capability
     if (refused := _by_its_own_compiler(image, cuda, gpu)) is not None:
         return (refused,)
@@ -139,7 +139,7 @@ def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding
         )
     fact = own.origin.fact(f"the first CUDA with code for sm_{capability.digits} is {own.first_cuda}", "first_cuda")
     none = f"CUDA {cuda} generates no machine code for {shown}; CUDA {own.first_cuda} and newer do)"
-    # CuPy makes machine code for the newest target that NVRTC knows, and from CUDA 11.1 on no PTX.
+    # CuPy generates machine code for the newest target that NVRTC knows, and from CUDA 11.1 on no PTX.
     if image.framework == "cupy" and image.code is None and cuda >= _NVRTC_MAKES_CUBINS and fact.verified:
         message = f"{none}; CuPy compiles its kernels with it (no binary for GPU)"
         return (refuse(ID, message, replace(fact, source=f"{fact.source} ; {_CUPY}")),)

@@ -12,8 +12,8 @@ from compat.values.versions import CudaVersion
 
 ID = "R-BACK"
 _SOURCE = "https://docs.nvidia.com/deploy/cuda-compatibility/"
-# The installer of the toolkit asks for a branch ("at least 384.00 is required for CUDA 9.0"), and 384.41 runs it.
-# Not so before: 367.35 ends in error 35 with CUDA 8.0 (NVIDIA/nvidia-docker issues 317 and 399).
+# The toolkit's installer requires a branch ("at least 384.00 is required for CUDA 9.0"), and 384.41 runs it.
+# Not with older toolkits: 367.35 ends in error 35 with CUDA 8.0 (NVIDIA/nvidia-docker issues 317 and 399).
 _BY_BRANCH = (
     "https://github.com/Theano/Theano/issues/6503 ; https://github.com/jade-hpc-gpu/jade-hpc-gpu.github.io/issues/10"
 )
@@ -37,7 +37,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if driver >= floor:
         return (note(ID, f"drivers from {floor} on support CUDA {cuda} natively", fact),)
     if major_floor(cuda) is not None:
-        return ()  # R-MINOR says what is missing
+        return ()  # R-MINOR reports what is missing
     branch, by_floor = branch_of(driver), branch_of(floor)
     if branch is not None and branch is by_floor and branch.native_cuda == cuda.line >= _FIRST_BY_BRANCH:
         reported = Fact(f"drivers of branch {branch.branch} report CUDA {branch.native_cuda}", _BY_BRANCH, _DATE)

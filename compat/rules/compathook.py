@@ -24,7 +24,7 @@ _DATE = "2026-11-20"
 _VLLM_SWITCH = "VLLM_ENABLE_CUDA_COMPATIBILITY"
 _VLLM_SWITCHED = "https://github.com/vllm-project/vllm/pull/33992"
 _SWITCH_DATE = "2026-11-23"
-_ON_PATH = r"\bcompat\b(?!/lib)"  # NGC images name compat/lib, which their entrypoint makes where it helps
+_ON_PATH = r"\bcompat\b(?!/lib)"  # NGC images name compat/lib, which their entrypoint creates if it helps
 _CONTAINERS = frozenset({"docker", "kubernetes"})
 
 
@@ -39,7 +39,7 @@ def _branch(cuda: CudaVersion, platform: Platform) -> int | None:
 
 
 def _put_first(image: ImageFacts, package: str, why: str) -> tuple[Finding, ...]:
-    """The image puts its package before the driver's own libraries, or may do so, where that ends in an error."""
+    """The image puts, or may put, its package before the driver's own libraries, with an error as the result."""
     variables = dict(image.environment)
     path = variables.get("LD_LIBRARY_PATH", "")
     if re.search(_ON_PATH, path):
@@ -78,7 +78,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 def _by_toolkit(
     image: ImageFacts, pool: PoolFacts, driver: DriverVersion, cuda: CudaVersion, package: str
 ) -> tuple[Finding, ...]:
-    """A package that is newer than the driver, and how the container toolkit treats it."""
+    """A package newer than the driver, and the container toolkit's treatment of it."""
     if image.compat_use == "checked":
         fact = Fact("the entrypoint uses the compat package only if it works", _NGC, _DATE)
         return (note(ID, f"the image tries {package} when it starts, and runs without it if it does not work", fact),)

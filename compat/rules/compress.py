@@ -1,4 +1,4 @@
-"""R-COMPRESS: device code that zstd compresses is unpacked by the driver, from the one of CUDA 12.4 on."""
+"""R-COMPRESS: drivers unpack device code compressed by zstd from that of CUDA 12.4 on."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _unread(image: ImageFacts, driver: DriverVersion, first: DriverVersion) -> t
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Code that zstd compresses and that a GPU loads, or may load where that is not certain."""
+    """Code compressed by zstd that a GPU loads, or may load if that is not certain."""
 
     code: str
     fact: Fact
@@ -70,9 +70,9 @@ class Loaded:
 
 
 def seen_in(code: Code | None, compressed: Compressed, gpu: ComputeCapability) -> Loaded | None:
-    """The code that a GPU loads, if zstd compresses it: machine code where there is some, else PTX.
+    """The code that a GPU loads, if zstd compresses it: machine code if there is any, else PTX.
 
-    Where the targets are not known, it loads compressed machine code for the very GPU.
+    If the targets are not known, it loads compressed machine code for exactly this GPU.
     """
     known = judged(code, gpu) if code is not None else None
     is_listed = known is not None and (known.cubins is not None or known.ptx is not None)

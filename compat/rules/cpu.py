@@ -1,4 +1,4 @@
-"""R-CPU: the image and the wheels are for the host's processor."""
+"""R-CPU: image and wheels must match the host's processor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ID = "R-CPU"
 _DATE = "2026-11-21"
 _OCI = "https://github.com/opencontainers/image-spec/blob/main/image-index.md"
 _PYPI = "https://pypi.org/project/torch/#files"
-_TORCH_ARM = Version("2.11")  # first release whose aarch64 wheel on PyPI has CUDA; before, only the project's own index
+_TORCH_ARM = Version("2.11")  # first with CUDA in its aarch64 wheel on PyPI; before, only on the project's own index
 
 _NOT_ALWAYS_MADE = frozenset({"tensorflow", "mxnet", "cupy", "onnxruntime", "bitsandbytes"})  # with CUDA for arm64
 

@@ -1,4 +1,4 @@
-"""R-CUDNN: the GPUs and CUDA lines that a cuDNN release serves."""
+"""R-CUDNN: GPUs and CUDA lines that a cuDNN release supports."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _rows(cudnn: Version, cuda: CudaVersion) -> tuple[Cudnn, ...]:
 
 @lru_cache(4096)
 def _rows_of(cudnn: Version, parts: int, cuda_major: int) -> tuple[Cudnn, ...]:  # 9 and 9.0 compare equal
-    """Rows of the newest release at or below this one that is built for the CUDA line's major.
+    """Rows of the newest release, up to this one, for the CUDA line's major.
 
-    A major alone (`9`) may be any release of it: all its rows, so that one that serves the GPU is enough.
+    A major alone (`9`) may be any release of it: all its rows, so one that supports the GPU is enough.
     """
     fitting = [row for row in tables.cudnns() if row.first_cuda.major <= cuda_major <= row.last_cuda.major]
     fitting = [row for row in fitting if row.first.major == cudnn.major]

@@ -16,7 +16,7 @@ from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion
 ID = "R-DROP"
 _NVCC = "https://docs.nvidia.com/cuda/cuda-compiler-driver-nvcc/index.html#gpu-feature-list"
 _TAKES = "https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/src/nvidia/arch/nvalloc/unix/src/osapi.c"
-# The log of a program on a board without a name, from the time of drivers whose source is not public.
+# Log of a program on an unnamed board, from the time of drivers without public source.
 _NAMELESS = "https://stackoverflow.com/questions/35911252/disable-tensorflow-debugging-information"
 _MATRIX = "https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html"
 
@@ -39,7 +39,7 @@ def _by_the_toolkit(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _not_yet(image: ImageFacts, cuda: CudaVersion) -> Finding | None:
-    """A user's own build of which the compiler knows no target yet; some toolkits gained single ones later."""
+    """A user's own build whose compiler knows no target yet; some toolkits gained single targets later."""
     is_own = image.own_build or (image.code is not None and image.code.fact.source == THE_CASE)
     code = image.code if is_own else None
     requested = [target.capability for target in (*(code.cubins or ()), *(code.ptx or ()))] if code else []
@@ -97,9 +97,9 @@ def _too_old(fact: Fact, stated: str, gpu: Gpu) -> tuple[Finding, ...]:
 
 
 def _by_chip(gpu: Gpu, stated: str, kin: Fact) -> tuple[Finding, ...]:
-    """A board that the driver does not list, although it lists another board with the same chip."""
+    """A board that the driver does not list, though it lists another board with the same chip."""
     older = f"driver {stated} does not list {gpu.name} yet" if stated else f"drivers that old do not list {gpu.name}"
-    # rm_is_supported_pci_device asks for the class and a list of old boards, rm_is_supported_device for the chip's id.
+    # rm_is_supported_pci_device checks the class and a list of old boards, rm_is_supported_device the chip's id.
     text = "the kernel module recognizes a GPU by its chip, not by a list of boards"
     message = f"{older}, but it supports the chip: {kin.text}; {text}, so it may run, shown only as Graphics Device"
     return (warn(ID, message, Fact(text, f"{_TAKES} ; {_NAMELESS}", "2026-11-21")),)

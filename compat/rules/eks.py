@@ -1,4 +1,4 @@
-"""R-EKS: machine image by instance type by driver."""
+"""R-EKS: machine image, instance type and driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""R-FRAMEWORK: a framework project's statements on its builds: GPUs, drivers, systems, libraries around it."""
+"""R-FRAMEWORK: a framework project's requirements for its builds: GPUs, drivers, systems, libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DATE = "2026-11-21"
 # "CuDNN library needs to have matching major version and equal or higher minor version": TensorFlow, and XLA in JAX.
 # Source: https://github.com/tensorflow/tensorflow/issues/60913
 _ASKS_FOR_MINOR = frozenset({"tensorflow", "jax"})
-# Programs that check the driver's version when they start, and do not use an older one.
+# Programs that check the driver's version at start, and refuse an older one.
 # Source: https://github.com/ollama/ollama/issues/17290
 _CHECKS_THE_DRIVER = frozenset({"ollama"})
 _LISTS_ALONE = Version("0.30.0")  # the first such Ollama
@@ -64,7 +64,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _unlisted(image: ImageFacts) -> Finding:
-    """No table has a build of the framework, and nothing states the CUDA that it is built for."""
+    """The tables have no build of the framework, and its CUDA is not stated."""
     shown = f"{image.framework} {image.framework_version}" if image.framework_version else image.framework
     fact = Fact(f"no table has builds of {shown}", "framework.csv", "", verified=False)
     how = "state cuda, or read the image with gpu-commons inspect --deep"
@@ -78,7 +78,7 @@ NO_GPU_USE = (
 
 
 def for_cpu(builds: str) -> str:
-    """The message for an image whose frameworks are builds for the CPU."""
+    """The message for an image with CPU builds of its frameworks."""
     return f"{builds}: built for the CPU only; the image runs anywhere, and uses no GPU"
 
 
@@ -94,7 +94,7 @@ def _stated_driver(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
 
 
 def _ollama(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
-    """Ollama skips a GPU whose very capability is not among its targets, whatever code would run there."""
+    """Ollama skips a GPU if its exact capability is not a target, whatever code would run there."""
     version, code = image.framework_version, image.code
     if image.framework != "ollama" or version is None or version < _LISTS_ALONE or code is None or not code.cubins:
         return []
@@ -110,7 +110,7 @@ def _ollama(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
 
 
 def _julia(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
-    """CUDA.jl picks its toolkit by the driver: releases that know no CUDA 13, or that take it for older GPUs too."""
+    """CUDA.jl picks its toolkit by the driver: releases without CUDA 13, or that also use it for older GPUs."""
     version, driver = image.framework_version, pool.driver
     if image.framework != "cuda.jl" or version is None or driver is None or driver.branch < _OF_CUDA_13:
         return []
@@ -125,7 +125,7 @@ def _julia(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
 
 
 def _libraries_around(image: ImageFacts) -> list[Finding]:
-    """A build that loads CUDA from the image needs libraries of its own major there."""
+    """A build that loads CUDA from the image needs libraries of its own major."""
     if image.carries_cuda or image.built_with is None:
         return []
     if image.system_cuda is None:
@@ -143,7 +143,7 @@ def _libraries_around(image: ImageFacts) -> list[Finding]:
 
 
 def _cudnn_around(image: ImageFacts) -> list[Finding]:
-    """XLA and TensorFlow require the major that they were built with, and at least that minor; others the major."""
+    """XLA and TensorFlow require the major they were built with, and at least that minor; others the major."""
     if image.cudnn is None or image.framework_version is None or image.own_build:
         return []
     row = cudnn_of(image.framework, image.framework_version, image.build, image.cuda.major if image.cuda else 0)
@@ -164,7 +164,7 @@ def _cudnn_around(image: ImageFacts) -> list[Finding]:
 
 
 def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
-    """Wheels name the oldest C library that they load on, for each processor."""
+    """Wheels name the oldest C library they work with, for each processor."""
     have = image.glibc or (pool.glibc if pool.host == "bare" else None)
     if have is None or image.framework_version is None or image.own_build:
         return []

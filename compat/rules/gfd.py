@@ -39,7 +39,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _as_labelled(label: str, models: tuple[GpuModel, ...], branch: int) -> str:
-    """The label as a driver of this branch has it. `Tesla-T4` has never had the maker in front."""
+    """The label as a driver of this branch has it. `Tesla-T4` has never had `NVIDIA` in front."""
     if branch < FIRST_BRANCH_WITH_MAKER:
         return label.removeprefix("NVIDIA-")
     product = label.removesuffix("-SHARED").partition("-MIG-")[0]

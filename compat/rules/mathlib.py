@@ -1,4 +1,4 @@
-"""R-MATHLIB: cuBLAS, cuDNN and the other math libraries of a CUDA release have kernels for the GPUs of its time."""
+"""R-MATHLIB: the math libraries of a CUDA release (cuBLAS, cuDNN, ...) have kernels for the GPUs of its time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CALL_ALWAYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Failing:
-    """How programs that call these libraries fail, if they are older than that CUDA."""
+    """How programs fail that call these libraries, if older than that CUDA."""
 
     before: CudaVersion
     how: str
@@ -69,7 +69,7 @@ _PYTORCH_ON_BLACKWELL = _Failing(
 )
 _KNOWN = (_ON_PASCAL, _FROM_AMPERE_ON, _PYTORCH_ON_AMPERE, _PYTORCH_ON_BLACKWELL)
 
-# cuFFT of CUDA 11.7 and older has no code for 8.9, and fails where every other library runs the code for 8.0.
+# cuFFT of CUDA 11.7 and older has no code for 8.9 and fails, while every other library runs the code for 8.0.
 _ADA, _FFT_FOR_ADA = ComputeCapability(8, 9), CudaVersion(11, 8)
 _ALWAYS_FFT = frozenset(
     {"warptools", "relion", "cryosparc", "motioncor2", "motioncor3", "whisperx", "audioldm", "audioldm2", "demucs"}
@@ -109,13 +109,13 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (refuse(ID, f"{made}: {image.framework} fails in them ({failing.how}); {needs}", fact),)
     fact = Fact(needs, _PYTORCH if gpu.capability == _TURING else _REPORTS.split(maxsplit=1)[0], _DATE)
     message = f"{made}: what calls them may fail; {needs}"
-    # Wheels of PyTorch with CUDA 9.0 train many models on Turing, and fail in batched products of matrices.
+    # PyTorch wheels with CUDA 9.0 train many models on Turing, and fail in batched matrix products.
     is_wheel = image.framework == "pytorch" and not image.own_build
     return (note(ID, message, fact) if is_wheel else warn(ID, message, fact),)
 
 
 def _fails_on_turing(image: ImageFacts, cuda: CudaVersion) -> bool:
-    """CUDA 9.1 and older fail unless the cuDNN is new enough, 9.2 only where it is too old."""
+    """CUDA 9.1 and older fail unless cuDNN is new enough, 9.2 only if it is too old."""
     if image.framework not in _CALL_ALWAYS:
         return False
     if image.framework in _OF_CUBLAS or image.cudnn is None:
@@ -133,7 +133,7 @@ def _failing(framework: str, major: int) -> _Failing | None:
 
 
 def _of_fft(image: ImageFacts, gpu: Gpu) -> Finding | None:
-    """Refused where the framework always calls cuFFT; else a note."""
+    """Refused if the framework always calls cuFFT; else a note."""
     cuda = image.cuda
     if gpu.capability != _ADA or cuda is None or not CudaVersion(11, 0) <= cuda.line < _FFT_FOR_ADA:
         return None

@@ -1,4 +1,4 @@
-"""R-MINOR: inside one CUDA major, from 11 on, a driver at the floor of the major runs every minor."""
+"""R-MINOR: from CUDA 11 on, a driver at the floor of a major runs all minors of that major."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ID = "R-MINOR"
 _GUIDE = "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"
 _DATE = "2026-11-23"
 _NUMBA = "https://numba.readthedocs.io/en/0.57.1/cuda/minor_version_compatibility.html"
-# Programs that hand PTX of their own compiler to the driver, and where that is documented or reported.
+# Programs that pass PTX of their own compiler to the driver, and where that is documented or reported.
 _DRIVER_COMPILES = {
     "candle": "https://github.com/huggingface/candle/issues/3166",
     "hashcat": "https://github.com/hashcat/hashcat/issues/3642",
@@ -43,7 +43,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if found is None:
         return ()
     floor, fact = found
-    # Without a stated driver, the first driver that runs it is the one that NVIDIA lists.
+    # Without a stated driver, use the first one that NVIDIA lists for it.
     if driver < floor and driver.given and cuda.major >= _FIRST_BY_BRANCH and driver.branch == floor.branch:
         return _of_its_branch(cuda, floor)
     if driver < floor:
@@ -61,7 +61,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 def _of_its_branch(cuda: CudaVersion, floor: DriverVersion) -> tuple[Finding, ...]:
-    """An older release of the branch that came with the major: it reports the same CUDA."""
+    """An older release of the major's own branch: it reports the same CUDA."""
     message = (
         f"NVIDIA lists driver {floor} for CUDA {cuda.major}.x; other releases of branch {floor.branch} report the "
         "same CUDA, which is what a program asks for, but are not supported"
@@ -83,7 +83,7 @@ def _driver_compiles(image: ImageFacts) -> bool:
 
 
 def _links_with_toolkit(image: ImageFacts) -> bool:
-    """XLA of 2020 and 2021 links its output with the toolkit, into code that an older driver does not load."""
+    """XLA of 2020 and 2021 links its output with the toolkit; an older driver does not load the result."""
     version, cuda = image.framework_version, image.cuda
     return cuda is not None and cuda.major == _JAX_LINKS_WITH and (version is None or version < _JAX_CHECKS)
 
@@ -104,7 +104,7 @@ def _needs_ptx(framework: str, cuda: CudaVersion, floor: DriverVersion, here: st
 
 
 def _code_is_known(image: ImageFacts, pool: PoolFacts) -> bool:
-    """Is the machine code known? Builds that a project publishes have it for the GPUs that it names."""
+    """Is the machine code known? Published builds have it for the GPUs that their project names."""
     code = judged(image.code, pool.gpu.capability) if image.code else None
     listed = code is not None and (code.cubins is not None or code.at_least is not None)
     if listed or image.gpu_free:

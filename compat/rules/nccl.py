@@ -1,4 +1,4 @@
-"""R-NCCL: NCCL carries machine code of its own; without code for the GPU, several GPUs do not work together."""
+"""R-NCCL: NCCL has machine code of its own; without code for the GPU, multi-GPU work fails."""
 
 from __future__ import annotations
 

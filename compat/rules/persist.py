@@ -32,7 +32,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
                 fact,
             ),
         )
-    tell = warn if read_release(pool.ami_release)[0] else note  # without a named image, the image is a guess
+    tell = warn if read_release(pool.ami_release)[0] else note  # without a release, the machine image is a guess
     return (tell(ID, "it is not known whether the machine image runs the persistence daemon", fact),)
 
 

@@ -1,4 +1,4 @@
-"""R-PTX: PTX is compiled by the driver for any equal or newer GPU, if the driver knows that PTX."""
+"""R-PTX: a driver compiles PTX that it knows for any equal or newer GPU."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     if code is None or image.gpu_free or (code.at_least is not None and code.cubins is None):
         return ()
     if best_cubin(code, gpu.capability) is not None:
-        return ()  # machine code is there: nothing is compiled at start
+        return ()  # there is machine code: the driver compiles nothing at start
     about = code.ptx_fact or code.fact
     if code.ptx is None:
         if code.cubins and gpu.capability < min(code.cubins).capability:
-            return ()  # PTX is made for the newest targets: it does not go back
+            return ()  # PTX is compiled for the newest targets: older GPUs cannot use it
         message = f"it is not known whether there is PTX that {gpu.name} could use: gpu-commons inspect --deep reads it"
         return (unknown(ID, message, about),)
     fitting = [target for target in code.ptx if compiles(target, gpu.capability)]

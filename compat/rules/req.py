@@ -1,4 +1,4 @@
-"""R-REQ: NVIDIA_REQUIRE_* of the image, and which toolkits still check it."""
+"""R-REQ: an image's NVIDIA_REQUIRE_*, and toolkits that still check it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 @cache
 def _first_without_check() -> Version:
-    """From this release on, mode auto is jit-cdi, which checks nothing."""
+    """From this release on, auto means jit-cdi, which checks nothing."""
     return next(each.version for each in tables.container_toolkits() if not each.checks_require)
 
 

@@ -1,4 +1,4 @@
-"""A rule: an id, a sentence, its sources, and a check. `__init__.py` lists all rules, by hand."""
+"""A rule: id, sentence, sources and check. `__init__.py` lists all rules by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Need(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. With a need it is one way to meet it; without, it stands alone and its refusal is final.
+    """One rule. With a need, it is one way to meet it; without one, its refusal is final.
 
     `passing`, `failing` and `undecided` are cases as `check` takes them; the tests run each.
     """
@@ -32,7 +32,7 @@ class Rule:
     title: str
     says: str
     sources: tuple[str, ...]
-    severity: Severity  # the worst that it can report
+    severity: Severity  # the worst it can report
     check: Check
     passing: Mapping[str, str]
     failing: Mapping[str, str]
@@ -42,10 +42,10 @@ class Rule:
 
 
 def as_stated(driver: DriverVersion) -> str:
-    """The driver as the case writes it; empty where the case has none, and the engine tries one."""
+    """The driver as the case writes it; empty if the case has none and the engine tries one."""
     return str(driver) if driver.given else ""
 
 
 def this_one(driver: DriverVersion) -> str:
-    """What a sentence on a needed driver adds: the case's own, if it states one."""
+    """Addition to a sentence on a needed driver: the case's own, if stated."""
     return f"; this one is {driver}" if driver.given else ""

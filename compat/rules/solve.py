@@ -1,4 +1,4 @@
-"""Findings to one verdict. A need has ways and fails when every way fails; every other refusal stands alone."""
+"""Combines findings to a verdict. A need fails if all its ways fail; every other refusal is final."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def solve(image: ImageFacts, pool: PoolFacts) -> tuple[Verdict, Findings]:
 
 
 def runs(image: ImageFacts, pool: PoolFacts) -> bool:
-    """Would `solve` say that it runs? Cheaper, because the first refusal ends it."""
+    """Would `solve` say that it runs? Cheaper: it stops at the first refusal."""
     for ways in _WAYS:
         if any(each.severity.rank > _RUNS for each in _best(ways, image, pool)):
             return False
@@ -37,7 +37,7 @@ def runs(image: ImageFacts, pool: PoolFacts) -> bool:
 
 
 def _best(ways: tuple[Rule, ...], image: ImageFacts, pool: PoolFacts) -> list[Finding]:
-    """Findings of the first of the best ways to meet a need; where all failed, findings of each."""
+    """Findings of the first of the best ways to meet a need; if all failed, findings of each."""
     found: list[Finding] = []
     best = _FAILED
     for rule in ways:
@@ -46,14 +46,14 @@ def _best(ways: tuple[Rule, ...], image: ImageFacts, pool: PoolFacts) -> list[Fi
         if worst < best:
             best, found = worst, [*reported]
             if not best:
-                break  # a way without a limit: no other can be better
+                break  # a way without a limit: none can be better
         elif worst == best == _FAILED:
             found += map(_as_far_as_known, reported)
     return found
 
 
 def worst_first(findings: Iterable[Finding]) -> Findings:
-    """In order of severity; of equal ones in the order of the rules."""
+    """In order of severity, then in the order of the rules."""
     return tuple(sorted(findings, key=_rank, reverse=True))
 
 

@@ -1,4 +1,4 @@
-"""R-VIS: the GPUs that a program sees: variables that hide GPUs or parts of the driver, and slices of a GPU."""
+"""R-VIS: the GPUs visible to a program: variables that hide GPUs or driver parts, and slices of a GPU."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _runtime(value: str, pool: PoolFacts) -> list[Finding]:
 
 
 def _slice(pool: PoolFacts) -> tuple[Finding, ...]:
-    """A pool of slices: its driver must support MIG on this GPU. names.py has checked that the GPU has slices."""
+    """A pool of slices: its driver must support MIG on this GPU. `gpu_names.py` checked that it has slices."""
     oldest, fact = pool.gpu.mig_driver, pool.gpu.mig_fact
     if oldest is None or fact is None:
         fact = Fact("drivers for MIG by GPU", mig.SOURCE, mig.DATE)

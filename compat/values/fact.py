@@ -1,4 +1,4 @@
-"""A statement that decides, and where it can be read; whether a thing is there."""
+"""Facts with their sources, and the presence of things in an image."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ THE_CASE = "the case"  # as the source of a fact: the case itself states it
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A statement that decides, where it can be read, and when it was. An unverified one is from memory."""
+    """A deciding statement, its source, and when it was read. An unverified one is from memory."""
 
     text: str
     source: str

@@ -1,4 +1,4 @@
-"""What rules report, and the answer that is made of it: verdict, findings, remedy."""
+"""Findings of rules, and the answer made of them: verdict, findings, remedy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compat.values.versions import ComputeCapability, DriverVersion
 
 
 class _Ranked(StrEnum):
-    """Words with an order. `rank` counts from the best on: of several, the one with the highest stands for all."""
+    """Ordered words. `rank` counts from the best: of several words, the one with the highest rank wins."""
 
     rank: int
 
@@ -40,7 +40,7 @@ class Verdict(_Ranked):
 
 
 class Severity(_Ranked):
-    """What one finding means for the whole: it holds, it holds with a limit, it cannot be decided, it does not hold."""
+    """Effect of a finding on the whole: it holds, holds with a limit, cannot be decided, does not hold."""
 
     NOTE = "note", 0
     WARN = "warn", 1
@@ -50,7 +50,7 @@ class Severity(_Ranked):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One field of a case, as it is and as it would have to be. `from_` is empty where nothing was stated."""
+    """One field of a case, as it is and as it would have to be. `from_` is empty if nothing was stated."""
 
     field: str
     from_: str
@@ -59,7 +59,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A field of the case other than the driver and the content of the image, and the value that it needs."""
+    """A field of the case, other than the driver and the image's content, and the value it needs."""
 
     field: str  # kernel_module, container_toolkit, cuda_compat, image_glibc, host, ami_release
     to: str | Version
@@ -67,7 +67,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of the container, and the value that it needs; empty: none."""
+    """A variable of the container, and the value it needs; empty: none."""
 
     name: str
     value: str = ""
@@ -75,7 +75,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class GpuSpan:
-    """Compute capabilities of the GPUs that would do; without `highest` all newer ones."""
+    """Compute capabilities of suitable GPUs; without `highest` all newer ones."""
 
     lowest: ComputeCapability
     highest: ComputeCapability | None = None
@@ -86,7 +86,7 @@ Fix = DriverVersion | Setting | Variable | GpuSpan
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one rule reports. `fixes` are what would satisfy it, each alone, cheapest first."""
+    """Report of one rule. `fixes` would satisfy it, each alone, cheapest first."""
 
     rule: str
     severity: Severity
@@ -98,7 +98,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way out: what to change, in words and as data; all changes together."""
+    """A solution: what to change, in words and as data; all changes together."""
 
     text: str
     changes: tuple[Change, ...] = ()
@@ -106,9 +106,9 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What to change, in words that a person can act on and as data; all changes together.
+    """What to change, as instructions for people and as data; all changes together.
 
-    `text` tells every way, `changes` are those of the first; `otherwise` holds the ways beside it.
+    `text` describes every way, `changes` are those of the first; `otherwise` holds the others.
     """
 
     text: str
@@ -118,7 +118,7 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The verdict on one case, what decided it, and what would turn it."""
+    """The verdict on one case, its reasons, and what would change it."""
 
     id: str
     verdict: Verdict
@@ -135,7 +135,7 @@ def warn(rule: str, message: str, fact: Fact) -> Finding:
 
 
 def unknown(rule: str, message: str, fact: Fact) -> Finding:
-    """The message names the fact that is missing, and how to get it."""
+    """The message names the missing fact, and how to get it."""
     return Finding(rule, Severity.UNKNOWN, message, fact)
 
 

@@ -1,7 +1,7 @@
-"""Versions as types with an order: version strings are never compared.
+"""Versions as ordered types: version strings are never compared.
 
-`Type.parse` is strict and total: a text is that version or raises VersionError. Other spellings
-(`R535`, `v12.4`, `cu118`) are read in `readings.py`.
+`Type.parse` is strict and total: it returns that version or raises VersionError. Other spellings
+(`R535`, `v12.4`, `cu118`) are read in `typed.py`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Self
 
 from packaging.version import InvalidVersion, Version
 
-_LAST_RELEASE = 9999  # no release of a branch has a number as high
-_PARSED = 4096  # distinct texts kept per type: a fleet has dozens, a hostile file must not fill the memory
+_LAST_RELEASE = 9999  # higher than the number of any release of a branch
+_PARSED = 4096  # distinct texts cached per type: a fleet has dozens, a hostile file must not fill the memory
 
 
 class VersionError(ValueError):
-    """A text that is no version of its kind. `reason` reads on after it: `is not a driver version such as 418.88`."""
+    """A text that is no version of its kind. `reason` follows it: `is not a driver version such as 418.88`."""
 
     def __init__(self, text: str, reason: str) -> None:
         super().__init__(f'"{text}" {reason}')
@@ -31,8 +31,8 @@ class DriverVersion:
     """An NVIDIA driver such as 418.88 or 580.95.05.
 
     418.87 and 418.87.00 are equal: NVIDIA's tables and `nvidia-smi` write the same release both ways.
-    Each prints as it was written, because labels and package names carry that spelling. A driver of a case is
-    `given`: a bare branch prints as the branch, whichever of its releases stands for it.
+    Each prints as it was written, because labels and package names have that spelling. A driver of a case is
+    `given`: a bare branch prints as the branch, whichever release represents it.
     """
 
     branch: int
@@ -48,12 +48,12 @@ class DriverVersion:
 
     @classmethod
     def start_of(cls, branch: int) -> Self:
-        """The first release of a branch, whatever its number; prints as the branch."""
+        """A branch's first release, whatever its number; prints as the branch."""
         return cls(branch, 0, shown=str(branch))
 
     @classmethod
     def end_of(cls, branch: int) -> Self:
-        """The last release of a branch, whatever its number; prints as the branch."""
+        """A branch's last release, whatever its number; prints as the branch."""
         return cls(branch, _LAST_RELEASE, shown=str(branch))
 
     def given_as(self, text: str) -> Self:
@@ -109,7 +109,7 @@ class CudaVersion:
 
     @property
     def line(self) -> CudaVersion:
-        """Without the patch: toolkits of one line have the same requirement on a driver's major."""
+        """Without the patch: toolkits of one line require the same major of a driver."""
         return CudaVersion(self.major, self.minor) if self.written_patch else self
 
     def __str__(self) -> str:
@@ -118,7 +118,7 @@ class CudaVersion:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ComputeCapability:
-    """The compute capability of a GPU, such as 6.1: which code it runs."""
+    """A GPU's compute capability, such as 6.1: it decides what runs."""
 
     major: int
     minor: int
@@ -178,9 +178,9 @@ TEGRA = frozenset(ComputeCapability.parse(text) for text in ("3.2", "5.3", "6.2"
 
 
 def runs(target: Target, gpu: ComputeCapability) -> bool:
-    """Does the GPU run machine code for this target? Same major and an equal or higher minor; `a`: that one only.
+    """Does the GPU run machine code for this target? Same major, equal or higher minor; `a`: that one only.
 
-    Tegra and desktop chips run none of each other's, nor one Tegra another's.
+    Tegra and desktop chips do not run each other's, nor one Tegra another's.
     """
     made_for = target.capability
     if target.suffix == "a" or gpu in TEGRA or made_for in TEGRA:
@@ -189,7 +189,7 @@ def runs(target: Target, gpu: ComputeCapability) -> bool:
 
 
 def compiles(target: Target, gpu: ComputeCapability) -> bool:
-    """Can this PTX become code for the GPU? Equal or newer; `a`: that one only; `f`: its family."""
+    """Does this PTX compile for the GPU? Equal or newer; `a`: that one only; `f`: its family."""
     if target.suffix == "a":
         return target.capability == gpu
     if target.suffix == "f":

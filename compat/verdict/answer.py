@@ -1,4 +1,4 @@
-"""One case to one answer, with what to change where it does not run; many images on many pools."""
+"""Answers one case, with a remedy if it does not run, or many images on many pools."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from compat.verdict.remedy import FailingCase
 def check(case: Case, *, with_remedy: bool = True) -> Answer:
     """Will this image run on that GPU with that driver, and if not, what to change?
 
-    A remedy costs more than the rest of the answer: callers that want only verdicts and findings leave it out.
-    A field that cannot be read counts as not given, and a note says so. Raises CaseError, with every problem, where
-    that leaves no GPU or nothing to run.
+    A remedy costs more than the rest of the answer: callers that need only verdicts and findings skip it.
+    A field that cannot be read counts as not given, and a note says so. Raises CaseError with every problem if that
+    leaves no GPU or nothing to run.
     """
     host, problems = try_host(case, lenient=True)
     try:
@@ -32,9 +32,9 @@ def check(case: Case, *, with_remedy: bool = True) -> Answer:
 
 
 def check_on(image: Case, host: Host, *, with_remedy: bool = True) -> Answer:
-    """The same for a host that is known already: only the image fields of the case count.
+    """The same for a known host: only the image fields of the case count.
 
-    Raises CaseError for an image of which a field cannot be read.
+    Raises CaseError if a field of the image cannot be read.
     """
     return _answer(image, host, with_remedy=with_remedy, lenient=False)
 
@@ -51,7 +51,7 @@ def _answer(image: Case, host: Host, *, with_remedy: bool, lenient: bool) -> Ans
 
 
 def _as_written(found: Remedy, image: Case) -> Remedy:
-    """With changes that start from the case's own text, even where that could not be read."""
+    """With changes that start from the case's own text, even if it could not be read."""
 
     def started(changes: tuple[Change, ...]) -> tuple[Change, ...]:
         return tuple(
@@ -67,7 +67,7 @@ def _as_written(found: Remedy, image: Case) -> Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image by name, with one case for each thing in it that uses the GPU; only image fields of the cases count."""
+    """An image by name, with one case for each program that uses the GPU; only the cases' image fields count."""
 
     name: str
     cases: tuple[Case, ...]
@@ -86,7 +86,7 @@ class Matrix:
 
 
 def matrix(images: Sequence[Image], pools: Sequence[Pool]) -> Matrix:
-    """Every image on every pool. An image with several cases runs as well as the worst of them.
+    """Every image on every pool. An image with several cases gets the worst of their verdicts.
 
     Raises CaseError for an image that cannot be read.
     """
@@ -99,7 +99,7 @@ def matrix(images: Sequence[Image], pools: Sequence[Pool]) -> Matrix:
 
 
 def worst(answers: Sequence[Answer]) -> Answer:
-    """One answer for all: the worst verdict, every finding once, the first remedy of the worst."""
+    """One answer for all: the worst verdict, each finding once, the first remedy of the worst."""
     if not answers:
         return Answer("", Verdict.COMPATIBLE, ())
     bad = max(answers, key=lambda answer: answer.verdict.rank)

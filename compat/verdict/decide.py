@@ -1,4 +1,4 @@
-"""One case to one verdict: solve every possibility that it leaves open, and see whether they agree."""
+"""Decides one case: solves every possibility that it leaves open, and checks whether they agree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compat.values.versions import DriverVersion
 
 @dataclass(frozen=True, slots=True)
 class Possibility:
-    """One image on one pool that a case may mean, solved."""
+    """A possible image on a possible pool, solved."""
 
     image: ImageFacts
     pool: PoolFacts
@@ -28,7 +28,7 @@ class Possibility:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The verdict on a case, and what decided it: the possibility that stands for it, and how the case was read."""
+    """The verdict on a case, and its basis: the representative possibility, and how the case was read."""
 
     verdict: Verdict
     findings: Findings
@@ -41,7 +41,7 @@ _OF_HOST = frozenset({"driver", "gpu", "gpu_class", "ami_release"})
 
 
 def decide(case: Case, host: Host, *, lenient: bool = False) -> Decision:
-    """The verdict of the image fields of a case on a host. Raises CaseError for a field that cannot be read.
+    """The verdict on a case's image on a host. Raises CaseError for a field that cannot be read.
 
     With `lenient`, such a field counts as not given, and a note says so, as long as something to run is left.
     """
@@ -64,7 +64,7 @@ def decide(case: Case, host: Host, *, lenient: bool = False) -> Decision:
 
 
 def _best_on_each(possible: list[Possibility]) -> list[Possibility]:
-    """For each possible host, the newest build that runs there, where a project publishes one for each CUDA."""
+    """For each possible host, the newest build that runs there, if a project publishes one for each CUDA."""
     best: dict[tuple[int, DriverVersion | None], Possibility] = {}
     for each in possible:
         key = id(each.pool.gpu), each.pool.driver
@@ -74,12 +74,12 @@ def _best_on_each(possible: list[Possibility]) -> list[Possibility]:
 
 
 def _as_read(case: Case, passed_over: tuple[str, ...]) -> Case:
-    """Without what cannot be read, so that a remedy does not start from it; targets stay unread, not absent."""
+    """Without unreadable fields, so that a remedy does not start from them; targets stay unread, not absent."""
     return case.with_changes(Change(name, "", "") for name in passed_over if name not in {"sm_list", "ptx", "build"})
 
 
 def _with_notes(verdict: Verdict, findings: Findings, notes: Findings) -> tuple[Verdict, Findings]:
-    """How the case was read may leave something open, or limit the answer."""
+    """Reading the case may leave something open, or limit the answer."""
     if not notes:
         return verdict, findings
     findings = worst_first((*findings, *notes))
@@ -93,7 +93,7 @@ def _with_notes(verdict: Verdict, findings: Findings, notes: Findings) -> tuple[
 
 
 def _together(possible: list[Possibility], axes: tuple[Axis, ...]) -> tuple[Possibility, Findings, Verdict]:
-    """Where all agree, or there is one, what is open does not matter; else `unknown`, with what would settle it."""
+    """If all agree, or there is only one, open fields do not matter; else `unknown`, and what would settle it."""
     running = [each for each in possible if each.verdict.runs]
     refused = [each for each in possible if each.verdict is Verdict.INCOMPATIBLE]
     if len(running) == len(possible):
@@ -114,7 +114,7 @@ def _together(possible: list[Possibility], axes: tuple[Axis, ...]) -> tuple[Poss
 
 
 def _on_any_driver(running: list[Possibility], axes: tuple[Axis, ...]) -> Findings:
-    """The drivers for which the answer holds, where the case names none."""
+    """The drivers for which the answer holds, if the case names none."""
     drivers = [each.pool.driver for each in running if each.pool.driver is not None]
     if not drivers or not any(axis.field == "driver" for axis in axes):
         return ()
@@ -124,7 +124,7 @@ def _on_any_driver(running: list[Possibility], axes: tuple[Axis, ...]) -> Findin
 
 
 def _least_bad(refused: list[Possibility]) -> Possibility:
-    """The possibility with the fewest refusals, then the fewest unknowns; of equals the newest driver."""
+    """The possibility with the fewest refusals, then the fewest unknowns, then the newest driver."""
 
     def badness(each: Possibility) -> tuple[int, int, int]:
         severities = [finding.severity for finding in each.findings]
@@ -135,7 +135,7 @@ def _least_bad(refused: list[Possibility]) -> Possibility:
 
 
 def _shared(refused: list[Possibility], findings: Findings) -> Findings:
-    """Refusals that every possibility shares; all of the chosen one's where there are none."""
+    """Refusals shared by all possibilities; if there are none, all of the chosen one's."""
     rules = [{each.rule for each in one.findings if each.severity is Severity.REFUSE} for one in refused]
     common = set.intersection(*rules)
     kept = tuple(each for each in findings if each.severity is not Severity.REFUSE or each.rule in common)
@@ -143,7 +143,7 @@ def _shared(refused: list[Possibility], findings: Findings) -> Findings:
 
 
 def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: list[Possibility]) -> str:
-    """What is missing, and from which driver on it would run."""
+    """What is missing, and the first driver that would do."""
     missing = " and ".join(axis.missing for axis in axes)
     if "gpu-commons" not in missing:
         tools = dict.fromkeys("probe" if axis.field in _OF_HOST else "inspect --deep" for axis in axes)
@@ -151,7 +151,7 @@ def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: 
     good = sorted({each.pool.driver for each in running if each.pool.driver is not None})
     bad = {each.pool.driver for each in against if each.pool.driver is not None}
     if len(axes) == 1 and axes[0].field == "driver" and good:
-        # A driver stands for all up to the next one at which an answer turns, or to the GPU's last branch.
+        # A driver stands for all up to the next one that changes an answer, or to the GPU's last branch.
         last = last_driver(running[-1].pool.gpu)
         until = " and newer" if last is None else f" to branch {last}"
         if any(each > good[-1] for each in bad):
@@ -161,22 +161,22 @@ def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: 
 
 
 def _exact(image: ImageFacts, pool: PoolFacts) -> tuple[PoolFacts, ...]:
-    """A pool without a stated driver, with one driver for each stretch in which the answer is the same.
+    """A pool without a stated driver, with one driver for each range with the same answer.
 
-    The driver is one that drives the GPU, and of its branch a late release: a machine on which nothing would run is not
-    in question.
+    Each driver supports the GPU and is a late release of its branch: a machine on which nothing would run is out of
+    the question.
     """
     if pool.driver is not None:
         return (pool,)
     turning = turning_drivers(image, pool)
     first, last = min(first_drivers(pool.gpu), default=turning[0]), last_driver(pool.gpu)
     if pool.gpu.drivers is not None:
-        # A driver that lists the board, not only its chip: its owner has installed one.
+        # A driver that lists the board, not only its chip: the owner has installed one.
         first = max(first, min(pool.gpu.drivers.first))
     since = pool.gpu.supported_from
     if since is not None and pool.gpu.drivers is None and since.branch > first.branch:
         first = since
-    # Of its first branch a later release, as people install them; the driver keeps the number that tables name.
+    # A later release of its first branch, as people install them; the driver keeps the number from the tables.
     first = max(first, replace(DriverVersion.end_of(first.branch), shown=str(first)))
     able = [first, *(each for each in turning if each > first and (last is None or each <= last))]
     return tuple(replace(pool, driver=driver) for driver in able)

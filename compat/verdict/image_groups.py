@@ -1,8 +1,8 @@
-"""How few images serve a set of pools: one for each group that has a CUDA line in common, with code for its GPUs. Pure.
+"""The fewest images for a set of pools: one per group with a common CUDA line and code for its GPUs. Pure.
 
-The lines that a pool runs have no gap: from the first that generates code for its GPU to the newest that its driver
-reaches. So the fewest groups come from taking the pool that goes least far, giving it its newest line, and serving all
-others that run this line too.
+A pool runs an unbroken range of lines: from the first that generates code for its GPU to the newest that its driver
+reaches. So the fewest groups come from taking the pool whose newest line is the oldest, giving it that line, and
+adding all others that run it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from compat.verdict.decide import decide
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One image: its CUDA line, the GPUs that it has code for, and the pools that go no further."""
+    """One image: its CUDA line, the GPUs that it has code for, and its pools."""
 
     cuda: CudaVersion
     targets: tuple[ComputeCapability, ...]
@@ -30,7 +30,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """All groups, the oldest line first; pools whose driver is not known, and those that run nothing."""
+    """All groups, oldest line first; pools with an unknown driver, and pools that run nothing."""
 
     groups: tuple[Group, ...]
     undecided: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Groups:
 
 
 def image_groups(pools: Sequence[Pool]) -> Groups:
-    """The fewest images for these pools. A line that runs by minor-version compatibility alone counts."""
+    """The fewest images for these pools. A line that runs only by minor-version compatibility counts."""
     known = {pool.name: pool.host for pool in pools if lowest_driver(pool.host.may_be) is not None}
     runs = {name: _lines(host) for name, host in known.items()}
     left = {name: lines for name, lines in runs.items() if lines}

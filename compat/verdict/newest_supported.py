@@ -1,4 +1,4 @@
-"""How far a pool goes: the newest CUDA line that its driver and GPU run, and the newest build of a framework."""
+"""The newest CUDA line that a pool's driver and GPU run, and the newest build of a framework."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from compat.evidence.image import read_images
 from compat.values.images import ImageFacts
 from compat.verdict.decide import decide
 
-# The content of an image, which an image with another CUDA line would not share.
+# Content that an image with another CUDA line would not share.
 _OF_ITS_OWN = (
     "image", "framework", "framework_version", "build", "cuda", "cudnn", "sm_list", "ptx", "compressed", "env",
 )  # fmt: skip
-_TRIED = 8  # candidates that fit GPU and driver and go through all rules, the newest first
+_TRIED = 8  # candidates for GPU and driver that are checked by all rules, newest first
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """The newest that runs. Empty: nothing in the tables does, or nothing is known."""
+    """The newest that runs. Empty: nothing in the tables runs, or nothing is known."""
 
     cuda: str
     build: str  # pytorch 1.7.1 cu101
@@ -29,9 +29,9 @@ class Ceiling:
 
 
 def ceiling(case: Case, host: Host) -> Ceiling:
-    """The newest that runs on a host, of CUDA and of the case's own framework.
+    """The newest CUDA, and the newest of the case's own framework, for a host.
 
-    Lines that run by minor-version compatibility alone count, as their verdict does: it runs, with a warning. Raises
+    Lines that run only by minor-version compatibility count, as in their verdict: it runs, with a warning. Raises
     CaseError for an image that cannot be read.
     """
     pool = host.may_be[0]

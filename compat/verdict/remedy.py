@@ -1,8 +1,8 @@
-"""What to change so that a case runs. A way is offered only if the rules, applied again with its changes, let it run.
+"""Finds changes that make a case run. A way is offered only if the rules, applied again, accept its changes.
 
-A case is changed in three places: settings (a variable, kernel modules, a package), what is in the image (another
-build, another tag, another CUDA line), and the driver. Each place alone is tried first, then image and driver together.
-Within a place the nearest change comes first: a user of torch 2.6 prefers another build of 2.6 to another version.
+A case can change in three places: settings (a variable, kernel modules, a package), the image's content (another
+build, another tag, another CUDA line), and the driver. Each place is tried alone, then image and driver together.
+Within a place the nearest change comes first: users of torch 2.6 prefer another build of 2.6 to another version.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from compat.values.hosts import Gpu, PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import DriverVersion
 
-_NEAR, _NEW = 6, 3  # candidates that go through all rules: the nearest ones, the newest ones
+_NEAR, _NEW = 6, 3  # candidates that are checked by all rules: the nearest ones, the newest ones
 
 
 @dataclass(frozen=True, slots=True)
 class FailingCase:
-    """A case that does not run, as it was read: what it may mean, and the image and pool that stand for it."""
+    """A case that does not run, as read: its possible meanings, and the image and pool that represent it."""
 
     case: Case  # as written, for the image
     shown: Case  # as written, for the host
@@ -47,7 +47,7 @@ class FailingCase:
 
 
 def find(failing: FailingCase, findings: Findings) -> Remedy:
-    """The ways out, the cheapest first; where there is none, the remedy states that."""
+    """The solutions, cheapest first; if there is none, the remedy says so."""
     refusals = [each for each in findings if each.severity is Severity.REFUSE]
     fixes = [each.fixes[0] for each in refusals if each.fixes]
     settings = [fix for fix in fixes if isinstance(fix, Setting | Variable)]
@@ -63,7 +63,7 @@ def find(failing: FailingCase, findings: Findings) -> Remedy:
 
 
 def _after(failing: FailingCase, settings: list[Setting | Variable]) -> tuple[FailingCase, tuple[Change, ...]]:
-    """The case with these settings, and what they change in it."""
+    """The case with these settings, and their changes to it."""
     pools, env, to = failing.pools, dict(read_variables(failing.case.env)), {}
     for each in settings:
         if isinstance(each, Setting):
@@ -74,7 +74,7 @@ def _after(failing: FailingCase, settings: list[Setting | Variable]) -> tuple[Fa
             to["env"] = ";".join(f"{name}={value}" for name, value in env.items() if value or name != each.name)
     changes = tuple(change(failing, field, value) for field, value in to.items())
     case = failing.case.with_changes(changes)
-    # Where only a variable could be read, nothing is left that states what runs.
+    # If only a variable could be read, nothing is left that states what runs.
     images = read_images(case, pools[0].wheels_for).values or failing.images
     return replace(failing, case=case, image=images[0], pool=pools[0], images=images, pools=pools), changes
 
@@ -99,14 +99,14 @@ def _words(fix: Setting | Variable) -> str:
 
 
 def _remedy(ways: list[Way], first: str = "") -> Remedy:
-    """All ways in a sentence; `first` is to be done in any case."""
+    """All ways in a sentence; `first` is needed in any case."""
     text = first + ", or ".join(way.text for way in ways)
     otherwise = tuple(Way(f"{first}{way.text}", way.changes) for way in ways[1:])
     return Remedy(f"{text[0].upper()}{text[1:]}.", ways[0].changes, otherwise)
 
 
 def _ways(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
-    """Image alone, driver alone, a compat package alone; where none of them does, image and driver together."""
+    """Image alone, driver alone, a compat package alone; if none suffices, image and driver together."""
     found: list[Way] = []
     if failing.lowest is None:
         found += _image_ways(failing)
@@ -124,7 +124,7 @@ def _ways(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
 
 
 def _as_far_as_known(way: Way) -> Way:
-    """A change of the host may not suffice where it is not known what the image holds."""
+    """A change of the host may not suffice if the image's content is unknown."""
     if not {each.field for each in way.changes} <= set(POOL_FIELDS):
         return way
     return Way(f"{way.text} (whether that is all cannot be told: what the image holds is not known)", ())
@@ -134,7 +134,7 @@ def _as_far_as_known(way: Way) -> Way:
 
 
 def _image_ways(failing: FailingCase) -> list[Way]:
-    """The nearest thing that runs here, and the newest one where that is another."""
+    """The nearest option that runs here, and the newest if it is another."""
     case, image, driver = failing.case, failing.image, failing.lowest
     near = next(filter(None, (_first(failing, options, _NEAR) for options in _kinds(failing))), None)
     if near is None:
@@ -150,10 +150,10 @@ def _image_ways(failing: FailingCase) -> list[Way]:
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """An option that runs, on any driver of the case or on the one that is named."""
+    """An option that runs, on any driver of the case or on the named one."""
 
     option: Option
-    driver: str  # in words; empty: on that of the case
+    driver: str  # in words; empty: the case's driver
     changes: tuple[Change, ...]
 
 
@@ -163,7 +163,7 @@ def _way(found: _Running) -> Way:
 
 
 def _kinds(failing: FailingCase) -> Iterator[Iterator[Option]]:
-    """Possible replacements, one kind after the other."""
+    """Possible replacements, kind by kind."""
     case, image, pool, driver = failing.case, failing.image, failing.pool, failing.lowest
     named = bool(image.framework) and not case.framework and bool(case.image)
     if named or (case.image and not image.framework and image.cuda is None):
@@ -201,7 +201,7 @@ def _first(failing: FailingCase, options: Iterator[Option], most: int) -> _Runni
 
 
 def _on_some_driver(failing: FailingCase, option: Option, images: tuple[ImageFacts, ...]) -> _Running | None:
-    """With the driver open: the GPU's last branch where it was dropped, else the lowest that runs it."""
+    """With the driver open: a dropped GPU's last branch, else the lowest that runs it."""
     gpu, driver = failing.pool.gpu, next(running_drivers(images, failing), None)
     last = last_driver(gpu)
     if driver is None:
@@ -217,13 +217,13 @@ def _on_some_driver(failing: FailingCase, option: Option, images: tuple[ImageFac
 
 
 def _driver_way(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
-    """A driver with which all images run: the lowest newer one, or the nearest older one for a GPU that was dropped."""
+    """A driver that runs all images: the lowest newer one, or the nearest older one for a dropped GPU."""
     gpu, image, last = failing.pool.gpu, failing.image, last_driver(failing.pool.gpu)
     now = max(pool.driver for pool in failing.pools if pool.driver is not None)
     top = last or _newest()
     does_top = all_run(failing.images, on_drivers(failing, top))
     if not does_top and image.compat_package is Present.NO and not image.requires:
-        return  # images that the newest driver of a GPU does not run, no other driver runs
+        return  # if the newest driver of a GPU does not run the images, no driver does
     if last is not None and now > last and does_top and all_run(failing.images, on_drivers(failing, _first_of(gpu))):
         yield Way(f"use driver {last}.x, the last branch for {gpu.name}", (_to(failing, top),))
         return
@@ -235,8 +235,8 @@ def _driver_way(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
     allowed = [driver for driver in known if driver != now and (last is None or driver <= last)]
     newer, older = [each for each in allowed if each > now], [each for each in allowed if each < now]
     if driver := min(newer, default=None) or max(older, default=None):
-        until = f" up to branch {last}" if last is not None else ""
-        words = f" or newer, which {gpu.name} allows{until}" if does_top and driver > now else ""
+        until = f" (branch {last} is the last that supports the {gpu.name})" if last is not None else ""
+        words = f" or newer{until}" if does_top and driver > now else ""
         yield Way(f"use driver {_shown(driver)}{words}", (_to(failing, driver),))
 
 
@@ -251,12 +251,12 @@ def _newest() -> DriverVersion:
 
 
 def _first_of(gpu: Gpu) -> DriverVersion:
-    """The first driver of the last branch of a GPU that was dropped."""
+    """The first driver of a dropped GPU's last branch."""
     return tables.first_release(last_branch(gpu) or 0)
 
 
 def _shown(driver: DriverVersion) -> str:
-    """A branch as such, where the tables know no release of it."""
+    """The bare branch, if the tables have no release of it."""
     return f"{driver}.x" if str(driver).isdigit() else str(driver)
 
 
@@ -264,7 +264,7 @@ def _shown(driver: DriverVersion) -> str:
 
 
 def _compat_way(failing: FailingCase) -> Iterator[Way]:
-    """A compat package, where the rules let it serve the GPU on the host's branch."""
+    """A compat package, if the rules accept it for the GPU on the host's branch."""
     cuda, gpu, driver = failing.image.cuda, failing.pool.gpu, failing.pool.driver
     if cuda is None or driver is None:
         return
@@ -306,7 +306,7 @@ def change(failing: FailingCase, field: str, to: str) -> Change:
 
 
 def changed_images(case: Case, changes: tuple[Change, ...], pool: PoolFacts) -> tuple[ImageFacts, ...]:
-    """Images of the changed case; none where it leaves open what runs."""
+    """Images of the changed case; none if it leaves open what runs."""
     found = read_images(case.with_changes(changes), pool.wheels_for)
     is_open = any(each.severity.rank > Severity.WARN.rank for each in found.notes)
     is_unknown = any(each.is_unlisted for each in found.values)
@@ -314,7 +314,7 @@ def changed_images(case: Case, changes: tuple[Change, ...], pool: PoolFacts) -> 
 
 
 def all_run(images: Iterable[ImageFacts], pools: Iterable[PoolFacts]) -> bool:
-    """Does each of them run on each? Without a stated driver, none does."""
+    """Does each image run on each pool? Without a stated driver, no."""
     pools = tuple(pools)
     return all(pool.driver is not None for pool in pools) and all(
         runs(_as_far_as_read(image), pool) for image in images for pool in pools
@@ -322,12 +322,12 @@ def all_run(images: Iterable[ImageFacts], pools: Iterable[PoolFacts]) -> bool:
 
 
 def _as_far_as_read(image: ImageFacts) -> ImageFacts:
-    """That no table has its build is said elsewhere: what is known of it may still run."""
+    """Missing builds are reported elsewhere: the known content may still run."""
     return replace(image, is_unlisted=False, is_opaque=False) if image.is_unlisted else image
 
 
 def running_drivers(images: tuple[ImageFacts, ...], failing: FailingCase) -> Iterator[DriverVersion]:
-    """Drivers that run all images on all pools, among those at which an answer may change; lowest first."""
+    """Drivers that run all images on all pools, among those that may change an answer; lowest first."""
     turning = turning_drivers(images[0], failing.pool)
     return (driver for driver in turning if serves(images, failing, driver))
 
@@ -338,7 +338,7 @@ def serves(images: tuple[ImageFacts, ...], failing: FailingCase, driver: DriverV
 
 
 def is_driven(pool: PoolFacts) -> bool:
-    """Does the driver drive the GPU at all?"""
+    """Does the driver support the GPU?"""
     if pool.driver is None:
         return True
     arch, last = tables.architectures().get(pool.gpu.capability), last_driver(pool.gpu)

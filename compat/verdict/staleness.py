@@ -1,4 +1,4 @@
-"""The age of the tables that go out of date: new drivers and machine images appear every few weeks."""
+"""Age of the tables that become outdated: new drivers and machine images appear every few weeks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compat.facts import csv_files
 from compat.values.fact import Fact
 from compat.values.findings import Answer, Finding, Severity
 
-AGED: Final = "TABLES"  # stands in place of a rule
+AGED: Final = "TABLES"  # instead of a rule id
 _FRESH: Final = dt.timedelta(days=60)
 _TABLES: Final = MappingProxyType(
     {"drivers": ("driver_branch", "cuda_driver"), "machine images": ("eks_ami",)},
@@ -21,13 +21,13 @@ _TABLES: Final = MappingProxyType(
 
 
 def aged(answer: Answer, case: Case, today: dt.date) -> Answer:
-    """The answer, with a note where the tables that it rests on were last read more than 60 days ago."""
+    """The answer, with a note if its tables were last read more than 60 days ago."""
     note = age_note(today, on_aws=bool(case.instance_type or case.ami_release))
     return answer if note is None else replace(answer, findings=(*answer.findings, note))
 
 
 def age_note(today: dt.date, *, on_aws: bool = False) -> Finding | None:
-    """When the tables of drivers, and with `on_aws` of machine images, were last read; None while that is recent."""
+    """Date of the last reading of the driver tables, and with `on_aws` the machine images; None while recent."""
     for of, names in _TABLES.items() if on_aws else [("drivers", _TABLES["drivers"])]:
         read = max(_newest(name) for name in names)
         if today - read > _FRESH:

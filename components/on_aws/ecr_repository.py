@@ -1,4 +1,4 @@
-"""EcrRepository: where one image lies in ECR; a tag that was pushed stays what it is."""
+"""EcrRepository: an ECR repository for one image, with immutable tags."""
 
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict
@@ -19,13 +19,13 @@ class EcrRepositoryArgs(TypedDict):
 
 
 class EcrRepository(pulumi.ComponentResource):
-    """A repository with immutable tags: nobody can push another image under the tag that a node pulls.
+    """A repository with immutable tags: nobody can push another image under a tag that nodes pull.
 
-    It is not deleted while it holds images, because a running server may still need one: AWS then ends the destroy.
+    It is not deleted while it holds images, because a running server may still need one: AWS then fails the destroy.
     """
 
     url: pulumi.Output[str]
-    """Registry and repository, as images are named by it."""
+    """Registry and repository, as used in image names."""
 
     def __init__(self, name: str, args: EcrRepositoryArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpu-commons:index:EcrRepository", name, {**args}, opts)

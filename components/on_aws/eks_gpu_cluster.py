@@ -1,4 +1,4 @@
-"""EksGpuCluster: the EKS cluster around GPU node groups, with its network, add-ons and who may administer it."""
+"""EksGpuCluster: an EKS cluster for GPU node groups, with network, add-ons and administrators."""
 
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
@@ -16,12 +16,12 @@ from platforms.aws.roles import add_on_policies, cluster_policies, cluster_trust
 
 
 class Network(TypedDict):
-    """A VPC of the cluster's own."""
+    """A VPC for this cluster."""
 
     cidr: str
-    """Addresses of the VPC, such as 10.0.0.0/16."""
+    """CIDR of the VPC, such as 10.0.0.0/16."""
     egress: NotRequired[str]
-    """`nat`, the default: one NAT gateway; or `endpoints`: nodes reach AWS's own services alone, inside the VPC."""
+    """`nat`, the default: one NAT gateway; or `endpoints`: nodes reach only AWS services, inside the VPC."""
     zones: Sequence[str]
     """Availability zones, two or more; each gets a private subnet for nodes and a public one for load balancers."""
 
@@ -36,41 +36,41 @@ class EksGpuClusterArgs(TypedDict):
     kubernetes_version: str
     """Kubernetes version, such as "1.34"."""
     network: NotRequired[Network]
-    """A VPC of its own."""
+    """A VPC to create."""
     subnet_ids: NotRequired[Sequence[pulumi.Input[str]]]
-    """Subnets that exist, in two zones or more."""
+    """Existing subnets in at least two zones."""
     public_access_cidrs: NotRequired[Sequence[str]]
-    """Networks that may reach the API server from the Internet; none: it is reached from the VPC only."""
+    """Networks that may reach the API server from the Internet; none: reachable only from the VPC."""
     admins: NotRequired[Sequence[str]]
-    """ARNs of roles and users who administer the cluster, beside whoever creates it."""
+    """ARNs of roles and users who administer the cluster, besides its creator."""
     add_ons: NotRequired[Mapping[str, str]]
-    """Add-ons of EKS by name, each with its version; none: EKS installs its own defaults, which nobody updates."""
+    """EKS add-ons with their versions; none: EKS installs defaults that nobody updates."""
     tags: NotRequired[Mapping[str, str]]
-    """Tags of everything that is made."""
+    """Tags for all created resources."""
 
 
 class EksGpuCluster(pulumi.ComponentResource):
-    """A cluster that GPU node groups join: private nodes, access by entries (no aws-auth), pods' roles by Pod Identity.
+    """A cluster for GPU node groups: private nodes, access entries (no aws-auth), pod roles by Pod Identity.
 
-    Its API server is closed to the Internet unless networks are named. Secrets at rest are encrypted by EKS itself.
+    Its API server is closed to the Internet unless networks are listed. EKS encrypts secrets at rest.
     """
 
     cluster_name: pulumi.Output[str]
-    """Name of the cluster, known when it can be used."""
+    """Cluster name, known once the cluster is usable."""
     subnet_ids: pulumi.Output[Sequence[str]]
-    """Private subnets, for nodes."""
+    """Private subnets for nodes."""
     zones: pulumi.Output[Sequence[str]]
-    """Zones of these subnets, in their order."""
+    """Zones of these subnets, in order."""
     security_group_id: pulumi.Output[str]
-    """The cluster's own security group, which its nodes have too."""
+    """The cluster security group, shared with its nodes."""
     endpoint: pulumi.Output[str]
     """Address of the API server."""
     certificate_authority: pulumi.Output[str]
-    """Base64 of the certificate of the API server's authority."""
+    """CA certificate of the API server in base64."""
     dns: pulumi.Output[str]
-    """Address of the cluster's DNS service, for nodes that EKS does not configure."""
+    """Cluster DNS address, for nodes that EKS does not configure."""
     kubeconfig: pulumi.Output[str]
-    """Kubeconfig without a secret: `aws eks get-token` gives the token to whoever is logged in."""
+    """Kubeconfig without a secret: `aws eks get-token` issues tokens to logged-in users."""
 
     def __init__(self, name: str, args: EksGpuClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if ("network" in args) == ("subnet_ids" in args):
@@ -135,7 +135,7 @@ class EksGpuCluster(pulumi.ComponentResource):
         )
 
     def _add_on(self, name: str, cluster: eks.Cluster, add_on: tuple[str, str], tags: Mapping[str, str]) -> None:
-        """An add-on; one that calls AWS gets a role of its own, which EKS gives to its pods alone."""
+        """An add-on; if it calls AWS, EKS gives its pods a role of their own."""
         called, version = add_on
         given: list[Any] = []
         if identity := add_on_policies(self._partition).get(called):
@@ -168,12 +168,12 @@ class EksGpuCluster(pulumi.ComponentResource):
 
 
 def _data(authority: Any) -> str:
-    """The certificate of the API server's authority, in base64; EKS has it as soon as the cluster is there."""
+    """The API server's CA certificate in base64; EKS has it once the cluster exists."""
     return str(authority.data) if authority else ""
 
 
 def dns_of(network: Any) -> str:
-    """The tenth address of the service network, which EKS gives to the cluster's DNS service; empty until it is known.
+    """The tenth address of the service network, which EKS assigns to the cluster DNS; empty until known.
 
     github.com/awslabs/amazon-eks-ami, nodeadm/internal/api/types.go: GetClusterDns.
     """

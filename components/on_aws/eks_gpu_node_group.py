@@ -1,4 +1,4 @@
-"""EksGpuNodeGroup: a managed node group of GPU instances, its machine image chosen by the driver that it carries."""
+"""EksGpuNodeGroup: a managed node group of GPU instances, with a machine image chosen by its driver."""
 
 from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
@@ -16,50 +16,50 @@ from platforms.aws.roles import node_policies, node_trust, partition_of
 
 
 class MachineImage(TypedDict):
-    """A machine image of EKS that was chosen by hand."""
+    """An EKS machine image chosen by hand."""
 
     type: str
     """AMI type, such as BOTTLEROCKET_x86_64_NVIDIA."""
     release: NotRequired[str]
-    """Its release, such as "20260714"; default: the newest that fits."""
+    """Release, such as "20260714"; default: the newest that fits."""
 
 
 class EksGpuNodeGroupArgs(NodeGroupArgs):
-    """Arguments of EksGpuNodeGroup. Plain values decide what is made; inputs flow through."""
+    """Arguments of EksGpuNodeGroup. Plain values decide what exists; inputs flow through."""
 
     cluster_name: pulumi.Input[str]
-    """Name of the EKS cluster, and part of the autoscaler's tags."""
+    """Name of the EKS cluster, also in the autoscaler's tags."""
     driver: NotRequired[str]
-    """NVIDIA driver: "580.126.09", a branch "580", or "newest", the default: the newest that the instances can have."""
+    """NVIDIA driver: "580.126.09", a branch "580", or "newest", the default: the newest these instances support."""
     machine_image: NotRequired[MachineImage]
-    """A machine image chosen by hand; default: the driver determines it."""
+    """Machine image chosen by hand; default: chosen by driver."""
     volume_throughput: NotRequired[int]
-    """MiB/s of a node's volume; default 125, and 600 with `parallel_pulls`."""
+    """Volume throughput in MiB/s; default 125, 600 with `parallel_pulls`."""
     parallel_pulls: NotRequired[bool]
-    """Pull and unpack the layers of an image in parallel, with SOCI; default: one after the other."""
+    """Pull and unpack image layers in parallel with SOCI; default: one at a time."""
     capacity_reservation: NotRequired[str]
-    """Id of a capacity reservation that the instances are started in."""
+    """ID of the capacity reservation for the instances."""
 
 
 class EksGpuNodeGroup(pulumi.ComponentResource):
     """Instances with GPUs as nodes of an EKS cluster, with the labels and taints that a GpuNodePool gives its nodes.
 
-    The machine image is pinned: type and release are chosen from tables when the program runs, and recorded with the
-    driver they carry, so that a preview shows a change of driver as one line. What EKS or EC2 would refuse after
-    minutes is refused before anything is made.
+    The machine image is pinned: type and release are chosen from tables at run time and recorded with their
+    driver, so that a preview shows a driver change as one line. Anything that EKS or EC2 would reject after minutes is
+    rejected before anything is created.
     """
 
     driver_version: pulumi.Output[str]
-    """Driver of the machine image; empty for instances without GPUs."""
+    """Driver in the machine image; empty for instances without GPUs."""
     chosen_image: pulumi.Output[str]
     """AMI type and release, such as `AL2023_x86_64_NVIDIA 1.34.9-20260714`."""
     max_gpus: pulumi.Output[int]
-    """GPUs at the greatest size."""
+    """GPUs at maximum size."""
 
     def __init__(self, name: str, args: EksGpuNodeGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         group = manifest.read(name, args)
         image, shape = group.machine_image, group.shape
-        tags = {labels.POOL: group.pool, **(args.get("tags") or {})}  # what a pool costs is seen by its tag
+        tags = {labels.POOL: group.pool, **(args.get("tags") or {})}  # costs are reported by this tag
         chosen = {
             "ami_type": image.ami_type,
             "ami_release": image.release_version or image.release,
@@ -104,14 +104,14 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
             tags=tags,
             opts=pulumi.ResourceOptions(
                 parent=self,
-                depends_on=role.attachments,  # EKS starts instances at once, and without them they do not join
-                ignore_changes=["scalingConfig.desiredSize"],  # the autoscaler's
+                depends_on=role.attachments,  # EKS starts instances at once; they cannot join without these
+                ignore_changes=["scalingConfig.desiredSize"],  # owned by the autoscaler
             ),
         )
         expected = scaling.managed_template_tags(shape, image.driver, int(group.root_disk_gib))
         scaling_group = made.resources.apply(_scaling_group)
         for key, value in expected.items():
-            # By these an autoscaler knows what a node of an empty group would be; EKS hands tags of its own on to none.
+            # Tell the autoscaler what a node of an empty group would be; EKS does not pass its own tags on.
             autoscaling.Tag(
                 f"{name}-{key.removeprefix('k8s.io/cluster-autoscaler/node-template/')}",
                 autoscaling_group_name=scaling_group,
@@ -127,5 +127,5 @@ class EksGpuNodeGroup(pulumi.ComponentResource):
 
 
 def _scaling_group(resources: Sequence[Any] | None) -> str:
-    """The auto-scaling group that EKS has made; known as soon as the node group is."""
+    """The auto-scaling group created by EKS; known as soon as the node group is."""
     return str((resources or [])[0].autoscaling_groups[0].name)

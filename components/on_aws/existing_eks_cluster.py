@@ -1,4 +1,4 @@
-"""ExistingEksCluster: an EKS cluster that somebody else made, for node groups that join it."""
+"""ExistingEksCluster: an EKS cluster owned by someone else, for node groups that join it."""
 
 from collections.abc import Sequence
 from typing import Any, TypedDict
@@ -20,33 +20,33 @@ class ExistingEksClusterArgs(TypedDict):
     region: str
     """Region of AWS, such as us-east-1."""
     kubernetes_version: str
-    """Kubernetes version of the nodes, such as "1.34": the cluster's, or an older one."""
+    """Kubernetes version of the nodes, such as "1.34": the cluster's version or older."""
     subnet_ids: Sequence[str]
     """Private subnets of the nodes."""
 
 
 class ExistingEksCluster(pulumi.ComponentResource):
-    """What EksGpuCluster has, looked up. Nothing is made or changed: access entries and add-ons are its owner's affair.
+    """Looks up what EksGpuCluster creates. It changes nothing: access entries and add-ons are the owner's.
 
-    A cluster that is not there fails the preview, as does one that is older than the nodes.
+    A missing cluster fails the preview, as does one older than the nodes.
     """
 
     cluster_name: pulumi.Output[str]
     """Name of the cluster."""
     subnet_ids: pulumi.Output[Sequence[str]]
-    """Private subnets, for nodes."""
+    """Private subnets for nodes."""
     zones: pulumi.Output[Sequence[str]]
-    """Zones of these subnets, in their order."""
+    """Zones of these subnets, in order."""
     security_group_id: pulumi.Output[str]
-    """The cluster's own security group, which its nodes have too."""
+    """The cluster security group, shared with its nodes."""
     endpoint: pulumi.Output[str]
     """Address of the API server."""
     certificate_authority: pulumi.Output[str]
-    """Base64 of the certificate of the API server's authority."""
+    """CA certificate of the API server in base64."""
     dns: pulumi.Output[str]
-    """Address of the cluster's DNS service, for nodes that EKS does not configure."""
+    """Cluster DNS address, for nodes that EKS does not configure."""
     kubeconfig: pulumi.Output[str]
-    """Kubeconfig without a secret: `aws eks get-token` gives the token to whoever is logged in."""
+    """Kubeconfig without a secret: `aws eks get-token` issues tokens to logged-in users."""
 
     def __init__(self, name: str, args: ExistingEksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpu-commons:index:ExistingEksCluster", name, {**args}, opts)
@@ -76,9 +76,9 @@ class ExistingEksCluster(pulumi.ComponentResource):
 
 
 def _fitting(cluster: Any, nodes: str) -> Any:
-    """The cluster, unless EKS would refuse its nodes.
+    """The cluster, unless EKS would reject its nodes.
 
-    docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html: a group is as new as its cluster, or older.
+    docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html: a group is never newer than its cluster.
     """
     if minor_of(nodes) > minor_of(cluster.version):
         reason = f"has Kubernetes {cluster.version}, and nodes of {nodes} are newer than its API server"

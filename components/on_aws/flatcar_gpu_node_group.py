@@ -1,4 +1,4 @@
-"""FlatcarGpuNodeGroup: GPU instances on Flatcar that join an EKS cluster, their driver tied to the release."""
+"""FlatcarGpuNodeGroup: GPU instances on Flatcar in an EKS cluster, with a driver tied to the release."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -22,19 +22,19 @@ from platforms.aws.volumes import Volume
 
 
 class DownloadedProgram(TypedDict):
-    """A program that a node downloads at its first boot."""
+    """A program downloaded by a node at its first boot."""
 
     url: str
-    """Address that nodes can reach."""
+    """URL reachable from nodes."""
     sha256: str
-    """Its SHA-256, 64 digits."""
+    """SHA-256, 64 digits."""
 
 
 class DownloadedPrograms(TypedDict):
-    """Programs that a Flatcar node needs and its image does not have."""
+    """Programs that Flatcar nodes need but their image lacks."""
 
     kubelet: DownloadedProgram
-    """The kubelet, of the Kubernetes version of the nodes."""
+    """The kubelet in the nodes' Kubernetes version."""
     authenticator: DownloadedProgram
     """aws-iam-authenticator."""
     credential_provider: DownloadedProgram
@@ -44,50 +44,50 @@ class DownloadedPrograms(TypedDict):
 
 
 class FlatcarOfGroup(TypedDict):
-    """What nodes on Flatcar need beside their instances."""
+    """Flatcar settings of the nodes."""
 
     release: str
-    """Release of Flatcar, such as "4593.2.5"; kernel and driver follow from it."""
+    """Flatcar release, such as "4593.2.5"; it determines kernel and driver."""
     driver_container: NotRequired[str]
-    """Precompiled driver container in place of the extension of the release: its image by digest, with its key as tag,
-    which an NvidiaRuntime with `driver_containers` runs; or the key alone."""
+    """Precompiled driver container instead of the release's extension: the image by digest with its key as tag,
+    run by an NvidiaRuntime with `driver_containers`; or the key alone."""
     container_toolkit: str
     """Version of the NVIDIA container toolkit in the extension nvidia-runtime."""
     ssh_keys: NotRequired[Sequence[str]]
-    """Where public keys are kept: ssm-parameter:/gpu/ssh/ana."""
+    """References to public keys: ssm-parameter:/gpu/ssh/ana."""
     max_pods: int
-    """Pods that the network interfaces of an instance have addresses for."""
+    """Pods for which an instance's network interfaces have addresses."""
     programs: DownloadedPrograms
-    """Programs that the image of Flatcar does not have."""
+    """Programs missing from the Flatcar image."""
 
 
 class FlatcarGpuNodeGroupArgs(NodeGroupArgs):
-    """Arguments of FlatcarGpuNodeGroup. Plain values decide what is made; inputs flow through.
+    """Arguments of FlatcarGpuNodeGroup. Plain values decide what is created; others may be outputs.
 
-    An update replaces instances without draining them, `max_unavailable` at the same time; their pods get two
+    An update replaces `max_unavailable` instances at a time without draining them; their pods get two
     minutes to end.
     """
 
     cluster_name: str
-    """Name of the EKS cluster: part of the names of tags, and so a plain value."""
+    """Name of the EKS cluster: part of tag names, so a plain value."""
     endpoint: pulumi.Input[str]
     """Address of the cluster's API server."""
     certificate_authority: pulumi.Input[str]
-    """Base64 of the certificate of its authority, as EKS gives it."""
+    """CA certificate in base64, as EKS returns it."""
     dns: pulumi.Input[str]
-    """Address of the cluster's DNS service: the tenth of its service network."""
+    """Cluster DNS address: the tenth of its service network."""
     flatcar: FlatcarOfGroup
-    """The release, who may log in, and what nodes download."""
+    """Release, SSH keys and downloaded programs."""
     driver: NotRequired[str]
     """NVIDIA driver: "570.195.03", a branch "570", or "newest", the default."""
 
 
 class FlatcarGpuNodeGroup(pulumi.ComponentResource):
-    """An auto-scaling group of Flatcar instances that join by an access entry, configured once, at their first boot.
+    """An auto-scaling group of Flatcar instances that join by an access entry, configured once, at first boot.
 
-    Release, kernel and driver are chosen from tables when the program runs and recorded, so that a preview shows a
-    change of driver as one line. Modules for another kernel are refused before anything is made. Nodes are replaced,
-    not updated.
+    Release, kernel and driver are chosen from tables at run time and recorded, so that a preview shows a driver
+    change as one line. Modules for another kernel are rejected before anything is created. Nodes are replaced, not
+    updated.
     """
 
     driver_version: pulumi.Output[str]
@@ -95,12 +95,12 @@ class FlatcarGpuNodeGroup(pulumi.ComponentResource):
     chosen_image: pulumi.Output[str]
     """Release and driver, such as `Flatcar 4593.2.5, nvidia-drivers-570`."""
     max_gpus: pulumi.Output[int]
-    """GPUs at the greatest size."""
+    """GPUs at maximum size."""
 
     def __init__(self, name: str, args: FlatcarGpuNodeGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         group = manifest.read(name, args, owner="FlatcarGpuNodeGroup")
         image, shape = group.flatcar_image, group.shape
-        tags = {labels.POOL: group.pool, **(args.get("tags") or {})}  # what a pool costs is seen by its tag
+        tags = {labels.POOL: group.pool, **(args.get("tags") or {})}  # costs are reported by this tag
         chosen = {
             "driver_version": str(image.driver),
             "driver_source": str(image.source),
@@ -127,7 +127,7 @@ class FlatcarGpuNodeGroup(pulumi.ComponentResource):
                 tags={**tags, "Name": name},
                 capacity=Capacity(placement_group=group.placement_group or ""),
             ),
-            # The group's own list of types comes first; who starts an instance from the template gets the wanted one.
+            # The group's type list takes precedence; instances started from the template alone get the preferred type.
             instance_type=group.instance_types[0],
             tags=tags,
             opts=child,
@@ -152,8 +152,8 @@ class FlatcarGpuNodeGroup(pulumi.ComponentResource):
             **{**values, "vpc_zone_identifiers": args["subnet_ids"]},
             opts=pulumi.ResourceOptions(
                 parent=self,
-                depends_on=[entry, *role.attachments],  # instances start at once, and without them they do not join
-                ignore_changes=["desiredCapacity"],  # the autoscaler's
+                depends_on=[entry, *role.attachments],  # instances start at once; they cannot join without these
+                ignore_changes=["desiredCapacity"],  # owned by the autoscaler
             ),
         )
         self.driver_version = pulumi.Output.from_input(str(image.driver))
@@ -165,7 +165,7 @@ class FlatcarGpuNodeGroup(pulumi.ComponentResource):
 
 
 def _user_data(group: NodeGroup, args: FlatcarGpuNodeGroupArgs, invoke: pulumi.InvokeOptions) -> pulumi.Output[str]:
-    """Base64 of the node's config, known as soon as the cluster is."""
+    """Node config in base64, known as soon as the cluster is."""
     names = group.flatcar.key_parameters if group.flatcar else ()
     public = [ssm.get_parameter_output(name=name, opts=invoke).insecure_value for name in names]
     known = pulumi.Output.all(

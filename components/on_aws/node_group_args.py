@@ -1,4 +1,4 @@
-"""Arguments that node groups on AWS have in common, whatever their nodes start from."""
+"""Common arguments of node groups on AWS, independent of the machine image."""
 
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
@@ -9,14 +9,14 @@ from components.on_kubernetes.node_taint import Taint
 
 
 class NodeGroupArgs(TypedDict):
-    """Which instances are started, how many, and as which nodes."""
+    """Instance types, group size and node properties."""
 
     region: str
-    """Region of AWS, such as us-east-1; the ARNs of policies begin as those of its part of AWS."""
+    """Region of AWS, such as us-east-1; it determines the AWS partition in policy ARNs."""
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
-    """Private subnets that instances are started in."""
+    """Private subnets for the instances."""
     security_group_ids: Sequence[pulumi.Input[str]]
-    """Security groups of the instances: the cluster's own, as EKS names it."""
+    """Security groups of the instances: the cluster security group."""
     pool: str
     """Name of the pool; the value of the label `gpu-commons.org/pool`."""
     kubernetes: str
@@ -32,16 +32,16 @@ class NodeGroupArgs(TypedDict):
     capacity: NotRequired[str]
     """`on_demand`, the default, or `spot`."""
     max_unavailable: NotRequired[int]
-    """Instances that an update replaces at the same time; default 1."""
+    """Instances replaced at a time by an update; default 1."""
     root_disk_gib: int
     """Encrypted gp3 volume of a node in GiB, for images and containers."""
     labels: NotRequired[Mapping[str, str]]
-    """Further labels of the nodes."""
+    """Additional node labels."""
     taints: NotRequired[Sequence[Taint]]
-    """Further taints of the nodes, beside the one for GPUs."""
+    """Additional node taints, besides the GPU taint."""
     cni_has_role: NotRequired[bool]
-    """Whether the VPC CNI has a role of its own, by Pod Identity: then the nodes' role has none of its rights."""
+    """The VPC CNI has its own role by Pod Identity, so the node role gets none of its rights."""
     placement_group: NotRequired[str]
-    """Name of a placement group that the instances are started in."""
+    """Placement group for the instances."""
     tags: NotRequired[Mapping[str, str]]
-    """Tags of everything that is made, the instances and their volumes included."""
+    """Tags for all created resources, including instances and volumes."""

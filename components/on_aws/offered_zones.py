@@ -1,4 +1,4 @@
-"""Which of a cluster's subnets a pool is started in: those in zones that have its instance types, as EC2 says."""
+"""Picks the subnets of a pool: those in zones where EC2 offers its instance types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from platforms.aws.zones import NoZoneError, Offers, check_zones, subnets_in
 
 
 class OfferedZones:
-    """What a region offers, read once for all pools of a program. A pool that no zone can start fails the preview."""
+    """Instance types by zone, read once for all pools of a program. A pool without a zone fails the preview."""
 
     def __init__(self, region: str, types: Sequence[str], opts: pulumi.InvokeOptions | None = None) -> None:
         self._region = region
@@ -22,7 +22,7 @@ class OfferedZones:
             region=region,
             opts=opts,
         )
-        # Nothing at all is no answer: mocks of a program that is tested have none.
+        # An empty result is no answer: mocks in program tests return none.
         self._offers = pulumi.Output.all(found.instance_types, found.locations).apply(
             lambda lists: None if lists[0] is None else Offers(frozenset(zip(lists[0], lists[1], strict=True)))
         )
@@ -42,7 +42,7 @@ class OfferedZones:
 
 
 def zones_of(subnet_ids: Sequence[pulumi.Input[str]], opts: pulumi.InvokeOptions) -> pulumi.Output[list[str]]:
-    """Zones of subnets that exist."""
+    """Zones of existing subnets."""
     found = [ec2.get_subnet_output(id=each, opts=opts).availability_zone for each in subnet_ids]
     return pulumi.Output.all(*found).apply(list)
 

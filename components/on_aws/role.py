@@ -1,4 +1,4 @@
-"""An IAM role from a plain description, with the managed policies that it needs and no other."""
+"""An IAM role from a plain description, with only the managed policies it needs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from platforms.aws.roles import Policy
 
 
 class MadeRole:
-    """A role, and the attachments that must be there before anybody counts on it."""
+    """A role and the policy attachments its users must wait for."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Vpc: a small network for a cluster: private subnets for nodes, a way out, and S3 (where ECR's layers lie) inside."""
+"""Vpc: a small cluster network with private node subnets, egress, and a gateway endpoint for S3 (ECR layers)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
@@ -16,22 +16,22 @@ class VpcArgs(TypedDict):
     """Arguments of Vpc."""
 
     cidr: str
-    """Addresses of the VPC, such as 10.0.0.0/16."""
+    """CIDR of the VPC, such as 10.0.0.0/16."""
     zones: Sequence[str]
     """Availability zones, each with a private and a public subnet."""
     egress: NotRequired[str]
-    """`nat`, the default: one NAT gateway; or `endpoints`: AWS's own services alone, inside the VPC."""
+    """`nat`, the default: one NAT gateway; or `endpoints`: only AWS services, inside the VPC."""
     cluster_name: str
-    """Cluster that uses the network: load balancers find their subnets by it."""
+    """Cluster name: load balancers find their subnets by it."""
     tags: NotRequired[Mapping[str, str]]
-    """Tags of everything that is made."""
+    """Tags for all created resources."""
 
 
 class Vpc(pulumi.ComponentResource):
-    """A VPC with one NAT gateway, or with endpoints of AWS's services in place of it, and then no way out.
+    """A VPC with one NAT gateway, or with endpoints for AWS services and no Internet access.
 
-    Nodes have no public address; layers of ECR images come through a gateway endpoint, which costs nothing and passes
-    the NAT gateway by.
+    Nodes have no public address; ECR image layers come through a gateway endpoint, which is free and bypasses
+    the NAT gateway.
     """
 
     private_subnet_ids: pulumi.Output[Sequence[str]]
@@ -103,7 +103,7 @@ class Vpc(pulumi.ComponentResource):
         )
         subnets = [subnet.id for _, subnet in private]
         endpoints = [s3, *self._endpoints(name, args, vpc, subnets, tags)] if is_closed else []
-        # A node that starts before its way out exists never joins: whoever uses a subnet waits for it.
+        # A node that starts without egress never joins: resources that use a subnet wait for it.
         ids = [
             pulumi.Output.all(subnet.id, each.id, *(endpoint.id for endpoint in endpoints)).apply(
                 lambda known: known[0]
@@ -114,7 +114,7 @@ class Vpc(pulumi.ComponentResource):
         self.register_outputs({"private_subnet_ids": self.private_subnet_ids})
 
     def _way_out(self, name: str, gateway: ec2.InternetGateway, subnet: ec2.Subnet, tags: Tags) -> dict[str, Any]:
-        """The route of private subnets to the Internet."""
+        """Route from private subnets to the Internet."""
         child = pulumi.ResourceOptions(parent=self)
         address = ec2.Eip(f"{name}-nat", domain="vpc", tags=tags(f"{name}-nat"), opts=child)
         made = ec2.NatGateway(
@@ -129,7 +129,7 @@ class Vpc(pulumi.ComponentResource):
     def _endpoints(
         self, name: str, args: VpcArgs, vpc: ec2.Vpc, subnets: Sequence[pulumi.Output[str]], tags: Tags
     ) -> list[ec2.VpcEndpoint]:
-        """AWS's own services in the private subnets, for whoever is in the VPC."""
+        """AWS service endpoints in the private subnets."""
         child = pulumi.ResourceOptions(parent=self)
         group = ec2.SecurityGroup(
             f"{name}-endpoints",

@@ -1,4 +1,4 @@
-"""DockerGpuContainer: one container on a Docker host, with a runtime profile and GPUs of its own."""
+"""DockerGpuContainer: one container on a Docker host, with a runtime profile and its own GPUs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
@@ -11,29 +11,29 @@ from platforms.docker.container import container_args, parse_container
 
 
 class ContainerPort(TypedDict):
-    """A port of the container, and where it is published."""
+    """A container port and its published address."""
 
     name: str
-    """What answers there."""
+    """Service name."""
     container: int
-    """Port inside the container."""
+    """Container port."""
     host: int
-    """Port of the host."""
+    """Host port."""
     address: NotRequired[str]
-    """Address of the host; default 127.0.0.1."""
+    """Host address; default 127.0.0.1."""
 
 
 class ContainerMount(TypedDict):
-    """A volume of the engine or a folder of the host."""
+    """A volume or a host folder."""
 
     volume: NotRequired[str]
-    """Volume of the engine."""
+    """Docker volume."""
     folder: NotRequired[str]
-    """Folder of the host, in place of volume."""
+    """Host folder, instead of volume."""
     target: str
     """Path in the container."""
     read_only: NotRequired[bool]
-    """The container cannot write there."""
+    """Mount read-only."""
 
 
 class DockerGpuContainerArgs(TypedDict):
@@ -44,25 +44,25 @@ class DockerGpuContainerArgs(TypedDict):
     image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage."""
     image_name: str
-    """Name of the image as people know it; policies find its facts by it."""
+    """Image name; policies look up its facts by it."""
     network: pulumi.Input[str]
-    """Network of the host's containers, such as `network` of a DockerHost."""
+    """Network of the container, such as `network` of a DockerHost."""
     command: NotRequired[Sequence[str]]
-    """What runs, without a shell; default: what the image starts."""
+    """Command, without a shell; default: the image's."""
     gpus: NotRequired[int]
     """GPUs; 0 for none."""
     devices: NotRequired[Sequence[str]]
-    """Which, by UUID or index."""
+    """GPU UUIDs or indices."""
     card_networks: NotRequired[Sequence[pulumi.Input[str]]]
-    """Networks of these GPUs, of a DockerHost; none where GPUs are shared."""
+    """Networks of these GPUs, from a DockerHost; none if GPUs are shared."""
     access: NotRequired[str]
-    """How the host gives GPUs to containers: cdi or runtime."""
+    """How containers get GPUs on this host: cdi or runtime."""
     cpu: float
     """CPU cores."""
     memory_gib: float
     """Memory; there is no swap."""
     shm_gib: NotRequired[float]
-    """Shared memory at /dev/shm; default 64 MiB, as the engine's."""
+    """Shared memory at /dev/shm; default 64 MiB, the engine's."""
     memlock: NotRequired[int | str]
     """Bytes that a process may lock in memory, or `unlimited`."""
     stack_mib: NotRequired[int]
@@ -70,24 +70,24 @@ class DockerGpuContainerArgs(TypedDict):
     ipc: NotRequired[str]
     """`host` shares the host's shared memory; default `private`."""
     ports: NotRequired[Sequence[ContainerPort]]
-    """Ports that are published."""
+    """Published ports."""
     mounts: NotRequired[Sequence[ContainerMount]]
     """Volumes and folders in the container."""
     env: NotRequired[Mapping[str, str]]
-    """Environment variables; those that choose GPUs are refused."""
+    """Environment variables; those that select GPUs are refused."""
     runs_to_end: NotRequired[bool]
-    """A batch run: the update waits for its end and keeps its log; else a service that is kept running."""
+    """A batch run: the update waits for its end and keeps its log; otherwise a restarted service."""
     retries: NotRequired[int]
-    """How often a failed batch run is started again; default 0."""
+    """Restarts of a failed batch run; default 0."""
 
 
 class DockerGpuContainer(pulumi.ComponentResource):
-    """One container. Its whole runtime profile is written: no limit is left to the engine's defaults."""
+    """One container. Its runtime profile is complete: no limit is left to engine defaults."""
 
     container_name: pulumi.Output[str]
     """Name of the container; `docker logs NAME` reads its log."""
     log: pulumi.Output[str | None]
-    """What a batch run has printed; none of a service."""
+    """Output of a batch run; none for a service."""
 
     def __init__(self, name: str, args: DockerGpuContainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         given = {key: value for key, value in args.items() if key != "network"}
@@ -103,7 +103,7 @@ class DockerGpuContainer(pulumi.ComponentResource):
         container = docker.Container(
             f"{name}-container",
             **inputs,
-            # A container cannot be changed in place, and two of one name or one port cannot be there.
+            # Containers cannot be changed in place, and two cannot share a name or port.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[image], delete_before_replace=True),
         )
         self.container_name = container.name

@@ -1,4 +1,4 @@
-"""DockerHost: one machine with a Docker engine, proved to be what its pool says, with a network for each GPU."""
+"""DockerHost: one machine with a Docker engine, checked against its pool, with a network for each GPU."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
@@ -11,18 +11,18 @@ from fleet import labels
 from platforms.docker.facts import refusals
 from platforms.docker.gpu_leases import CARD_NETWORK, Card, Grant, NoCard, Request, grant, shared_grant, subnet
 
-NETWORK = "gpu-commons"  # of the host's containers
+NETWORK = "gpu-commons"  # network for the host's containers
 
 
 class DockerHostArgs(TypedDict):
     """Arguments of DockerHost. CPU in cores, memory in GiB."""
 
     pool: str
-    """Name of the pool, which is this one host."""
+    """Name of the pool: this one host."""
     engine: str
-    """Where its engine answers: unix:///var/run/docker.sock, ssh://user@host or tcp://host:2376."""
+    """Engine address: unix:///var/run/docker.sock, ssh://user@host or tcp://host:2376."""
     is_stand_in: NotRequired[bool]
-    """Another machine plays the host, as in a lab: where it differs from its pool is a warning."""
+    """Another machine stands in for the host, as in a lab: differences are warnings."""
     certificates: NotRequired[str]
     """Folder with ca.pem, cert.pem and key.pem, for an engine at tcp://."""
     cpu: float
@@ -34,32 +34,32 @@ class DockerHostArgs(TypedDict):
     gpus_per_node: NotRequired[int]
     """GPUs of the host; 0 without gpu."""
     driver_version: NotRequired[str]
-    """NVIDIA driver that the host is supposed to run."""
+    """Expected NVIDIA driver."""
     container_toolkit_version: NotRequired[str]
-    """NVIDIA container toolkit that the host is supposed to run."""
+    """Expected NVIDIA container toolkit."""
     gpu_uuids: NotRequired[Sequence[str]]
-    """Their UUIDs in the order of `nvidia-smi -L`; none: they are asked for by index."""
+    """GPU UUIDs in the order of `nvidia-smi -L`; none: GPUs are requested by index."""
     gpu_access: NotRequired[str]
-    """How containers get them: cdi or runtime."""
+    """How containers get GPUs: cdi or runtime."""
     shared_gpus: NotRequired[bool]
-    """Several containers may use one GPU at a time."""
+    """Several containers may share a GPU."""
     card_network: NotRequired[str]
-    """Addresses for the networks of the GPUs, four for each; default 10.99.0.0/24."""
+    """Address range of the GPU networks, four for each GPU; default 10.99.0.0/24."""
 
 
 class DockerHost(pulumi.ComponentResource):
-    """Networks of one Docker host. Nothing on the host itself is changed but these.
+    """Networks of one Docker host. Nothing else on the host is changed.
 
-    Whoever runs a container with a GPU attaches it to the GPU's network, which has room for one container: a second
-    one, of this stack or of another, is refused by the engine.
+    A container with a GPU must join the GPU's network, which has room for one container: the engine refuses a
+    second one, from this or any other stack.
     """
 
     network: pulumi.Output[str]
     """Network of the host's containers."""
     card_networks: pulumi.Output[Sequence[str]]
-    """Networks of the GPUs, by index; empty where GPUs are shared."""
+    """Networks of the GPUs, by index; empty if GPUs are shared."""
     facts: pulumi.Output[Mapping[str, str]]
-    """What the engine says of the host, by what it is called."""
+    """Facts reported by the engine, by label."""
 
     def __init__(self, name: str, args: DockerHostArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         self._host, self.are_shared = args["pool"], bool(args.get("shared_gpus"))
@@ -77,9 +77,9 @@ class DockerHost(pulumi.ComponentResource):
         self.register_outputs({"network": self.network, "card_networks": self.card_networks, "facts": self.facts})
 
     def grant(self, requests: Sequence[Request]) -> dict[str, Grant]:
-        """GPUs for containers of this stack, by their names: those that they have had, else free ones.
+        """Assign GPUs to this stack's containers by name: those already held, else free ones.
 
-        Raises pulumi.RunError that names the holders of the requested GPUs.
+        Raises pulumi.RunError, which lists the holders of the requested GPUs.
         """
         own = {request.name for request in requests}
         held: dict[int, str] = {}
@@ -97,11 +97,11 @@ class DockerHost(pulumi.ComponentResource):
             raise pulumi.RunError(f"host {self._host}: {error}") from None
 
     def networks_of_cards(self) -> list[pulumi.Output[str]]:
-        """Networks of all its cards, by index; none where GPUs are shared."""
+        """Networks of all cards, by index; none if GPUs are shared."""
         return [] if self.are_shared else [self.card_networks[card.index] for card in self.cards]
 
     def networks_of(self, granted: Grant | None) -> list[pulumi.Output[str]]:
-        """Networks that hold the cards of a grant."""
+        """Networks of the cards in a grant."""
         if granted is None or self.are_shared:
             return []
         return [self.card_networks[card.index] for card in granted.cards]

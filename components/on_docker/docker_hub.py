@@ -1,4 +1,4 @@
-"""DockerHub: JupyterHub on one Docker host, with GPUs in users' servers or in kernels of their own."""
+"""DockerHub: JupyterHub on one Docker host, with GPUs in user servers or in separate kernels."""
 
 from collections.abc import Mapping
 from importlib import resources
@@ -19,17 +19,17 @@ from platforms.docker.hub_names import Names
 
 
 class DockerHub(pulumi.ComponentResource):
-    """A JupyterHub on one Docker host. All that it makes on the host has a name that begins with the hub's.
+    """A JupyterHub on one Docker host. Everything it creates there has the hub's name as prefix.
 
-    Database, credentials and homes are volumes that survive `destroy` and are used again by the next `up`.
+    Database, credentials and homes are volumes that survive `destroy`; the next `up` reuses them.
     """
 
     url: pulumi.Output[str]
-    """Address that people open."""
+    """Public URL."""
     network: pulumi.Output[str]
-    """Network of the proxy, the hub and the users' servers."""
+    """Network of proxy, hub and user servers."""
     container_name: pulumi.Output[str]
-    """Container of JupyterHub itself; `docker logs NAME` reads its log."""
+    """JupyterHub container; `docker logs NAME` reads its log."""
 
     def __init__(self, name: str, args: DockerHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         hub, names = _parsed(name, args), Names(name)
@@ -67,12 +67,12 @@ class DockerHub(pulumi.ComponentResource):
             "proxy", containers.proxy_container(names, hub, network.name), setup, network, images[hub.proxy_image_name]
         )
         inputs = containers.hub_container(names, hub, network.name)
-        # A change of what it runs makes a new container; servers go on.
+        # A change of its files creates a new container; user servers keep running.
         inputs["labels"] = [*inputs["labels"], {"label": containers.CHECKSUM, "value": _checksum(files)}]
-        # It depends on the end of servers, which so comes after its own: it would start new ones.
+        # It depends on the server teardown, so it is removed first: it would start new servers.
         process = self._container("hub", inputs, setup, engine, proxy, servers, images[hub.hub_image_name])
 
-        # The provider waits for the end of a run and does not mind how it ended.
+        # The provider waits for a run to end but ignores its exit code.
         written = pulumi.Output.all(setup.exit_code, setup.container_logs).apply(lambda end: _written(names, *end))
         self.url = pulumi.Output.all(process.id, written).apply(lambda _: hub.url)
         self.network = network.name
@@ -82,7 +82,7 @@ class DockerHub(pulumi.ComponentResource):
         )
 
     def _images(self, hub: Hub) -> dict[str, docker.RemoteImage]:
-        """On the host before anything starts; those of profiles as well, so that nobody waits for a pull."""
+        """Images pulled before anything starts; profile images too, so that nobody waits for a pull."""
         wanted = {
             hub.hub_image_name: hub.hub_image,
             hub.proxy_image_name: hub.proxy_image,
@@ -100,12 +100,12 @@ class DockerHub(pulumi.ComponentResource):
         }
 
     def _volume(self, called: str, *, lasts: bool) -> docker.Volume:
-        """One that lasts is left by `destroy`, and an engine gives it to whoever asks for its name again."""
+        """A lasting volume survives `destroy`; the engine returns it for the same name later."""
         opts = pulumi.ResourceOptions(parent=self, retain_on_delete=lasts)
         return docker.Volume(f"{called}-volume", name=called, opts=opts)
 
     def _container(self, part: str, args: Mapping[str, Any], *after: pulumi.Resource) -> docker.Container:
-        # A container cannot be changed in place, and two of one name or one port cannot be there.
+        # Containers cannot be changed in place, and two cannot share a name or port.
         opts = pulumi.ResourceOptions(parent=self, depends_on=list(after), delete_before_replace=True)
         return docker.Container(f"{self._name}-{part}", **args, opts=opts)
 
@@ -121,7 +121,7 @@ def _parsed(name: str, args: DockerHubArgs) -> Hub:
 
 
 def _written(names: Names, exit_code: int | None, log: str | None) -> None:
-    """Raises where the setup has failed, with its words."""
+    """Raise with the setup's output if it failed."""
     if exit_code:
         raise pulumi.RunError(
             f"hub {names.hub}: container {names.setup} ended with exit code {exit_code}: {(log or '').strip()}; "
@@ -134,7 +134,7 @@ def _checksum(files: Mapping[str, Any]) -> pulumi.Output[str]:
 
 
 def hub_files() -> dict[str, str]:
-    """Programs of every hub by name: they run in the hub, in kernel gateways, and before both."""
+    """Program files of every hub, by name: for the hub, kernel gateways and the setup."""
     folder = resources.files("platforms.docker").joinpath("hub_files")
     return {
         each.name: each.read_text()

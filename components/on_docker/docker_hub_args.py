@@ -1,4 +1,4 @@
-"""Arguments of DockerHub, as Pulumi and type checkers read them; platforms.docker.hub_model reads their values."""
+"""Arguments of DockerHub, for Pulumi and type checkers; platforms.docker.hub_model parses their values."""
 
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
@@ -10,18 +10,18 @@ from components.on_kubernetes.notebook_hub_args import HubAuthenticator, HubCont
 
 
 class HubKernel(TypedDict):
-    """One kind of kernels, each in a container of its own. CPU in cores, memory in GiB."""
+    """A kernel type; each kernel has its own container. CPU in cores, memory in GiB."""
 
     name: str
     """Short and stable: notebooks remember it."""
     title: str
-    """What users see."""
+    """Shown to users."""
     description: NotRequired[str]
-    """For those who read the arguments."""
+    """For readers of the code."""
     image: pulumi.Input[str]
     """Image by digest with ipykernel, such as the `ref` of a GpuImage."""
     image_name: str
-    """Name of the image as people know it; policies find its facts by it."""
+    """Image name; policies look up its facts by it."""
     gpus: NotRequired[int]
     """Whole GPUs, held while the kernel lives; default 0."""
     cpu: float
@@ -37,22 +37,22 @@ class HubKernel(TypedDict):
 
 
 class HostedProfile(TypedDict):
-    """One choice on the page that starts servers. CPU in cores, memory in GiB."""
+    """A profile on the page that starts servers. CPU in cores, memory in GiB."""
 
     name: str
     """Short and stable: the hub remembers a user's last choice by it."""
     title: str
-    """What users see."""
+    """Shown to users."""
     description: NotRequired[str]
     """Second line; default: GPUs, cores and memory."""
     image: pulumi.Input[str]
     """Image of the server by digest, such as the `ref` of a GpuImage."""
     image_name: str
-    """Name of the image as people know it; policies find its facts by it."""
+    """Image name; policies look up its facts by it."""
     gpus: NotRequired[int]
-    """Whole GPUs of the server itself; default 0, and none beside kernels."""
+    """Whole GPUs of the server itself; default 0, none with kernels."""
     kernels: NotRequired[Sequence[HubKernel]]
-    """Kernels in containers of their own, which a kernel gateway of the user starts."""
+    """Kernels in separate containers, started by the user's kernel gateway."""
     cpu: float
     """CPU cores."""
     memory_gib: float
@@ -64,7 +64,7 @@ class HostedProfile(TypedDict):
     stack_mib: NotRequired[int]
     """Largest stack of a process in MiB."""
     pool: NotRequired[str]
-    """Pool of the host; it can only be the hub's."""
+    """Pool of the host; must be the hub's."""
     is_default: NotRequired[bool]
     """Chosen when the user chooses nothing; one per hub; default false."""
     gpu: NotRequired[str]
@@ -72,33 +72,33 @@ class HostedProfile(TypedDict):
     gpu_memory_gb: NotRequired[float]
     """Memory of one such GPU, for the page; default 0: not shown."""
     contents: NotRequired[HubContents]
-    """What is in the image, for the page."""
+    """Image content, for the page."""
 
 
 class HostExpose(TypedDict):
-    """How people reach the proxy: https on a port of the host."""
+    """Public address of the proxy: https on a host port."""
 
     kind: str
     """host_port."""
     port: NotRequired[int]
-    """Port of the host; default 8000."""
+    """Host port; default 8000."""
     address: NotRequired[str]
-    """Address of the host; default 127.0.0.1."""
+    """Host address; default 127.0.0.1."""
     certificate: NotRequired[str]
-    """PEM file of the host with the certificate and its chain; default: one that the host signs itself."""
+    """PEM file on the host with the certificate and its chain; default: self-signed."""
     key: NotRequired[str]
-    """PEM file of the host with the certificate's private key."""
+    """PEM file on the host with the certificate's private key."""
 
 
 class HubCard(TypedDict):
     """One GPU of the host."""
 
     index: int
-    """In the order of nvidia-smi."""
+    """Index in nvidia-smi."""
     device: str
     """Its UUID, or its index."""
     network: NotRequired[pulumi.Input[str]]
-    """Network that holds it, of a DockerHost; none where GPUs are shared."""
+    """Network of the GPU, from a DockerHost; none if GPUs are shared."""
 
 
 class DockerHubArgs(HubOnAMachineArgs):
@@ -107,11 +107,11 @@ class DockerHubArgs(HubOnAMachineArgs):
     pool: str
     """Pool of the host."""
     hub_image: pulumi.Input[str]
-    """Has jupyterhub, dockerspawner, the Docker SDK, the idle culler, the authenticators, and openssl."""
+    """Image with jupyterhub, dockerspawner, Docker SDK, idle culler, authenticators and openssl."""
     hub_image_name: NotRequired[str]
     """Default docker-hub."""
     proxy_image: pulumi.Input[str]
-    """Has on its PATH configurable-http-proxy."""
+    """Has configurable-http-proxy on its PATH."""
     proxy_image_name: NotRequired[str]
     """Default proxy."""
     filter_image: pulumi.Input[str]
@@ -119,26 +119,26 @@ class DockerHubArgs(HubOnAMachineArgs):
     filter_image_name: NotRequired[str]
     """Default engine-filter."""
     gateway_image: NotRequired[pulumi.Input[str]]
-    """Has jupyter_kernel_gateway and the Docker SDK; needed by profiles with kernels."""
+    """Image with jupyter_kernel_gateway and Docker SDK; for profiles with kernels."""
     gateway_image_name: NotRequired[str]
     """Default kernel-gateway."""
     kernels_per_user: NotRequired[int]
-    """Kernels in containers that one user may have at a time; default 4."""
+    """Maximum kernel containers per user; default 4."""
     profiles: Sequence[HostedProfile]
-    """In the order of the page that starts servers; without `is_default` the first is chosen."""
+    """In page order; without `is_default` the first is chosen."""
     cards: NotRequired[Sequence[HubCard]]
     """GPUs of the host."""
     access: NotRequired[str]
-    """How the host gives GPUs to containers: cdi or runtime; default cdi."""
+    """How containers get GPUs on this host: cdi or runtime; default cdi."""
     engine: str
-    """Where the host's engine answers from here, as of a DockerHost: `destroy` ends the users' servers there."""
+    """Engine address as seen from here, as in a DockerHost: `destroy` stops the user servers there."""
     certificates: NotRequired[str]
     """Folder with ca.pem, cert.pem and key.pem, for an engine at tcp://."""
     engine_socket: NotRequired[str]
-    """The engine's socket on the host, which only the filter gets; default: that of `engine`, or
+    """Engine socket on the host, mounted only into the filter; default: that of `engine`, or
     /var/run/docker.sock."""
     expose: HostExpose
     authenticator: HubAuthenticator
-    """A client secret is a file of the host: /etc/gpu-commons/secrets/SECRET/KEY."""
+    """A client secret is a file on the host: /etc/gpu-commons/secrets/SECRET/KEY."""
     start_timeout_s: NotRequired[int]
-    """From the choice of a profile to a running container, image pull included; default 600."""
+    """Timeout from profile choice to running container, image pull included; default 600."""

@@ -1,4 +1,4 @@
-"""What a Docker engine says now: its facts, and which containers hold GPUs. The only reader of engines."""
+"""Reads a Docker engine: its facts and the containers that hold GPUs. The only reader of engines."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ ENDED: Final = frozenset({"exited", "dead", "removing"})
 
 
 class EngineUnreachable(Exception):  # noqa: N818 - the name states the fault
-    """An engine that gives no answer; its words say why and what to do."""
+    """The engine does not answer; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """One container that was given GPUs, by the host's networks for them."""
+    """A container that holds GPUs, found through the host's GPU networks."""
 
     name: str
     cards: tuple[int, ...]
     has_ended: bool
-    since: str  # when it was made, in seconds since 1970
+    since: str  # creation time, in seconds since 1970
     pool: str
-    hub: str = ""  # whose it is, for what a hub has started
+    hub: str = ""  # for containers started by a hub: its name
     user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """What an engine reported."""
+    """State of an engine."""
 
     facts: HostFacts
     holders: tuple[Holder, ...]
 
 
 def read_engine(address: str, certificates: str | None = None) -> EngineState:
-    """Facts and holders of GPUs. Raises EngineUnreachable."""
+    """Facts and GPU holders. Raises EngineUnreachable."""
     with connected(address, certificates) as client:
         facts = facts_of(client.info(), client.version())
         containers = client.api.containers(all=True, filters={"label": labels.POOL})
@@ -67,10 +67,10 @@ def _holders(containers: list[dict[str, Any]]) -> Iterator[Holder]:
 
 @contextmanager
 def connected(address: str, certificates: str | None) -> Iterator[docker.DockerClient]:
-    """A client of the engine, closed at the end. Raises EngineUnreachable, also for what fails while it is used."""
+    """An engine client, closed at the end. Raises EngineUnreachable, also for failures during use."""
     folder = Path(certificates) if certificates else None
     try:
-        # On Linux and macOS; the system's own ssh knows its keys, hosts and jumps.
+        # On Linux and macOS; the system's ssh knows its keys, hosts and jump hosts.
         client = docker.DockerClient(
             base_url=address,
             timeout=ASK_WITHIN_S,
@@ -93,7 +93,7 @@ def connected(address: str, certificates: str | None) -> Iterator[docker.DockerC
 
 
 def _words(address: str, error: Exception) -> str:
-    """The innermost reason, without the chain of wrappers that urllib3 and requests put around it."""
+    """The innermost reason, without the wrappers of urllib3 and requests."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     cause: BaseException | None = error
     while cause is not None:

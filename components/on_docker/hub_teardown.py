@@ -1,4 +1,4 @@
-"""Ends everything that a hub on a Docker host has started. Safe to repeat: what is gone is left out."""
+"""Stops everything a hub on a Docker host started. Safe to repeat: objects already gone are skipped."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from components.on_docker.engine import connected
 from errors.problems import listing
 from fleet import labels
 
-# In this order: a gateway starts kernels, and nobody starts a gateway once the hub and the servers are gone.
+# In this order: a gateway starts kernels, and no gateway starts once the hub and the servers are gone.
 KINDS: Final = ("server", "gateway", "kernel")
-STOP_WITHIN_S: Final = 10  # then the engine kills it
+STOP_WITHIN_S: Final = 10  # afterwards the engine kills it
 _AT_ONCE: Final = 8
-_ROUNDS: Final = 3  # with a pause: something was being started or removed while we looked
+_ROUNDS: Final = 3  # with a pause: something was starting or being removed meanwhile
 
 
 class ServersLeft(Exception):  # noqa: N818 - the name states the fault
-    """Something of the hub could not be ended; its words say what and why."""
+    """Parts of the hub could not be stopped; the message says why."""
 
 
 def end_servers(hub: str, address: str, certificates: str | None = None) -> None:
-    """End servers, gateways and kernels of a hub, then remove its users' networks.
+    """Stop servers, gateways and kernels of a hub, then remove its user networks.
 
-    Ours is what has the hub's label and one of its names. Raises EngineUnreachable, and ServersLeft where something
-    is still there at the end.
+    Matches objects with the hub's label and one of its names. Raises EngineUnreachable, and ServersLeft if something
+    remains.
     """
     left: list[str] = []
     reasons: list[str | None] = []
@@ -61,18 +61,18 @@ def _networks(api: APIClient, hub: str) -> list[str]:
 
 
 def _names(found: Iterable[Mapping[str, Any]], beginning: str) -> Iterator[str]:
-    """Names that begin so: of a network, or the names of a container, which begin with a slash."""
+    """Names with this prefix: of a network, or of a container, where each begins with a slash."""
     for each in found:
         names = [str(name).removeprefix("/") for name in each.get("Names") or (each.get("Name"),)]
         yield from (name for name in names if name.startswith(beginning) and "/" not in name)
 
 
 def _end(api: APIClient, container: str) -> str | None:
-    """End and remove a container; what the engine says where it cannot."""
-    with contextlib.suppress(APIError):  # it may have ended, or gone
+    """Stop and remove a container; returns the engine's error, if any."""
+    with contextlib.suppress(APIError):  # may already be stopped or gone
         api.stop(container, timeout=STOP_WITHIN_S)
     try:
-        api.remove_container(container, force=True, v=True)  # with volumes that have no name: homes have one
+        api.remove_container(container, force=True, v=True)  # with anonymous volumes: homes are named
     except NotFound:
         return None
     except APIError as error:
@@ -82,8 +82,8 @@ def _end(api: APIClient, container: str) -> str | None:
 
 def _remove_network(api: APIClient, network: str) -> str | None:
     try:
-        # Somebody else's would keep it, and so does what an engine of 20.10 left of a container that is gone: an
-        # endpoint that it only knows by the container's name.
+        # Foreign containers would keep it, and so would an endpoint that an engine of 20.10 left of a removed
+        # container, which it only knows by the container's name.
         for each in (api.inspect_network(network).get("Containers") or {}).values():
             api.disconnect_container_from_network(each["Name"], network, force=True)
         api.remove_network(network)

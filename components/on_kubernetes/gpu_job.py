@@ -15,42 +15,42 @@ class GpuJobArgs(TypedDict):
     """Arguments of GpuJob. CPU in cores, memory in GiB."""
 
     namespace: pulumi.Input[str]
-    """Namespace of the job; it must exist."""
+    """Existing namespace for the job."""
     image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage."""
     image_name: str
-    """Name of the image as people know it; policies find its facts by it."""
+    """Image name; policies look up its facts by it."""
     command: Sequence[str]
-    """What runs, without a shell."""
+    """Command, without a shell."""
     gpus: int
-    """Whole GPUs; 0 for none, and then none is visible."""
+    """Whole GPUs; 0 for none, with no GPU visible."""
     cpu: float
     """CPU cores, requested and limit."""
     memory_gib: float
     """Memory, requested and limit."""
     shm_gib: NotRequired[float]
-    """Shared memory at /dev/shm, taken from the memory; data loaders of PyTorch need it."""
+    """Shared memory at /dev/shm, part of the memory; PyTorch data loaders need it."""
     pool: NotRequired[str]
-    """Pool it runs on; without one, any node that has room."""
+    """Pool to run on; default: any node with room."""
     pools: NotRequired[Sequence[str]]
-    """Several pools, in place of `pool`: it runs on a node of any of them."""
+    """Several pools instead of `pool`: the job runs on a node of one."""
     retries: NotRequired[int]
-    """How often a failed pod is retried; default 0."""
+    """Retries of a failed pod; default 0."""
     deadline_s: NotRequired[int]
-    """Seconds after which the job is stopped; default: never."""
+    """Seconds until the job is stopped; default: never."""
     queue: NotRequired[str]
-    """LocalQueue of Kueue where it is installed; the job then waits for its turn, and the update does not wait."""
+    """LocalQueue of Kueue, if installed; the job waits for its turn, and the update does not wait."""
     env: NotRequired[Mapping[str, str]]
-    """Environment variables; those that choose GPUs are refused."""
+    """Environment variables; those that select GPUs are refused."""
     claimed_products: NotRequired[Sequence[str]]
-    """Products of GPUs, as `nvidia.com/gpu.product` has them: NVIDIA-L4. With it, GPUs are requested by a claim (DRA)
-    of NVIDIA's driver, which the cluster has in place of the device plugin; default: by `nvidia.com/gpu`."""
+    """GPU products as in `nvidia.com/gpu.product`: NVIDIA-L4. Set, the job requests GPUs by a claim (DRA) for
+    NVIDIA's driver, which replaces the device plugin in the cluster; default: by `nvidia.com/gpu`."""
     user: NotRequired[int]
-    """User id that it runs as, as its image has it; default 1000."""
+    """User ID of the job, as in its image; default 1000."""
 
 
 class GpuJob(pulumi.ComponentResource):
-    """One Kubernetes Job. The update waits until it has completed, unless a queue decides when it starts."""
+    """One Kubernetes Job. The update waits for its completion, unless a queue decides its start."""
 
     job_name: pulumi.Output[str]
     """Name of the Job; `kubectl logs job/NAME` reads its log."""
@@ -81,7 +81,7 @@ class GpuJob(pulumi.ComponentResource):
             "Job",
             f"{name}-job",
             {"metadata": metadata, "spec": spec},
-            # A Job cannot be changed in place: a new image or command is a new job of the same name.
+            # Jobs cannot be changed in place: a new image or command replaces the Job under the same name.
             opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True, depends_on=template),
         )
         self.job_name = job.metadata["name"]

@@ -1,4 +1,4 @@
-"""GpuNodePool: what an on-premises pool of nodes is supposed to be, as labels and taints of named nodes."""
+"""GpuNodePool: declares an on-premises node pool as labels and taints of named nodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
@@ -12,44 +12,44 @@ from platforms.kubernetes import node_pool as manifest
 
 
 class GpuNodePoolArgs(TypedDict):
-    """Arguments of GpuNodePool. Plain values decide which resources exist; inputs flow through.
+    """Arguments of GpuNodePool. Plain values decide which resources exist; others may be outputs.
 
-    `gpu`, `gpus_per_node`, `driver_version` and `container_toolkit_version` come together: a pool without them has
-    nodes without GPUs.
+    `gpu`, `gpus_per_node`, `driver_version` and `container_toolkit_version` belong together: without them, nodes have
+    no GPUs.
     """
 
     pool: str
     """Name of the pool; the value of the label `gpu-commons.org/pool`."""
     node_names: Sequence[str]
-    """Names of the nodes, as the API server knows them."""
+    """Node names as known to the API server."""
     gpu: NotRequired[str]
-    """GPU model, such as "GeForce GTX 1080 Ti"; none: the nodes have no GPU, and get no GPU taint."""
+    """GPU model, such as "GeForce GTX 1080 Ti"; none: nodes without GPU or GPU taint."""
     gpus_per_node: NotRequired[int]
     """GPUs in each node; 0 without gpu."""
     driver_version: NotRequired[pulumi.Input[str]]
-    """NVIDIA driver that the nodes are supposed to run, such as "418.88"."""
+    """Expected NVIDIA driver, such as "418.88"."""
     container_toolkit_version: NotRequired[pulumi.Input[str]]
-    """NVIDIA container toolkit that the nodes are supposed to run."""
+    """Expected NVIDIA container toolkit."""
     node_drivers: NotRequired[Mapping[str, pulumi.Input[str]]]
-    """Nodes of the pool that are supposed to run another driver, such as {"n07": "580.95.05"}: one change of a driver,
+    """Expected drivers of nodes that differ from the pool, such as {"n07": "580.95.05"}, for changing a driver
     node by node."""
     node_container_toolkits: NotRequired[Mapping[str, pulumi.Input[str]]]
     """The same for the container toolkit."""
     labels: NotRequired[Mapping[str, str]]
-    """Further labels of the site."""
+    """Additional node labels."""
     taints: NotRequired[Sequence[Taint]]
-    """Further taints of the site."""
+    """Additional node taints."""
 
 
 class GpuNodePool(pulumi.ComponentResource):
-    """Labels and taints of named nodes, one NodePatch each. The nodes themselves stay yours.
+    """Labels and taints of named nodes, one NodePatch each. The nodes themselves are not managed.
 
-    The driver is a property: a change is one visible line in a preview. It installs
-    no driver: whatever installs drivers (image, configuration management, GPU operator) does so, and this component
-    compares the declared version with the one that GPU feature discovery reports, and names the nodes that differ.
+    The driver is a property: a change is one visible line in a preview. The component installs no driver:
+    images, configuration management or the GPU operator do. It compares the declared version with the one
+    reported by GPU feature discovery and lists the nodes that differ.
     Destroying it removes its labels and taints and leaves the nodes as they were.
-    A name that the API server does not know is an error, because a patch would create such a node: a preview reads
-    every node and says so before anything is created; an update without a preview says so afterwards.
+    A node name unknown to the API server is an error, because a patch would create such a node: a preview reads
+    every node and reports this before anything is created; an update without a preview reports it afterwards.
     """
 
     node_names: pulumi.Output[Sequence[str]]
@@ -57,8 +57,8 @@ class GpuNodePool(pulumi.ComponentResource):
     gpus: pulumi.Output[int]
     """GPUs of the pool."""
     drifted_nodes: pulumi.Output[Sequence[str]]
-    """Nodes that report another driver than the declared one. A preview reads the nodes; after an update it is what
-    they reported when their patch was last written or refreshed."""
+    """Nodes whose reported driver differs from the declared one. A preview reads the nodes; after an update the value
+    dates from when their patch was last written or refreshed."""
 
     def __init__(self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if found_wrong := manifest.problems(args):
@@ -75,13 +75,13 @@ class GpuNodePool(pulumi.ComponentResource):
         super().__init__("gpu-commons:index:GpuNodePool", name, {**args}, opts)
         seen: dict[str, Any] = {}
         for node_name in args["node_names"]:
-            # Only in a preview: what an update reads stays in the state, and then every refresh would find it changed,
-            # by our own patch, by a heartbeat.
+            # Only in a preview: what an update reads stays in the state, and every refresh would then find it changed,
+            # by our own patch or by a heartbeat.
             found = _read(f"{name}-{node_name}-found", node_name, self) if pulumi.runtime.is_dry_run() else None
             metadata = {
                 "name": node_name,
                 "labels": node_labels[node_name],
-                # The node controller adds and removes taints of its own, and the list has one owner at a time.
+                # The node controller manages taints too, and the list has one owner at a time.
                 "annotations": {"pulumi.com/patchForce": "true"},
             }
             patch = KubernetesObject(
@@ -103,7 +103,7 @@ class GpuNodePool(pulumi.ComponentResource):
         reported = {node: found.get(labels.GFD_DRIVER) for node, found in seen.items()}
         drifted = manifest.differing_nodes(declared, reported)
         if not pulumi.runtime.is_dry_run():
-            return drifted  # what the state remembers is too old for a warning
+            return drifted  # values in the state are too old for a warning
         for driver in dict.fromkeys(declared[node] for node in drifted):
             nodes = [node for node in drifted if declared[node] == driver]
             pulumi.log.warn(f"driver {driver} is declared, but {_summary(nodes, reported)}", resource=self)
@@ -119,9 +119,9 @@ def _labels_read(node: KubernetesObject) -> pulumi.Output[Mapping[str, str]]:
 
 
 def _labels_patched(patch: KubernetesObject) -> pulumi.Output[Mapping[str, str] | None]:
-    """Labels of the whole node, as its patch has left it; None where the patch itself has made that node.
+    """All labels of the node after the patch; None if the patch itself created the node.
 
-    A kubelet says how much its machine has in its first word. What no kubelet ever spoke for has no capacity.
+    A kubelet reports its machine's capacity first, so a node without capacity never had a kubelet.
     """
     has_kubelet = patch.status.apply(lambda status: bool(status and status.get("capacity")))
     labels_now = patch.metadata.apply(lambda metadata: (metadata and metadata.get("labels")) or {})
@@ -129,7 +129,7 @@ def _labels_patched(patch: KubernetesObject) -> pulumi.Output[Mapping[str, str] 
 
 
 def _by_node(args: GpuNodePoolArgs, key: str, by_node: str) -> dict[str, Any]:
-    """What each node is supposed to have: its own, else the pool's."""
+    """The expected value of each node: its own, else the pool's."""
     given: Mapping[str, Any] = {**args}
     own = given.get(by_node) or {}
     return {node: own.get(node, given.get(key)) for node in args["node_names"]}

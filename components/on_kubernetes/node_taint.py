@@ -1,4 +1,4 @@
-"""The arguments of a node taint, for components of nodes."""
+"""Arguments of a node taint, for node components."""
 
 from typing import NotRequired, TypedDict
 

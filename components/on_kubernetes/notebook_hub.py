@@ -16,19 +16,19 @@ from workloads.hub import Hub
 
 
 class NotebookHub(pulumi.ComponentResource):
-    """A JupyterHub that fills one namespace.
+    """A JupyterHub with a namespace of its own.
 
-    Namespace, homes, database and credentials survive `destroy` and are reused by the next `up`; `destroy` stops
-    running servers. A command of its own removes what is left: it deletes the namespace.
+    Namespace, homes, database and credentials survive `destroy`, and the next `up` reuses them; `destroy` stops
+    running servers. A separate command removes the rest by deleting the namespace.
     """
 
     url: pulumi.Output[str]
-    """Address that people open."""
+    """Public URL."""
     namespace: pulumi.Output[str]
-    """Namespace that the hub fills."""
+    """Namespace of the hub."""
     credentials_secret: pulumi.Output[str]
-    """Name of the Secret that is generated in the cluster. With the dummy authenticator its key dummy-password logs
-    users in; administrators have the key admin-password of the Secret hub-admin beside it."""
+    """Name of the Secret generated in the cluster. With the dummy authenticator its key dummy-password logs
+    users in; administrators use the key admin-password of the Secret hub-admin next to it."""
 
     def __init__(self, name: str, args: NotebookHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         hub = _parsed(name, args)
@@ -59,7 +59,7 @@ class NotebookHub(pulumi.ComponentResource):
         data = objects.config_data(hub, files=hub_files(), images=images)
         config = KubernetesObject("ConfigMap", f"{name}-config", objects.config_map(hub, data), opts=inside)
 
-        # Services are not among the dependencies of pods: an update waits for a service until pods answer behind it.
+        # Pods do not depend on services: an update waits for a service until pods answer behind it.
         KubernetesObject("Service", f"{name}-hub", objects.hub_service(hub), opts=inside)
         KubernetesObject("Service", f"{name}-proxy-api", objects.proxy_api_service(hub), opts=inside)
         public = KubernetesObject("Service", f"{name}-proxy-public", objects.proxy_public_service(hub), opts=inside)
@@ -70,7 +70,7 @@ class NotebookHub(pulumi.ComponentResource):
             "StatefulSet",
             f"{name}-hub",
             hub_pods.hub_stateful_set(hub, config_checksum=pulumi.Output.from_input(data).apply(objects.checksum)),
-            # The hub ends itself when it starts and finds no proxy.
+            # The hub exits if it finds no proxy at startup.
             opts=self._child(credentials, binding, config, proxy, *policies),
         )
 
@@ -102,7 +102,7 @@ class NotebookHub(pulumi.ComponentResource):
             "Job",
             f"{name}-credentials",
             hub_pods.credentials_job(hub, script=_text("hub_credentials.py")),
-            # A Job cannot be changed in place. A new hub image makes a new Job of the same name, which finds the
+            # Jobs cannot be changed in place. A new hub image creates a new Job of the same name, which finds the
             # Secret and ends.
             opts=pulumi.ResourceOptions.merge(
                 self._child(binding, *policies), pulumi.ResourceOptions(delete_before_replace=True)
@@ -110,7 +110,7 @@ class NotebookHub(pulumi.ComponentResource):
         )
 
     def _availability(self, name: str, hub: Hub, inside: pulumi.ResourceOptions, config: pulumi.Resource) -> None:
-        """Nothing of the hub waits for it: without its answer the pages say nothing of what is free."""
+        """Nothing in the hub waits for it: without its answer the pages show no availability."""
         word = user_servers.AVAILABILITY
         name = f"{name}-{word}"
         account = KubernetesObject("ServiceAccount", name, hub_access.service_account(hub, word, word), opts=inside)
@@ -139,12 +139,12 @@ def _parsed(name: str, args: NotebookHubArgs) -> Hub:
 
 
 def _text(file: str) -> str:
-    """A file that runs in the cluster."""
+    """A file for the cluster."""
     return resources.files("platforms.kubernetes").joinpath(file).read_text()
 
 
 def hub_files() -> dict[str, str]:
-    """Files of every hub by name: its configuration, and what lies in hub_files for its Python and its pages."""
+    """Files of every hub, by name: its configuration and the hub_files for its Python and its pages."""
     folder = resources.files("platforms.kubernetes").joinpath("hub_files")
     names = sorted(each.name for each in folder.iterdir() if each.name.endswith((".py", ".html")))
     return {objects.CONFIG_FILE: _text(objects.CONFIG_FILE), **{name: _text(f"hub_files/{name}") for name in names}}

@@ -1,4 +1,4 @@
-"""Arguments of NotebookHub, as Pulumi and type checkers read them; workloads.hub reads their values."""
+"""Arguments of NotebookHub, for Pulumi and type checkers; workloads.hub parses their values."""
 
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
@@ -18,20 +18,20 @@ class HubToleration(TypedDict):
 
 
 class HubContents(TypedDict):
-    """What people read about an image before they choose it."""
+    """Image description for users who choose an image."""
 
     title: NotRequired[str]
-    """What the image is."""
+    """Image title."""
     cuda_lines: NotRequired[Sequence[str]]
-    """CUDA lines in it: "10.1"."""
+    """CUDA lines: "10.1"."""
     frameworks: NotRequired[Sequence[str]]
     """With versions: TensorFlow 2.3.4."""
     packages: NotRequired[Sequence[str]]
     """With versions: NumPy 2.4.6."""
     stands_on: NotRequired[str]
-    """Base image that brings programs of its own: jupyter/datascience-notebook."""
+    """Base image with programs of its own: jupyter/datascience-notebook."""
     missing: NotRequired[Sequence[str]]
-    """What the image should contain and this site could not provide."""
+    """Intended content that this site could not provide."""
     missing_reason: NotRequired[str]
     """Why it is missing."""
 
@@ -42,31 +42,31 @@ class HubProfile(TypedDict):
     name: str
     """Short and stable: the hub remembers a user's last choice by it."""
     title: str
-    """What users see."""
+    """Shown to users."""
     description: NotRequired[str]
     """Second line on the spawn page; default: GPUs, cores and memory."""
     image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage."""
     image_name: str
-    """Name of the image as people know it; policies find its facts by it."""
+    """Image name; policies look up its facts by it."""
     cpu: float
     """CPU limit in cores."""
     cpu_guarantee: NotRequired[float]
-    """What the scheduler reserves; default 0.1, because notebooks are idle most of the time."""
+    """CPU reservation; default 0.1, because notebooks are mostly idle."""
     memory_gib: float
     """Memory limit in GiB."""
     memory_guarantee_gib: NotRequired[float]
-    """What the scheduler reserves; default 1."""
+    """Memory reservation; default 1."""
     gpus: NotRequired[int]
-    """Whole GPUs; default 0, and then none is visible."""
+    """Whole GPUs; default 0, with no GPU visible."""
     shm_gib: NotRequired[float]
     """Shared memory at /dev/shm, part of the memory; default a quarter of it in profiles with GPUs, else none."""
     pool: NotRequired[str]
-    """Pool it runs on; default: the hub's core pool, and without one any node."""
+    """Pool to run on; default: the hub's core pool, else any node."""
     pools: NotRequired[Sequence[str]]
-    """Several pools, in place of `pool`: a server runs on a node of any of them."""
+    """Several pools instead of `pool`: a server runs on a node of one."""
     node_selector: NotRequired[Mapping[str, str]]
-    """Further labels that a node must have."""
+    """Additional node selector labels."""
     tolerations: NotRequired[Sequence[HubToleration]]
     """Default: the GPU taint nvidia.com/gpu."""
     is_default: NotRequired[bool]
@@ -76,20 +76,20 @@ class HubProfile(TypedDict):
     gpu_memory_gb: NotRequired[float]
     """Memory of one such GPU, for the spawn page; default 0: not shown."""
     contents: NotRequired[HubContents]
-    """What is in the image, for the spawn page."""
+    """Image content, for the spawn page."""
 
 
 class HubExpose(TypedDict):
-    """How people reach the proxy."""
+    """How users reach the proxy."""
 
     kind: str
     """node_port, load_balancer or cluster_ip."""
     port: NotRequired[int]
-    """Port of the nodes (30000 to 32767) for node_port, else of the service; default 80."""
+    """Node port (30000 to 32767) for node_port, else service port; default 80."""
 
 
 class HubSecretKey(TypedDict):
-    """A key of a Kubernetes Secret in the hub's namespace. The Secret is yours; its value never reaches Pulumi."""
+    """A key of a Kubernetes Secret in the hub's namespace. You create the Secret; Pulumi never sees its value."""
 
     secret: str
     """Name of the Secret."""
@@ -97,10 +97,10 @@ class HubSecretKey(TypedDict):
 
 
 class HubAuthenticator(TypedDict):
-    """How people log in."""
+    """Login method."""
 
     kind: str
-    """oauth, lti13, or dummy: whoever knows one password can be any user but an administrator. For labs only."""
+    """oauth, lti13, or dummy: one password opens every account but administrators'. For labs only."""
     authorize_url: NotRequired[str]
     """oauth, lti13."""
     client_id: NotRequired[str]
@@ -118,7 +118,7 @@ class HubAuthenticator(TypedDict):
     scopes: NotRequired[Sequence[str]]
     """oauth; default openid."""
     login_service: NotRequired[str]
-    """oauth: name on the button."""
+    """oauth: login button label."""
     ca_certificates: NotRequired[str]
     """oauth: PEM certificates of the authority that signed the provider's certificate; default: public ones."""
     client_ids: NotRequired[Sequence[str]]
@@ -130,47 +130,47 @@ class HubAuthenticator(TypedDict):
     username_key: NotRequired[str]
     """lti13; default email."""
     allowed_users: NotRequired[Sequence[str]]
-    """Only they may log in. Without the list: everybody, but with oauth nobody."""
+    """Only these may log in. Default: everybody; with oauth, nobody."""
     allow_all: NotRequired[bool]
-    """Everybody whom the authenticator knows may log in; default true, but false with oauth or a list of users."""
+    """Every authenticated user may log in; default true, but false with oauth or a list of users."""
     admins: NotRequired[Sequence[str]]
-    """They may log in, and see and stop everybody's servers. With dummy they have a password of their own."""
+    """They may log in, and see and stop all servers. With dummy they have a separate password."""
 
 
 class HubCull(TypedDict):
-    """When servers and kernels are stopped; times in seconds."""
+    """When to stop servers and kernels; times in seconds."""
 
     idle_s: NotRequired[int]
-    """Seconds without activity after which a server is stopped; default 3600."""
+    """Idle seconds until a server is stopped; default 3600."""
     max_age_s: NotRequired[int]
-    """Age at which a server is stopped even if it is in use; default 0: never."""
+    """Maximum age of a server, even in use; default 0: unlimited."""
     every_s: NotRequired[int]
-    """How often to look; default 600."""
+    """Check interval; default 600."""
     kernel_idle_s: NotRequired[int]
-    """Seconds after which an idle kernel is stopped; default: idle_s."""
+    """Idle seconds until a kernel is stopped; default: idle_s."""
 
 
 class HubCourse(TypedDict):
-    """A course that uses the hub: who is affected by a change, for policies and reviewers."""
+    """A course on the hub: shows policies and reviewers who is affected by a change."""
 
     name: str
     """Short name of the course."""
     title: str
-    """What people call it."""
+    """Course title."""
     seats: int
-    """People in the course."""
+    """Course size."""
     profiles: Sequence[str]
-    """Profiles that the course may choose, by name."""
+    """Profiles available to the course, by name."""
     peak_share: NotRequired[float]
-    """Share of the seats that hold a server with GPUs at the busiest time: above 0, 1 at most."""
+    """Share of seats with a GPU server at peak time: above 0, 1 at most."""
     guaranteed_gpus: NotRequired[int]
-    """GPUs that the course always gets; default 0."""
+    """GPUs guaranteed to the course; default 0."""
     borrowable_gpus: NotRequired[int]
-    """GPUs beyond these that it may use while they are free; default: any."""
+    """Additional GPUs that it may use while free; default: any."""
     first_day: NotRequired[str]
     """YYYY-MM-DD."""
     last_day: NotRequired[str]
-    """YYYY-MM-DD. A course that has ended is ignored in reviews."""
+    """YYYY-MM-DD. Reviews ignore past courses."""
 
 
 class NotebookHubArgs(TypedDict):
@@ -180,49 +180,49 @@ class NotebookHubArgs(TypedDict):
     """Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."""
 
     images_are_pre_pulled: NotRequired[bool]
-    """Something, such as a PrePuller, pulls the profiles' images to all nodes of their pools in advance: policies then
-    warn about images that take long to pull, instead of refusing them. Default false."""
+    """The profiles' images are pulled to all nodes of their pools in advance, for example by a PrePuller: policies then
+    warn about images with long pulls instead of refusing them. Default false."""
     namespace: NotRequired[str]
-    """Default: the component's name. One hub fills one namespace."""
+    """Default: the component's name. One hub per namespace."""
     hub_image: pulumi.Input[str]
-    """Has on its PATH jupyterhub (5.3 or later) and python3 (3.11 or later) with kubespawner 7, the idle culler,
-    the authenticators."""
+    """Has jupyterhub (5.3 or later) and python3 (3.11 or later) on its PATH, with kubespawner 7, idle culler and
+    authenticators."""
     hub_image_name: NotRequired[str]
     """Default hub."""
     proxy_image: pulumi.Input[str]
-    """Has on its PATH configurable-http-proxy."""
+    """Has configurable-http-proxy on its PATH."""
     proxy_image_name: NotRequired[str]
     """Default proxy."""
     profiles: Sequence[HubProfile]
-    """In the order of the spawn page; without `is_default` the first is chosen. Those that share image and nodes, and
-    differ only in their size, are one card there."""
+    """In spawn page order; without `is_default` the first is chosen. Profiles that share image and nodes and
+    differ only in size share one card."""
     site_name: NotRequired[str]
-    """Heads the spawn page; default JupyterHub."""
+    """Spawn page heading; default JupyterHub."""
     help_url: NotRequired[str]
-    """Where people get help; a link on the spawn page."""
+    """Help page; linked from the spawn page."""
     availability: NotRequired[bool]
-    """Show how many servers of each profile fit now. A service of its own counts them; its account may list nodes and
-    pods of the whole cluster, and nothing else. Default true; it needs the right to create a ClusterRole."""
+    """Show how many servers of each profile fit now. A separate service counts them; its account may list nodes and
+    pods of the whole cluster, and nothing else. Default true; requires the right to create a ClusterRole."""
     expose: HubExpose
     public_url: NotRequired[str]
-    """Where people open the hub, when something in front of it has the name and the certificate."""
+    """Public URL of the hub, if a proxy in front of it has the name and the certificate."""
     authenticator: HubAuthenticator
     cull: NotRequired[HubCull]
     start_timeout_s: NotRequired[int]
-    """From the choice on the spawn page to a running pod, image pull included; default 600."""
+    """Timeout from profile choice to running pod, image pull included; default 600."""
     http_timeout_s: NotRequired[int]
-    """From there to a server that answers; default 120."""
+    """From there until the server answers; default 120."""
     volume_gib: NotRequired[float]
-    """Home of each user; default 10. Existing homes keep their size."""
+    """Size of each home; default 10. Existing homes keep theirs."""
     database_gib: NotRequired[float]
-    """The hub's database; default 1. An existing one keeps its size."""
+    """Database size; default 1. An existing one keeps its size."""
     storage_class: NotRequired[str]
     """Of homes and database; default: the cluster's."""
     runtime_class: NotRequired[str]
     """Of profiles with GPUs; default nvidia."""
     core_pool: NotRequired[str]
-    """Pool that carries hub and proxy, and profiles without a pool; default: any node."""
+    """Pool of hub, proxy, and profiles without a pool; default: any node."""
     core_node_selector: NotRequired[Mapping[str, str]]
-    """Further labels that a node must have for hub and proxy."""
+    """Additional node selector labels of hub and proxy."""
     core_tolerations: NotRequired[Sequence[HubToleration]]
     """Of hub and proxy; default: the GPU taint nvidia.com/gpu."""

@@ -1,4 +1,4 @@
-"""NvidiaRuntime: what a Kubernetes cluster needs besides the driver so that pods can ask for GPUs."""
+"""NvidiaRuntime: the cluster components besides the driver that let pods request GPUs."""
 
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
@@ -10,14 +10,14 @@ from platforms.kubernetes import runtime as manifest
 
 
 class DriverContainer(TypedDict):
-    """A driver container for the nodes of a pool, whose OS has no driver."""
+    """A driver container for a pool whose nodes' OS has no driver."""
 
     pool: str
     """Name of the pool."""
     image: pulumi.Input[str]
-    """Image by digest, made of a spec with `modules`."""
+    """Image by digest, from a spec with `modules`."""
     kernel: str
-    """Kernel release that its modules are for, as in its key: 6.12.102-flatcar."""
+    """Kernel release of its modules, as in its key: 6.12.102-flatcar."""
 
 
 class NvidiaRuntimeArgs(TypedDict):
@@ -26,21 +26,21 @@ class NvidiaRuntimeArgs(TypedDict):
     device_plugin_image: pulumi.Input[str]
     """Image of NVIDIA's device plugin, by digest."""
     persistence_daemon_image: NotRequired[pulumi.Input[str]]
-    """Image with a shell and chroot; the daemon itself comes from the driver on the host. Default: the machine image
-    starts one, as those of EKS do."""
+    """Image with a shell and chroot; the daemon itself comes from the host's driver. Default: the machine image
+    starts one, as EKS images do."""
     driver_containers: NotRequired[Sequence[DriverContainer]]
-    """Driver containers by pool, for nodes that come without a driver. They start the persistence daemon themselves."""
+    """Driver containers by pool, for nodes without a driver. They start the persistence daemon themselves."""
     pools: NotRequired[Sequence[str]]
-    """Pools whose nodes have GPUs, for a fleet that also has others; default: every node of a GpuNodePool."""
+    """Pools with GPUs, if the fleet also has others; default: every node of a GpuNodePool."""
     namespace: NotRequired[str]
-    """Namespace of the daemons, made by the component; default `gpu-runtime`."""
+    """Namespace for the daemons, created here; default `gpu-runtime`."""
 
 
 class NvidiaRuntime(pulumi.ComponentResource):
     """RuntimeClass `nvidia`, device plugin, persistence daemon and driver containers on the nodes of GpuNodePools.
 
-    The container runtime's handler `nvidia` (NVIDIA container toolkit) is configured on the nodes by whoever installs
-    them.
+    The container runtime's handler `nvidia` (NVIDIA container toolkit) must be configured when the nodes are
+    installed.
     """
 
     runtime_class: pulumi.Output[str]

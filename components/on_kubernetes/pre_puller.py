@@ -1,4 +1,4 @@
-"""PrePuller: pulls images to the nodes of a pool before the first user waits for them."""
+"""PrePuller: pulls images to the nodes of a pool before users need them."""
 
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
@@ -13,24 +13,24 @@ class PrePullerArgs(TypedDict):
     """Arguments of PrePuller."""
 
     namespace: pulumi.Input[str]
-    """Namespace of the DaemonSet; it must exist."""
+    """Existing namespace for the DaemonSet."""
     pool: str
-    """Pool whose nodes get the images."""
+    """Pool to pull the images to."""
     images: Mapping[str, pulumi.Input[str]]
-    """Images by the name that people know, such as the `ref` of a GpuImage; at least one."""
+    """Image references by name, such as the `ref` of a GpuImage; at least one."""
     wait: NotRequired[bool]
-    """The update waits until every node of the pool has every image; default false, and then failures show in the
-    DaemonSet's pods only."""
+    """The update waits until every node of the pool has every image; default false: failures then show only in the
+    DaemonSet's pods."""
 
 
 class PrePuller(pulumi.ComponentResource):
-    """One DaemonSet that pulls images to every node of a pool. Removing it leaves the images where they are.
+    """One DaemonSet that pulls images to every node of a pool. Removing it leaves the images in place.
 
-    It asks for no GPU and holds none.
+    It requests and holds no GPU.
     """
 
     daemon_set: pulumi.Output[str]
-    """Name of the DaemonSet; `kubectl rollout status daemonset/NAME` shows how far it is."""
+    """Name of the DaemonSet; `kubectl rollout status daemonset/NAME` shows its progress."""
 
     def __init__(self, name: str, args: PrePullerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if not args["images"]:

@@ -1,7 +1,7 @@
-"""HubProcess: a hub and its proxy on the login node of a site with Slurm. They run until their resource goes.
+"""HubProcess: a hub and its proxy on the login node of a Slurm site. They run until the resource is deleted.
 
-Pulumi keeps a provider in the state as a pickle, which is the name of its class alone: this module and `RunsHub` are
-never renamed.
+Pulumi stores a provider in the state as a pickle that contains only its class name: never rename this module or
+`RunsHub`.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ _INPUTS: Final = ("hub", "site", "files", "profiles")
 
 
 class RunsHub(dynamic.ResourceProvider):
-    """What Pulumi's plugin for dynamic resources calls."""
+    """Called by Pulumi's dynamic resource plugin."""
 
-    serialize_as_secret_always = False  # it holds nothing, and a state should be readable
+    serialize_as_secret_always = False  # holds no secret, and the state should stay readable
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Write what it runs and start it; what runs already is taken over. Raises SlurmError."""
+        """Write the files and start hub and proxy; adopt running processes. Raises SlurmError."""
         return dynamic.CreateResult(str(props["hub"]), _started(props))
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.DiffResult:
-        """Also a hub that does not run: nothing of the stack has changed then. Raises SlurmError."""
+        """Also detects a stopped hub, without a change in the stack. Raises SlurmError."""
         changed = [key for key in _INPUTS if _olds.get(key) != _news.get(key)]
         is_gone = not changed and not hub_service.is_right(site_of(_news["site"]), str(_news["hub"]))
         replaced = [key for key in changed if key == "hub"]
         return dynamic.DiffResult(changes=bool(changed) or is_gone, replaces=replaced, delete_before_replace=True)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Servers go on, but those of accounts that are no user's any more. Raises SlurmError."""
+        """Keeps servers running, except those of removed users' accounts. Raises SlurmError."""
         made = _started(_news)
         before, now = (hubs_of(site_of(each["site"])).accounts.values() for each in (_olds, _news))
         hub_service.end_servers(site_of(_news["site"]), str(_news["hub"]), sorted({*before} - {*now}))
         return dynamic.UpdateResult(made)
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
-        """End the hub, then its users' servers, then the proxy; database and credentials stay. Raises SlurmError."""
+        """Stop the hub, its users' servers, then the proxy; keep database and credentials. Raises SlurmError."""
         hub_service.stop(site_of(_props["site"]), str(_props["hub"]), _props["files"])
 
 
@@ -50,7 +50,7 @@ class HubProcess(dynamic.Resource, module="gpu-commons", name="HubProcess"):
     """One hub with its proxy."""
 
     state: pulumi.Output[str]
-    """Folder of the hub's account with its database, its credentials and its logs."""
+    """The hub account's folder with database, credentials and logs."""
 
     def __init__(self, name: str, args: dict[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(RunsHub(), name, {"state": None, **args}, opts)

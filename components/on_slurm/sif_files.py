@@ -1,7 +1,7 @@
-"""SifFile: an image as a file in the store of a site with Slurm. It stays when its resource goes, as in a registry.
+"""SifFile: an image file in the store of a Slurm site. Like an image in a registry, it outlives its resource.
 
-Pulumi keeps a provider in the state as a pickle, which is the name of its class alone: this module and `KeepsFile` are
-never renamed.
+Pulumi stores a provider in the state as a pickle that contains only its class name: never rename this module or
+`KeepsFile`.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ _INPUTS: Final = (*_WHOSE, "image_name", "site")
 
 
 class KeepsFile(dynamic.ResourceProvider):
-    """What Pulumi's plugin for dynamic resources calls."""
+    """Called by Pulumi's dynamic resource plugin."""
 
-    serialize_as_secret_always = False  # it holds nothing, and a state should be readable
+    serialize_as_secret_always = False  # holds no secret, and the state should stay readable
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Make the file, unless it is there and whole. Raises SlurmError."""
+        """Create the file unless a complete one exists. Raises SlurmError."""
         return dynamic.CreateResult(str(props["path"]), _made(props))
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.DiffResult:
-        """Also a file that is gone or cut off: nothing of the stack has changed then. Raises SlurmError."""
+        """Also detects a missing or truncated file, without a change in the stack. Raises SlurmError."""
         changed = [key for key in _INPUTS if _olds.get(key) != _news.get(key)]
         if not changed and size_of(site_of(_news["site"]), str(_news["path"])) != _olds.get("size_bytes"):
             return dynamic.DiffResult(changes=True)
         return dynamic.DiffResult(changes=bool(changed), replaces=[key for key in changed if key in _WHOSE])
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Make it again where it is not whole. Raises SlurmError."""
+        """Recreate an incomplete file. Raises SlurmError."""
         return dynamic.UpdateResult(_made(_news))
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
-        """Leave the file: other stacks and people use it."""
+        """Keep the file: other stacks and people use it."""
 
 
 class SifFile(dynamic.Resource, module="gpu-commons", name="SifFile"):
     """One file."""
 
     path: pulumi.Output[str]
-    """Where it lies, for login and compute nodes alike."""
+    """Path on login and compute nodes alike."""
     sha256: pulumi.Output[str]
     """Of the whole file."""
     size_bytes: pulumi.Output[int]

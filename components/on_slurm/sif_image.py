@@ -1,4 +1,4 @@
-"""SifImage: an image of the stack as a file that the nodes of a Slurm cluster start."""
+"""SifImage: an image of the stack as a file for Slurm nodes."""
 
 from collections.abc import Mapping
 from typing import Any, TypedDict
@@ -17,16 +17,16 @@ class SifImageArgs(TypedDict):
     image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage."""
     image_name: str
-    """Name of the image as people know it; the folder of its files."""
+    """Image name; also the folder of its files."""
     site: Mapping[str, Any]
-    """How the cluster is reached, as in `site.slurm` of a stack file."""
+    """Access to the cluster, as in `site.slurm` of a stack file."""
 
 
 class SifImage(pulumi.ComponentResource):
-    """One file, named after the digest of its image. It outlives the stack, as the image in its registry does."""
+    """One file, named after its image's digest. It outlives the stack, like the image in its registry."""
 
     path: pulumi.Output[str]
-    """Where it lies, for login and compute nodes alike."""
+    """Path on login and compute nodes alike."""
     sha256: pulumi.Output[str]
     """Of the whole file."""
     size_bytes: pulumi.Output[int]
@@ -40,7 +40,7 @@ class SifImage(pulumi.ComponentResource):
             raise pulumi.RunError(str(error)) from None
         image_name = args["image_name"]
         ref = pulumi.Output.from_input(args["image"])
-        # Known before the file is made: a preview shows the whole batch script.
+        # Known before the file exists: a preview shows the whole batch script.
         path = ref.apply(lambda known: sif_path(store, image_name, known))
         inputs: dict[str, Any] = {"ref": ref, "path": path, "image_name": image_name, "site": args["site"]}
         file = SifFile(f"{name}-file", inputs, pulumi.ResourceOptions(parent=self))

@@ -1,4 +1,4 @@
-"""How a site is reached, as it passes the engine of Pulumi: a plain mapping, in which numbers are floats."""
+"""Site access as Pulumi's engine passes it: a plain mapping in which numbers are floats."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from workloads.arguments import plain, read
 
 
 def site_of(given: Mapping[str, Any]) -> SlurmAccess:
-    """The site of a mapping that `model_dump` made. Raises SettingsError."""
+    """The site from a `model_dump` mapping. Raises SettingsError."""
     return read(SlurmAccess, "Slurm site", "site", plain(given), ())

@@ -1,4 +1,4 @@
-"""SlurmGpuJob: one job on a Slurm cluster, in an image of the stack, with the GPUs that it asks for."""
+"""SlurmGpuJob: one job on a Slurm cluster, in an image of the stack, with its GPUs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
@@ -14,71 +14,71 @@ from platforms.slurm.job_model import parse_slurm_job
 
 
 class SlurmPartition(TypedDict):
-    """A pool that the job may land on."""
+    """A pool the job may run on."""
 
     pool: str
     """Name of the pool."""
     partition: str
-    """Partition of Slurm."""
+    """Slurm partition."""
     gres: NotRequired[str]
-    """Type of its GPUs in Slurm."""
+    """GPU type in Slurm."""
     exclusive: NotRequired[bool]
-    """The partition gives whole nodes."""
+    """Jobs get whole nodes."""
     max_time_min: NotRequired[int]
-    """Longest time of a job there in minutes."""
+    """Maximum job time there in minutes."""
 
 
 class SlurmGpuJobArgs(TypedDict):
-    """Arguments of SlurmGpuJob. CPU in cores, memory in GiB, both of each node."""
+    """Arguments of SlurmGpuJob. CPU in cores, memory in GiB, both per node."""
 
     site: Mapping[str, Any]
-    """How the cluster is reached, as in `site.slurm` of a stack file."""
+    """Access to the cluster, as in `site.slurm` of a stack file."""
     sif: pulumi.Input[str]
-    """File of the image, such as the `path` of a SifImage."""
+    """Image file, such as the `path` of a SifImage."""
     image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage."""
     image_name: str
-    """Name of the image as people know it; policies find its facts by it."""
+    """Image name; policies look up its facts by it."""
     partitions: Sequence[SlurmPartition]
-    """Pools that it may land on: Slurm takes the first that can start it."""
+    """Pools it may run on: Slurm picks the first that can start it."""
     command: Sequence[str]
-    """Program and its arguments, without a shell."""
+    """Program and arguments, without a shell."""
     gpus: int
-    """Whole GPUs of each node; 0 for none."""
+    """Whole GPUs per node; 0 for none."""
     cpu: float
     """CPU cores."""
     memory_gib: float
     """Memory."""
     deadline_s: NotRequired[int]
-    """Seconds after which Slurm ends it; none: the partition's limit."""
+    """Time limit in seconds; none: the partition's limit."""
     retries: NotRequired[int]
-    """How often a failed run is repeated; default 0."""
+    """Retries of a failed run; default 0."""
     env: NotRequired[Mapping[str, str]]
-    """Environment variables; those that choose GPUs are refused."""
+    """Environment variables; those that select GPUs are refused."""
     slurm: NotRequired[Mapping[str, Any]]
-    """Keys for Slurm: account, qos, array, mail, waits_for, run, nodes."""
+    """Slurm keys: account, qos, array, mail, waits_for, run, nodes."""
 
 
 class SlurmGpuJob(pulumi.ComponentResource):
-    """One job. It runs once for each text, image and run; a job that has ended stays as its outcome."""
+    """One job. It runs once per text, image and run; a finished job stays as its outcome."""
 
     job_id: pulumi.Output[int]
-    """Number that Slurm gave it."""
+    """Slurm's job ID."""
     state: pulumi.Output[str]
-    """State when it was looked at last; `pulumi refresh` looks again."""
+    """State at the last check; `pulumi refresh` checks again."""
     exit_code: pulumi.Output[int]
-    """Exit code of what it ran; none before its end."""
+    """Exit code; none until the job ends."""
     log: pulumi.Output[str]
-    """End of what it has printed."""
+    """End of its output."""
     shell: pulumi.Output[str]
-    """Command for a login node: a shell in the same image, in an allocation like the job's."""
+    """Login node command: a shell in the same image, in an allocation like the job's."""
 
     def __init__(self, name: str, args: SlurmGpuJobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         given = {key: value for key, value in args.items() if key not in {"site", "sif"}}
         try:
             site, shape = site_of(args["site"]), parse_slurm_job(name, given)
             logs = f"{site.image_store}/logs/{pulumi.get_stack()}"
-            batch_script(shape, site, "/image.sif", logs)  # says what cannot be written while nothing is made yet
+            batch_script(shape, site, "/image.sif", logs)  # raises for unwritable values before anything is created
         except UserError as error:
             raise pulumi.RunError(str(error)) from None
         super().__init__("gpu-commons:index:SlurmGpuJob", name, {**args}, opts)

@@ -1,7 +1,7 @@
-"""SlurmJob: one job of Slurm as a resource. Submitted once, followed, ended with its resource.
+"""SlurmJob: one Slurm job as a resource: submitted once, tracked, cancelled with the resource.
 
-Pulumi keeps a provider in the state as a pickle. Ours is the name of its class alone, no code and no value, so that
-what an earlier version submitted is followed by the code of today: this module and `FollowsJob` are never renamed.
+Pulumi stores a provider in the state as a pickle. Ours contains only its class name, no code and no values, so today's
+code tracks what an earlier version submitted: never rename this module or `FollowsJob`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from platforms.slurm.controllers.submitting import end_all, submission, submit_o
 from platforms.slurm.site_model import SlurmAccess
 from platforms.slurm.states import COMPLETED, ENDED, UNKNOWN, Outcome
 
-_WHOSE: Final = ("stack", "job", "run", "text")  # another one of these is another job
+_WHOSE: Final = ("stack", "job", "run", "text")  # a change of one of these is another job
 _INPUTS: Final = (*_WHOSE, "logs", "image", "image_name", "pools", "gpus", "nodes", "waits_for", "site")
 _pollers: dict[str, Poller] = {}
 _one_at_a_time = threading.Lock()
 
 
 class FollowsJob(dynamic.ResourceProvider):
-    """What Pulumi's plugin for dynamic resources calls, on several threads."""
+    """Called by Pulumi's dynamic resource plugin, on several threads."""
 
-    serialize_as_secret_always = False  # it holds nothing, and a state should be readable
+    serialize_as_secret_always = False  # holds no secret, and the state should stay readable
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Submit the job, or take the one that an earlier run has submitted. Raises SlurmError."""
+        """Submit the job, or adopt the one from an earlier run. Raises SlurmError."""
         site, wanted, poller = site_of(props["site"]), _submission(props), _poller(props["site"])
         logs = str(props["logs"])
         make_folder(site, logs)
@@ -46,17 +46,17 @@ class FollowsJob(dynamic.ResourceProvider):
         return dynamic.CreateResult(str(became.job), {**_known(props), **_outputs(site, props, became)})
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.DiffResult:
-        """Another text, image or run is another job. What became of a job is no difference."""
+        """Another text, image or run is another job. A job's outcome is no difference."""
         changed = [key for key in _INPUTS if _olds.get(key) != _news.get(key)]
         replaced = [key for key in changed if key in _WHOSE]
         return dynamic.DiffResult(changes=bool(changed), replaces=replaced, delete_before_replace=True)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Only records how the site is reached, or what the job is waited for."""
+        """Only record the new site access or what the update waits for."""
         return dynamic.UpdateResult({**_olds, **_known(_news)})
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """What became of it. An end that was seen once stays, although Slurm forgets it. Raises SlurmError."""
+        """Current outcome. A final state stays, although Slurm forgets it. Raises SlurmError."""
         if not props or props.get("state") in ENDED:
             return dynamic.ReadResult(id_, props)
         site, job = site_of(props["site"]), int(float(id_))
@@ -64,7 +64,7 @@ class FollowsJob(dynamic.ResourceProvider):
         return dynamic.ReadResult(id_, {**props, **_outputs(site, props, became)})
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
-        """End the job, and every other of its key. Raises SlurmError."""
+        """Cancel the job and others with its key. Raises SlurmError."""
         site, poller = site_of(_props["site"]), _poller(_props["site"])
         going_on, every = end_all(poller.controller, _submission(_props))
         for number in going_on:
@@ -73,20 +73,20 @@ class FollowsJob(dynamic.ResourceProvider):
 
 
 class SlurmJob(dynamic.Resource, module="gpu-commons", name="SlurmJob"):
-    """One job. Its outputs are what became of it and the end of its log."""
+    """One job. Its outputs are its outcome and the end of its log."""
 
     job_id: pulumi.Output[int]
-    """Number that Slurm gave it."""
+    """Slurm's job ID."""
     state: pulumi.Output[str]
-    """State when it was looked at last: PENDING, RUNNING, COMPLETED, …; UNKNOWN where Slurm has forgotten it."""
+    """State at the last check: PENDING, RUNNING, COMPLETED, …; UNKNOWN if Slurm has forgotten it."""
     reason: pulumi.Output[str]
-    """Why it waits, or why it ended so."""
+    """Why it waits, or why it ended."""
     exit_code: pulumi.Output[int]
-    """Exit code of what it ran; none before its end."""
+    """Exit code; none until the job ends."""
     on_nodes: pulumi.Output[str]
-    """Nodes that it has or had."""
+    """Allocated nodes."""
     log: pulumi.Output[str]
-    """End of what it has printed."""
+    """End of its output."""
 
     def __init__(self, name: str, args: dict[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         outputs = dict.fromkeys(("job_id", "state", "reason", "exit_code", "on_nodes", "log"))
@@ -94,7 +94,7 @@ class SlurmJob(dynamic.Resource, module="gpu-commons", name="SlurmJob"):
 
 
 def _poller(given: Any) -> Poller:
-    """The one of a site: all jobs of a run share its questions."""
+    """The site's poller: all jobs of a run share its queries."""
     key = json.dumps(given, sort_keys=True)
     with _one_at_a_time:
         if key not in _pollers:

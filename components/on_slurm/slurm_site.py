@@ -1,4 +1,4 @@
-"""SlurmSite: a cluster with Slurm, proved to have what the pools of the stack say."""
+"""SlurmSite: a Slurm cluster, checked against the pools of the stack."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
@@ -16,20 +16,20 @@ from workloads.arguments import plain
 
 
 class SlurmPool(TypedDict):
-    """A pool: nodes of one partition with one type of GPU."""
+    """A pool: nodes of one partition with one GPU type."""
 
     pool: str
     """Name of the pool."""
     partition: str
-    """Partition of Slurm."""
+    """Slurm partition."""
     gres: NotRequired[str]
-    """Type of its GPUs in Slurm; none: they have no type."""
+    """GPU type in Slurm; none: untyped."""
     exclusive: NotRequired[bool]
-    """The partition gives whole nodes."""
+    """Jobs get whole nodes."""
     max_time_min: NotRequired[int]
-    """Longest time of a job there in minutes."""
+    """Maximum job time there in minutes."""
     nodes: int
-    """How many nodes the stack counts on."""
+    """Expected number of nodes."""
     gpus_per_node: int
     """GPUs of each."""
 
@@ -38,16 +38,16 @@ class SlurmSiteArgs(TypedDict):
     """Arguments of SlurmSite."""
 
     site: Mapping[str, Any]
-    """How the cluster is reached, as in `site.slurm` of a stack file."""
+    """Access to the cluster, as in `site.slurm` of a stack file."""
     pools: Sequence[SlurmPool]
-    """What the stack's pools say of it."""
+    """The declared pools."""
 
 
 class SlurmSite(pulumi.ComponentResource):
-    """Makes nothing: it reads what the controller says, and refuses a stack that asks for something else."""
+    """Creates nothing: it queries the controller and refuses a stack that does not match."""
 
     facts: pulumi.Output[Mapping[str, str]]
-    """What Slurm says of its partitions, by what it is called."""
+    """Facts about the partitions, by label."""
 
     def __init__(self, name: str, args: SlurmSiteArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         try:
@@ -73,7 +73,7 @@ def _declared(pool: SlurmPool) -> DeclaredPool:
 
 
 def _of_program(site: SlurmAccess, version: str | None) -> list[str]:
-    """What starts images: there, and the version that the stack was proved with."""
+    """Checks that the container program exists in the proved version."""
     if version is None:
         return [f"{site.program} is not where Slurm's commands are: correct program, or write its absolute path"]
     if site.program_version and site.program_version.partition("-")[0] != version:

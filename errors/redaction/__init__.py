@@ -1,1 +1,1 @@
-"""What may not be shown. Two ways in: `texts` takes secrets out of a text, `names` knows names of secrets."""
+"""Redaction. Two entry points: `texts` removes secrets from texts, `names` recognises names of secrets."""

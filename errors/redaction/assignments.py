@@ -1,4 +1,4 @@
-"""Values after telling names, however they are written: `name: value`, `--name value`, `{name: N, value: V}`. Pure."""
+"""Finds values assigned to secret names: `name: value`, `--name value`, `{name: N, value: V}`. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Final
 from errors.redaction.names import is_secret
 from errors.redaction.written import Span, is_harmless, value_span
 
-# A name and what follows it; the sign of `a::b` is none. Backslashes stand before quotes of JSON inside of JSON.
+# A name and what follows it; `a::b` is no assignment. Backslashes precede quotes of JSON inside JSON.
 _NAMED: Final = re.compile(
     r"(?<![\w/@-])(?P<name>[A-Za-z_][\w.-]{,200})(?P<sign>(?:\\*[\"'])?(?:[ \t]*(?::=|=>|=(?!=)|:(?!:))[ \t]*))(?!=)"
 )
@@ -20,7 +20,7 @@ _PAIR: Final = re.compile(
     r"[\s,]{,80}\\*[\"']?(?P<value>[vV]alue)\\*[\"']?(?P<sign>[ \t]*[:=][ \t]*)"
 )
 _ELEMENT: Final = re.compile(r"<(?P<name>[\w.:-]+)(?:\s[^<>]*)?>(?P<value>[^<]+)</")
-# A name and its value with nothing but space between: directives, `.netrc`, `aws configure set`, `ARG`.
+# A name and its value with only space between: directives, `.netrc`, `aws configure set`, `ARG`.
 _SPACED: Final = re.compile(
     r"(?<![\w./-])(?=[\w-]{,60}?(?i:pass|secret|token|key|cred|pw|auth|jwt|pat))"
     r"(?P<name>[A-Za-z][\w-]{2,60})[ \t]+(?P<value>\\*\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;]+)"
@@ -41,7 +41,7 @@ _DATA: Final = frozenset({"data", "stringData"})
 
 
 def assigned_spans(text: str) -> Iterator[Span]:
-    """Where values are whose names say that they are secrets."""
+    """Spans of values whose names mark them as secrets."""
     yield from _named(text)
     for match in _OPTION.finditer(text):
         value = match["value"].strip("\\\"'")
@@ -70,12 +70,12 @@ def _named(text: str) -> Iterator[Span]:
             yield span
             position = max(span[1], match.end())
             continue
-        # The value may be an assignment itself: `https://x?token=…`, `--set=password=…`.
+        # The value may itself be an assignment: `https://x?token=…`, `--set=password=…`.
         position = match.end("name") + 1
 
 
 def _manifests(text: str) -> Iterator[Span]:
-    """Documents of a YAML text, or a whole JSON text, that hold a Kubernetes Secret."""
+    """YAML documents, or a whole JSON text, that hold a Kubernetes Secret."""
     if "Secret" not in text:
         return
     start = 0
@@ -88,7 +88,7 @@ def _manifests(text: str) -> Iterator[Span]:
 def _spaced(text: str) -> Iterator[Span]:
     position = 0
     while match := _SPACED.search(text, position):
-        position = match.end("name")  # what follows may be a name itself
+        position = match.end("name")  # the next word may itself be a name
         name, value = match["name"], match["value"].strip("\\\"'")
         at_start = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip() == ""
         if name in _DIRECTIVES:
@@ -99,7 +99,7 @@ def _spaced(text: str) -> Iterator[Span]:
             counts = True
         elif name == "password":  # of a login in .netrc
             counts = _NETRC.search(text, max(0, match.start() - 300), match.start()) is not None
-        else:  # in prose a name is followed by a verb
+        else:  # in prose, a verb follows a name
             counts = "_" in name and len(value) >= 8 and bool(re.search(r"\d", value) and re.search(r"[A-Za-z]", value))
         if counts:
             yield _inside_quotes(text, *match.span("value"))

@@ -1,4 +1,4 @@
-"""Secrets on command lines whose option does not name them: `-p x`, `curl -u bob:x`, `wandb login x`. Pure."""
+"""Finds secrets on command lines without a telling option: `-p x`, `curl -u bob:x`, `wandb login x`. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ _KNOWN: Final = tuple(
         r"--(?:proxy-)?user[ =]['\"]?[A-Za-z][^\s:'\"]*:(?!\d+(?:\s|$))",
         r"\b(?:wandb|comet|neptune)\s+login\s+(?:--relogin\s+)?(?!-)",
         r"\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+",
-        # Behind a user's name `-p` is a password, whatever the program.
+        # After a user's name, `-p` is a password in every program.
         r"(?:^|\s)(?:-u|--user|--username)[ =]\S+\s+-p[ =]?",
     )
 )
-# Programs whose -p is something else: a partition, a port, parents, a patch.
+# Programs in which -p means something else: a partition, a port, parents, a patch.
 _OTHER_P: Final = re.compile(
     r"(?:^|[\s;&|/])(?:sbatch|srun|salloc|squeue|sinfo|mkdir|cp|mv|rsync|tar|install|ps|git|patch|ssh|scp|nc|python[\d.]*"
     r"|grep|docker|podman|read|find|make|nmap|pytest|jupyter[\w-]*|nvidia-smi|tmux|sed|perl|wget|type|test|unzip)\s"
@@ -37,7 +37,7 @@ _BARE_P: Final = re.compile(rf"(?:^|\s)-p[ ]{_WORD}")
 
 
 def command_spans(text: str) -> Iterator[Span]:
-    """Where command lines hold secrets, by what is known of their programs."""
+    """Spans of secrets on command lines, by the options of known programs."""
     for pattern in _KNOWN:
         for match in pattern.finditer(text):
             if not _is_plain(match["value"]):
@@ -45,14 +45,14 @@ def command_spans(text: str) -> Iterator[Span]:
 
 
 def bare_option_spans(line: str) -> Iterator[Span]:
-    """The word behind a bare `-p` in a list of arguments, unless the program is known for another meaning of it."""
+    """The word after a bare `-p` in a list of arguments, unless `-p` means something else in the program."""
     for match in _BARE_P.finditer(line):
         if not _is_plain(match["value"]) and not _OTHER_P.search(line[: match.start() + 1]):
             yield _unquoted(match)
 
 
 def _is_plain(value: str) -> bool:
-    """A port, a path, another option: no secret."""
+    """A port, path or another option: no secret."""
     bare = value.strip("\"'")
     return bool(re.fullmatch(r"[\d:./]+(?:/(?:tcp|udp))?|[-./~].*", bare)) or is_harmless(bare)
 

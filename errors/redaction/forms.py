@@ -1,4 +1,4 @@
-"""Secrets that are recognised by their form alone. The rows are from gitleaks, see make_forms.py."""
+"""Recognises secrets by their format alone. The rows come from gitleaks: see make_forms.py."""
 
 import csv
 import re
@@ -11,18 +11,18 @@ from errors.redaction.written import Span
 
 
 class Form(NamedTuple):
-    """`words`: one of them, in lower case, is in every text that is worth a search."""
+    """`words`, in lower case: a text without any of them is not searched."""
 
     id: str
     words: tuple[str, ...]
     pattern: str
 
 
-# Known by the field and not in the rules that we take, or wider than there.
+# Well-known formats that the gitleaks rules lack, or define more narrowly.
 _OURS: Final = (
     Form("private-key", ("private key",), r"-----BEGIN [A-Z0-9 ]{,40}PRIVATE KEY[A-Z ]{,10}-----"
          r"(?:.*?-----END [A-Z0-9 ]{,40}PRIVATE KEY[A-Z ]{,10}-----|.*)"),
-    # The beginning of such a key, of a registry's logins, in base64. A certificate begins otherwise.
+    # Start of such a key, or of a registry's logins, in base64. A certificate starts differently.
     Form("private-key-base64", ("ls0tls1crudjti",), r"\bLS0tLS1CRUdJTi(?!BDRVJU|BQVUJM|BYNTA5|BUUlV)[\w+/-]{20,}={,2}"),
     Form("registry-logins-base64", ("eyjhdxrocy", "eyaiyxv0ahmi", "ewogicjhdxrocy"),
          r"\b(?:eyJhdXRocy|eyAiYXV0aHMi|ewogICJhdXRocy|ewogICAgImF1dGhz)[\w+/-]{8,}={,2}"),
@@ -50,10 +50,10 @@ _OURS: Final = (
          r"\$(?:2[abxy]?\$\d\d\$[./\w]{53}|(?:[56y]|apr1|7)\$[\w./=,$-]{20,200}|argon2\w*\$[\w+/=,$-]{20,200})"),
     Form("bootstrap-token", (".",), r"(?<![\w./-])[a-z0-9]{6}\.(?=[a-z0-9]{0,15}\d)[a-z0-9]{16}(?!\.?[\w/-])"),
     Form("database-address", ("@tcp(", "@unix("), r"(?<=:)[^\s:@'\"]+(?=@(?:tcp|unix)\()"),
-    # Behind the name of a scheme; a word without a digit is prose: basic authentication.
+    # After the name of a scheme; a word without a digit is prose: basic authentication.
     Form("authorisation", ("bearer", "basic", "negotiate"),
          r"(?i:(?<=bearer )|(?<=basic )|(?<=negotiate ))(?=[\w.~+/=-]*[0-9=])[\w.~+/-]{8,4000}=*"),
-    # Who logs in, in an address: all of it, since a token may be the name. git@ is nobody's secret.
+    # User and password in an address: both, since the user may be a token. git@ is no secret.
     Form("address", ("://",), r"(?<=://)(?!git@)[^\s/\"'<>`]{1,500}(?=@)"),
     Form("address-with-slash", ("://",),
          r"(?<=://)[^\s/:@\"'<>`]{,100}:(?!\d{1,5}(?:[/?#\s\"'<>`]|$))[^\s\"'<>`@]{1,300}(?=@)"),
@@ -76,7 +76,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def known_spans(text: str) -> Iterator[Span]:
-    """Where tokens, keys and logins of known forms are."""
+    """Spans of tokens, keys and logins of known form."""
     low = text.lower()
     for words, pattern in _forms():
         if any(word in low for word in words):

@@ -1,7 +1,7 @@
 """`python -m errors.redaction.make_forms gitleaks.toml VERSION DATE`: writes forms.csv from the rules of gitleaks.
 
-Taken are its rules for tokens that are known by their own form. Its rules for names (`acme… = 32 characters`) are not:
-names are ours, see names.py; nor are forms that other things have too.
+It takes the rules for tokens with a distinctive format. It leaves out ambiguous formats, and the rules for names
+(`acme… = 32 characters`): names.py has ours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FORMS: Final = Path(__file__).parent / "forms.csv"
 COLUMNS: Final = ("id", "words", "pattern", "source", "read_on")
 SOURCE: Final = "https://github.com/gitleaks/gitleaks/blob/{}/config/gitleaks.toml"
 _OF_NAMES: Final = (r"[\w.-]{0,50}?", r"(?:[ \t\w.-]{0,20})")
-# Ours are wider, or the form is that of other things too: short words, plain hexadecimal numbers.
+# Our pattern is wider, or other texts have the same format: short words, plain hexadecimal numbers.
 _LEFT_OUT: Final = frozenset(
     {
         "curl-auth-header", "curl-auth-user", "kubernetes-secret-yaml", "nuget-config-password", "private-key",
@@ -26,12 +26,12 @@ _LEFT_OUT: Final = frozenset(
         "sourcegraph-access-token",
     }
 )  # fmt: skip
-# What may follow a token: a comma and a full stop are no reason to show one.
+# What may follow a token: a comma or full stop must not expose it.
 _END: Final = re.compile(r"\(\?:\[\\x60'\"\\s;\]\|\\\\\[nr\]\|\$(?:\|\\b)?\)$")
 
 
 def rows(rules: list[dict[str, Any]], source: str, read_on: str) -> Iterator[dict[str, str]]:
-    """One row for each form; `words` is what a text must hold, in lower case, to be worth a search."""
+    """One row for each format; a text without any of its lower-case `words` is not searched."""
     for rule in sorted(rules, key=lambda rule: str(rule["id"])):
         go = rule.get("regex", "")
         if not go or rule["id"] in _LEFT_OUT or any(part in go for part in _OF_NAMES) or not rule.get("keywords"):
@@ -43,7 +43,7 @@ def rows(rules: list[dict[str, Any]], source: str, read_on: str) -> Iterator[dic
 
 
 def _for_python(go: str) -> str:
-    """Flags in the middle hold from there on in Go; in Python they stand at the start, or in a group of their own."""
+    """Go allows flags in the middle, valid from there on; Python only at the start or in a group of their own."""
     go = _END.sub("(?![0-9A-Za-z])", go).replace(r"\z", r"\Z").replace("[[:alnum:]]", "[0-9A-Za-z]")
     start = "(?i)" if go.startswith("(?i)") else ""
     rest = go.removeprefix("(?i)")

@@ -1,4 +1,4 @@
-"""Which variables, options, labels and keys hold secrets, by their names."""
+"""Recognises secret variables, options, labels and keys by their names."""
 
 import re
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ _SECRET_WORD: Final = re.compile(
     r"|(?:^|_)(?:PASS|JWT)$|_(?:PW|PWD)$|^(?:BINDPW|ROOTPW|REQUIREPASS|MASTERAUTH)$"
     r"|(?:API|AUTH|ACCESS|BEARER|REFRESH)_TOKENS$"
 )
-# These say where a secret is, or how it is shaped, not what it is.
+# These give the location or format of a secret, not its value.
 _ABOUT_ONE: Final = re.compile(
     r"_(?:FILE|PATH|DIR|URL|URI|NAME|NAMES|TYPE|LENGTH|LIMIT|COUNT|TTL|HEADER|ENDPOINT|EXPIRY|VERSION|ENABLED|POLICY"
     r"|REF|CLASS|SECONDS|MODE|LIFETIME|EXPIRATION|DAYS|STDIN)$"
@@ -23,9 +23,9 @@ _ABOUT_ONE: Final = re.compile(
     r"|(?:^|_)(?:EOS|BOS|PAD|UNK|SEP|CLS|MASK|STOP|IMAGE)_TOKENS?$|_TOKEN_ID$"
 )
 _SAYS_LITTLE: Final = frozenset({"key", "keys", "tokens", "pass", "pw", "pwd"})
-# Below these stands where Kubernetes finds a secret.
+# Keys below these tell Kubernetes where to find a secret.
 _REFERENCES: Final = frozenset({"valueFrom", "secretKeyRef", "secretRef", "envFrom"})
-_RULE: Final = re.compile(r"[A-Z]-[A-Z]+")  # an id of ours: D-SECRET
+_RULE: Final = re.compile(r"[A-Z]-[A-Z]+")  # one of our rule ids: D-SECRET
 
 
 @lru_cache(maxsize=8192)
@@ -43,7 +43,7 @@ def _words(name: str) -> str:
 
 
 def is_in_secret(loc: Iterable[str | int]) -> bool:
-    """Does a value that lies there belong to a secret? `auth: {tokens: …}` is one by two keys together."""
+    """Is the value at this path part of a secret? `auth: {tokens: …}` is one by two keys together."""
     keys = [step for step in loc if isinstance(step, str)]
     if keys and (_ABOUT_ONE.search(_words(keys[-1])) or not _REFERENCES.isdisjoint(keys)):
         return False

@@ -1,4 +1,4 @@
-"""Takes out of a text whatever looks like a secret: every message, comment and report goes through here.
+"""Redacts possible secrets in texts: every message, comment and report passes through here.
 
 Secrets are recognised by their names (names.py), by known forms of tokens (forms.py), and on command lines. What has
 neither a telling name nor a known form is shown.
@@ -18,12 +18,12 @@ _SHORTEST: Final = 3  # shorter texts have no recognisable form
 
 
 def without_secrets(text: str, hidden: str = HIDDEN) -> str:
-    """The text with a placeholder for whatever looks like a secret."""
+    """The text with placeholders for possible secrets."""
     return text if len(text) <= _SHORTEST else _hide(text, hidden)
 
 
 def without_known_forms(text: str, hidden: str = HIDDEN) -> str:
-    """The same, but only by form: names do not count."""
+    """The same by format only, without names."""
     return _replaced(text, known_spans(text), hidden)
 
 

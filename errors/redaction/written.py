@@ -1,11 +1,11 @@
-"""How values are written after their names: in quotes, on a line, in brackets, in a block. Pure."""
+"""Finds the value after a name: in quotes, on a line, in brackets, in a block. Pure."""
 
 import re
 from typing import Final
 
 Span = tuple[int, int]
 
-# A reference to a value elsewhere, or the statement that there is none.
+# A reference to a value elsewhere, or an explicit absence.
 _HARMLESS: Final = re.compile(
     r"|true|false|yes|no|none|null|~|nil|on|off|enabled|disabled"
     r"|\$\{[^{}]*\}|\$\([\w.-]*\)|(?-i:\$[A-Z_][A-Z0-9_]*)|\$\{\{.*\}\}|\{\{.*\}\}"
@@ -26,7 +26,7 @@ def is_harmless(value: str) -> bool:
 
 
 def value_span(text: str, name: int, start: int, sign: str) -> Span | None:
-    """Where the value stands that begins at `start`, behind a name at `name`. None where there is none."""
+    """Span of the value that begins at `start`, after a name at `name`. None if there is none."""
     line_end = _line_end(text, start)
     line = text[start:line_end]
     if not line.strip() or _BLOCK.match(line):
@@ -54,13 +54,13 @@ def _on_line(text: str, name: int, start: int, end: int, sign: str) -> Span | No
         match = re.match(r"\{\{[^}]*\}\}|\$\{[^}]*\}|\$\([^)]*\)|[^\s,;&\"'<>)}\]]+", rest)
     if not match or not match[0]:
         return None
-    # `hub-credentials: image is not known` is about something of that name.
+    # `hub-credentials: image is not known` is a message about an object with that name.
     is_prose = not is_key and sign.startswith(":") and "-" in text[name:start] and _PLAIN_WORD.fullmatch(match[0])
     return None if is_prose else (start, start + match.end())
 
 
 def _quoted(text: str, start: int, quote: str, slashes: str) -> Span:
-    """To the same quote with the same backslashes before it; a text that was cut ends without one."""
+    """Up to the same quote with the same backslashes; a truncated text ends without one."""
     position = start
     while (found := text.find(quote, position)) != -1:
         before = len(text[start:found]) - len(text[start:found].rstrip("\\"))
@@ -88,7 +88,7 @@ def _flow(text: str, start: int) -> Span:
 
 
 def _block(text: str, name: int, line_end: int) -> Span | None:
-    """Lines below a key that are further in, and the items of a list that stand as far in as the key."""
+    """Lines indented further than the key, and list items indented as far as the key."""
     line_start = text.rfind("\n", 0, name) + 1
     head = text[line_start:name]
     if head.strip(" \t-?\"'"):

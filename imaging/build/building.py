@@ -1,7 +1,7 @@
-"""A spec → an image, built by BuildKit: ancestors of ours first, the check, then what is exported.
+"""Builds a spec's image with BuildKit: first our ancestor images, then the check, then the export.
 
-Pure functions, which `GpuImage` shares, decide what is built: the same spec has the same Dockerfile, arguments and tag
-here and there. `build_image` acts.
+Pure functions, shared with `GpuImage`, decide what is built: a spec has the same Dockerfile, arguments and tag in
+both. `build_image` acts.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from imaging.spec.plan import Substitute
 from imaging.spec.targets import kind_of
 
 PLATFORM: Final = "linux/amd64"
-# Level 0, the default, makes the plug-in leave out all three options: silently that is gzip, or what a builder has.
+# At level 0, the default, the plug-in drops all three options: the result is silently gzip, or the builder's setting.
 LEVELS: Final = MappingProxyType({"zstd": 3, "gzip": 6})
 _TAG_DIGITS: Final = 16
 _BY_DIGEST: Final = {"push-by-digest": "true", "name-canonical": "true"}
 
 
 class Kind(Enum):
-    """Where an image goes."""
+    """Target of an image."""
 
-    NOWHERE = "nowhere"  # it stays in the builder's cache
+    NOWHERE = "nowhere"  # only in the builder's cache
     REGISTRY = "registry"
     OCI_LAYOUT = "OCI layout"
     DOCKER_ARCHIVE = "docker archive"
@@ -44,9 +44,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """`place` is a reference, a folder or a file; empty where the image goes nowhere.
+    """`place` is a reference, a folder or a file; empty if the image goes nowhere.
 
-    A reference without a tag takes an image by its digest alone.
+    A reference without a tag stores an image by digest only.
     """
 
     kind: Kind = Kind.NOWHERE
@@ -54,7 +54,7 @@ class Destination:
 
 
 class Check(Enum):
-    """Whether the stage `verify` is built before anything is exported."""
+    """Whether to build the stage `verify` before the export."""
 
     FIRST = "first"
     LEFT_OUT = "left out"
@@ -62,7 +62,7 @@ class Check(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How layers are packed: zstd or gzip. `is_forced` recompresses layers of a base that are compressed otherwise."""
+    """Compression of layers: zstd or gzip. `is_forced` recompresses layers of a base with another compression."""
 
     compression: str = "zstd"
     is_forced: bool = False
@@ -70,14 +70,14 @@ class Packing:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is built, of what, and where it goes."""
+    """A build: image, inputs and destination."""
 
-    family: Sequence[ImageSpec]  # as `load_family` has it: the image, then its ancestors of ours
+    family: Sequence[ImageSpec]  # as from `load_family`: the image, then our ancestor images
     spec: ImageSpec  # the first of them, or one of its targets
-    images: Path  # the folder of their folders
+    images: Path  # the parent of their folders
     substitutes: Sequence[Substitute] = ()
     ca_bundle: Path | None = None
-    base: str | None = None  # reference of the parent; None: parents of ours are built first
+    base: str | None = None  # reference of the parent; None: build our parents first
     destination: Destination = field(default_factory=Destination)
     packing: Packing = field(default_factory=Packing)
     check: Check = Check.FIRST
@@ -88,13 +88,13 @@ class Order:
 def dockerfiles(
     family: Sequence[ImageSpec], *, substitutes: Sequence[Substitute] = (), ca_bundle: Path | None = None
 ) -> list[str]:
-    """Of the image and of each of its ancestors, in the order of `family`. Raises SpecError."""
+    """Those of the image and of its ancestors, in the order of `family`. Raises SpecError."""
     ca = ca_bundle.name if ca_bundle else None
     return [render_dockerfile(family[at:], substitutes=substitutes, ca=ca) for at in range(len(family))]
 
 
 def content_tag(family: Sequence[ImageSpec], images: Path, dockerfiles: Sequence[str]) -> str:
-    """Hash of all that decides the content and is known before a build, ancestors of ours included."""
+    """Hash of all content inputs that are known before a build, including our ancestor images."""
     digest = hashlib.sha256()
     for spec, dockerfile in zip(family, dockerfiles, strict=True):
         digest.update(dockerfile.encode())
@@ -134,12 +134,12 @@ def output(destination: Destination, packing: Packing, name: str) -> dict[str, s
 
 
 def build_image(order: Order, client: Client, tell: Callable[[str], None], on_line: Callable[[str], None]) -> str:
-    """Build, check, export; return the digest of what was exported, or "" where nothing was.
+    """Build, check, export; return the digest of the export, or "" if there was none.
 
-    `tell` gets what begins, `on_line` each line of the builder. Raises BuildError. A file or folder appears whole or
-    not at all, and a registry takes the manifest after all layers: what is interrupted leaves no image behind. Where
-    the image is pushed, ancestors of ours are first, by their digests alone: the image has their layers anyway, and
-    what lies there already is not sent again.
+    `tell` gets each step at its start, `on_line` each line of the builder. Raises BuildError. A file or folder appears
+    complete or not at all, and a registry takes the manifest after all layers: an interrupted build leaves no image.
+    A push also pushes our ancestor images first, by digest only: the image has their layers anyway, and existing
+    layers are not sent again.
     """
 
     def run(build: Build) -> str:
@@ -153,7 +153,7 @@ def build_image(order: Order, client: Client, tell: Callable[[str], None], on_li
             for at in range(len(order.family) - 1, 0, -1):
                 base, named = _parent(order, at, base, named, Path(folder), tell, run)
         build = build_of(order, 0, base)
-        stage = stage_of(spec) if kind_of(spec) else ""  # without one: the last stage, the spec's own image
+        stage = stage_of(spec) if kind_of(spec) else ""  # none: the last stage, the spec's own image
         build = replace(build, named={**build.named, **named}, target=stage)
         if order.check is Check.FIRST:
             tell(f"{spec.full_name}: building it and running its check")
@@ -169,7 +169,7 @@ def build_image(order: Order, client: Client, tell: Callable[[str], None], on_li
             return run(replace(build, outputs=outputs, cache_to=order.cache_to))
 
 
-def _parent(  # noqa: PLR0913, PLR0917 - what its only caller has
+def _parent(  # noqa: PLR0913, PLR0917 - values of its only caller
     order: Order,
     at: int,
     base: str | None,
@@ -178,7 +178,7 @@ def _parent(  # noqa: PLR0913, PLR0917 - what its only caller has
     tell: Callable[[str], None],
     run: Callable[[Build], str],
 ) -> tuple[str, Mapping[str, str]]:
-    """Build an ancestor; its reference for the next build, and, if it is on this machine only, where it lies."""
+    """Build an ancestor; return its reference for the next build, and its place if it is only local."""
     spec = order.family[at]
     tell(f"{spec.name}: building what {order.family[at - 1].name} stands on")
     build = build_of(order, at, base)
@@ -194,7 +194,7 @@ def _parent(  # noqa: PLR0913, PLR0917 - what its only caller has
 
 @contextmanager
 def _whole_or_not(destination: Destination) -> Iterator[Destination]:
-    """A place beside the wanted one, which is put there when all went well."""
+    """A draft beside the wanted place, moved there on success."""
     if destination.kind is Kind.REGISTRY:
         yield destination
         return

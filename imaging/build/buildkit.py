@@ -1,7 +1,7 @@
-"""BuildKit as a client sees it: which program drives the builder, its command line, and what its errors mean.
+"""BuildKit clients: the program that drives the builder, its command line, and the meaning of its errors.
 
-Two programs can: `docker buildx`, which knows builders by name, and `buildctl`, which BuildKit brings and which needs
-the address of one. Both take the same build.
+There are two: `docker buildx`, which knows builders by name, and `buildctl`, which comes with BuildKit and needs a
+builder's address. Both take the same build.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Build:
     build_args: Mapping[str, str] = field(default_factory=dict)
     target: str = ""
     platforms: Sequence[str] = ()
-    outputs: Sequence[Mapping[str, str]] = ()  # of exporter attributes, `type` among them
+    outputs: Sequence[Mapping[str, str]] = ()  # exporter attributes, including `type`
     cache_from: Sequence[Mapping[str, str]] = ()
     cache_to: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Buildctl:
-    """BuildKit's own client, and the address of a builder."""
+    """BuildKit's own client and a builder's address."""
 
     program: Path
     endpoint: str
@@ -72,7 +72,7 @@ class Buildctl:
 
 @dataclass(frozen=True, slots=True)
 class Buildx:
-    """Docker's client, as a plugin (`docker buildx`) or by itself, and the name of a builder: empty for the current."""
+    """Docker's client, as plugin (`docker buildx`) or program, and a builder's name: empty for the current one."""
 
     program: tuple[str, ...]
     name: str = ""
@@ -93,7 +93,7 @@ class Buildx:
 
     @staticmethod
     def environment() -> dict[str, str]:
-        """Credentials and builders are the user's. An attestation would put an index around each image."""
+        """Credentials and builders are the user's. An attestation would wrap each image in an index."""
         return {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1", "NO_COLOR": "1"}
 
 
@@ -101,9 +101,9 @@ Client = Buildctl | Buildx
 
 
 def find_client(name: str, environment: Mapping[str, str] = os.environ) -> Client:
-    """`docker buildx` where there is one, else buildctl with the address of the builder `name`.
+    """`docker buildx` if available, else buildctl with the address of the builder `name`.
 
-    Without a name: the current builder of buildx; for buildctl the one that BUILDKIT_HOST names, else BuildKit's own
+    Without a name: the current builder of buildx; for buildctl the one in BUILDKIT_HOST, else BuildKit's own
     default. Raises NoBuilderError.
     """
     path = environment.get("PATH")
@@ -126,7 +126,7 @@ def find_client(name: str, environment: Mapping[str, str] = os.environ) -> Clien
     except NoBuilderError as error:
         if endpoint != DEFAULT_ENDPOINT:
             raise
-        # Nobody chose that address, so starting something there rarely helps.
+        # The user did not choose that address, so starting a builder there rarely helps.
         raise NoBuilderError(
             f"no builder was named, and none answers at {endpoint}: name one with --builder or in BUILDKIT_HOST "
             "(a stack names its own: --stack dsmlp-fall in the lab)"
@@ -150,7 +150,7 @@ def _ask_buildx(client: Buildx) -> None:
 
 
 def _output(argv: Sequence[str]) -> str | None:
-    """What a command prints; None where it fails."""
+    """Output of a command; None if it fails."""
     try:
         done = subprocess.run(list(argv), capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -161,7 +161,7 @@ def _output(argv: Sequence[str]) -> str | None:
 def find_endpoint(name: str, docker_config: Path) -> str:
     """The address of the builder `name`, as `docker buildx create --driver remote` would have recorded it.
 
-    Raises NoBuilderError when there is none, or when it is of a driver that only buildx can start.
+    Raises NoBuilderError if there is none, or if only buildx can start its driver.
     """
     folder = docker_config / "buildx" / "instances"
     record = folder / name
@@ -184,7 +184,7 @@ def find_endpoint(name: str, docker_config: Path) -> str:
 
 
 def ask_builder(endpoint: str) -> None:
-    """Raise NoBuilderError when nobody listens on a `unix://` endpoint: buildctl would try for a long time."""
+    """Raise NoBuilderError if nothing listens on a `unix://` endpoint: buildctl would retry for long."""
     scheme, _, path = endpoint.partition("://")
     if scheme != "unix":
         return
@@ -200,9 +200,9 @@ def ask_builder(endpoint: str) -> None:
 
 
 def run_build(build: Build, client: Client, on_line: Callable[[str], None], cancelled: Callable[[], bool]) -> str:
-    """Build, and push where an output says so; return the digest of what was exported, or "".
+    """Build, and push if an output requires it; return the digest of the export, or "".
 
-    Raises BuildError with the last lines of the step that failed, or when it was cancelled.
+    Raises BuildError with the last lines of the failed step, or if cancelled.
     """
     if isinstance(client, Buildctl):
         ask_builder(client.endpoint)
@@ -229,7 +229,7 @@ def run_build(build: Build, client: Client, on_line: Callable[[str], None], canc
 
 
 def command_line(build: Build, work: Path) -> list[str]:
-    """Arguments of buildctl behind the builder's address. The Dockerfile is a file in `work`."""
+    """Arguments of buildctl after the builder's address. The Dockerfile is a file in `work`."""
     options = {
         "filename": "Dockerfile",
         **{f"build-arg:{name}": value for name, value in build.build_args.items()},
@@ -263,7 +263,7 @@ def command_line(build: Build, work: Path) -> list[str]:
 
 
 def buildx_line(build: Build, work: Path) -> list[str]:
-    """Arguments of `buildx build` for what our own images need. Credentials are those of `docker login`."""
+    """Arguments of `buildx build` for the needs of our images. Credentials are those of `docker login`."""
     flags = [
         ("--file", str(work / "dockerfile" / "Dockerfile")),
         *(("--build-context", f"{name}={place}") for name, place in build.named.items()),

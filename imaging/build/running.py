@@ -1,4 +1,4 @@
-"""Runs a program whose output is followed line by line, and which can be stopped with all that it started."""
+"""Runs a program, follows its output line by line, and can stop it with all its child processes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def stream(
     env: Mapping[str, str] | None = None,
     stop_within_s: float = 10,
 ) -> int | None:
-    """Run a command, hand over each line of its output (both streams) as it comes, and return the exit code.
+    """Run a command, pass on each line of its output (both streams) as it comes, and return the exit code.
 
-    `cancelled` is called a few times a second; once it returns true, the command and what it started are ended and the
-    answer is None. So it is when `on_line` or a signal raises: nothing is left running. `env` is added to our
-    environment. Raises FileNotFoundError when the program is not installed.
+    `cancelled` is called a few times a second; once it returns true, the command and its children are stopped and the
+    result is None. If `on_line` or a signal raises, nothing is left running either. `env` is added to our
+    environment. Raises FileNotFoundError if the program is not installed.
     """
     child = subprocess.Popen(
         list(argv),
@@ -31,7 +31,7 @@ def stream(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        start_new_session=True,  # a Ctrl-C reaches it as a cancellation, through us, and only once
+        start_new_session=True,  # Ctrl-C reaches it only once: through us, as a cancellation
     )
     try:
         with child.stdout or contextlib.nullcontext() as output:
@@ -61,7 +61,7 @@ def _lines(output: IO[bytes] | None, cancelled: Callable[[], bool]) -> Iterator[
 
 
 def _end_session(child: subprocess.Popen[bytes], within_s: float) -> None:
-    """End a child that was started with a session of its own, and everything in that session."""
+    """End a child that has its own session, and everything in that session."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, number)

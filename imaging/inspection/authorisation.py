@@ -1,4 +1,4 @@
-"""How a registry authenticates clients: challenges, and tokens for one repository each, kept until they expire.
+"""Authenticates to registries: challenges, and tokens for one repository each, kept until they expire.
 
 Source: https://distribution.github.io/distribution/spec/auth/token/ and .../auth/oauth/, RFC 9110 section 11.
 """
@@ -22,14 +22,14 @@ _CHALLENGE: Final = re.compile(
     r"(?:^|,)\s*(bearer|basic)\b(.*?)(?=,\s*(?:bearer|basic)\b|$)", re.IGNORECASE | re.DOTALL
 )
 _PARAMETER: Final = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))')
-_DEFAULT_LIFE_S: Final = 60  # the protocol's own
+_DEFAULT_LIFE_S: Final = 60  # the protocol's default
 _MARGIN_S: Final = 5
 _CLIENT: Final = "gpu-commons"
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """What a 401 asks for."""
+    """A 401's challenge."""
 
     scheme: str  # bearer, basic
     realm: str = ""
@@ -38,7 +38,7 @@ class Challenge:
 
 
 def read_challenges(header: str) -> list[Challenge]:
-    """Every scheme of a `WWW-Authenticate` header that is known here, bearer first."""
+    """The known schemes of a `WWW-Authenticate` header, bearer first."""
     found = []
     for scheme, rest in _CHALLENGE.findall(header[:8192]):
         given = {name.lower(): quoted or plain for name, quoted, plain in _PARAMETER.findall(rest)}
@@ -49,7 +49,7 @@ def read_challenges(header: str) -> list[Challenge]:
 
 
 def is_loopback(host: str) -> bool:
-    """This machine, where plain HTTP crosses no network."""
+    """This machine: plain HTTP crosses no network."""
     name = host.strip("[]")
     if name == "localhost":
         return True
@@ -86,7 +86,7 @@ class Authorisation:
         self._lock = threading.Lock()
 
     def header(self, repository: str) -> str | None:
-        """What is known to be wanted; None at first, and once a token has expired."""
+        """The header, if known; None at first, and once a token has expired."""
         if self._is_basic:
             login = self.login()
             return login.basic if login else None
@@ -94,7 +94,7 @@ class Authorisation:
         return f"Bearer {token.value}" if token and token.ends > time.monotonic() else None
 
     def answer(self, repository: str, refused: str | None, header: str, where: str) -> bool:
-        """Do what a challenge asks for. False: there is nothing to try. `refused` is what was sent and not taken."""
+        """Answer a challenge. False: there is nothing to try. `refused` is the header sent in vain."""
         with self._lock:
             lock = self._locks.setdefault(repository, threading.Lock())
         with lock:
@@ -154,7 +154,7 @@ class Authorisation:
         return _Token(value, time.monotonic() + max(min(life_s, 86400.0) - _MARGIN_S, 1.0))
 
     def _check_realm(self, realm: str, where: str) -> None:
-        """Credentials cross the network under TLS only."""
+        """Credentials cross the network only with TLS."""
         try:
             address = httpx.URL(realm)
         except httpx.InvalidURL:
@@ -172,7 +172,7 @@ class Authorisation:
 
 
 def advice(registry: str, with_login: bool) -> str:  # noqa: FBT001 - one caller each
-    """What to do about a refusal."""
+    """Advice on a refusal."""
     if with_login:
         return f"the credentials for {registry} may have expired, or may not allow pulling: docker login {registry}"
     return f"check the name, or log in if it is private: docker login {registry}"

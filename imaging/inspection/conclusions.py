@@ -1,7 +1,7 @@
-"""What counts when an image says several things: its label, its environment, its toolkit, its wheels. Pure.
+"""Weighs an image's conflicting statements: labels, environment, toolkit, wheels. Pure.
 
-What a program loads decides: a wheel brings its own CUDA and never looks at a label. So the order of trust is what a
-framework says of its own build, the CUDA runtime that lies there, the toolkit, the environment, the labels.
+What a program loads decides: a wheel brings its own CUDA and ignores labels. So the order of trust is the
+framework's statement on its own build, the installed CUDA runtime, the toolkit, the environment, the labels.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from imaging.inspection.facts import Code, Contents, ImageContents, Library, Pac
 from imaging.inspection.recommendations import Remark, remarks
 
 ENOUGH: Final = 0.25
-"""A target counts that has this part of the entries of the commonest one: a rarer one has code of a few kernels."""
-_LONGEST_ENV: Final = 3500  # characters; a case takes 4000 in a field
+"""A target counts with this share of the commonest one's entries: a rarer one has code of few kernels."""
+_LONGEST_ENV: Final = 3500  # characters; a case allows 4000 in a field
 _ENV_READ: Final = re.compile(
     r"^(?:NVIDIA_(?:REQUIRE_\w+|DISABLE_REQUIRE|VISIBLE_DEVICES|DRIVER_CAPABILITIES)|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH)$"
 )
@@ -28,7 +28,7 @@ _ENV_READ: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Which of several statements counts, and why."""
+    """The statement that counts, and why."""
 
     says: str
     source: str
@@ -44,7 +44,7 @@ class Targets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One thing in the image that uses a GPU, as fields of a case for `compat`."""
+    """A program in the image that uses a GPU, as fields of a case for `compat`."""
 
     name: str
     fields: Mapping[str, str]
@@ -58,12 +58,12 @@ class Judgement:
     cuda: tuple[Evidence, ...] = field(default=())
     """All statements about CUDA, the most trusted first."""
     for_cpu: tuple[str, ...] = ()
-    """Frameworks of which only a build for the CPU is there: they use no GPU."""
+    """Frameworks with only a CPU build: they use no GPU."""
     around: Mapping[str, str] = field(default_factory=dict)
-    """Fields of a case that hold for every program of the image, and for an image without one."""
+    """Fields of a case for every program of the image, and for an image without one."""
 
 
-# Where the device code of a framework lies, below site-packages; targets of others are not reported.
+# Folders of a framework's device code, below site-packages; other targets are not reported.
 FOLDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "pytorch": ("torch/",),
     "tensorflow": ("tensorflow/",),
@@ -82,7 +82,7 @@ _BY_NVIDIA: Final = re.compile(r"(?:^|/)nvidia/|(?:^|/)lib(?:cu|nv|nccl)[\w]*(?:
 
 
 def judge(contents: ImageContents) -> Judgement:
-    """What `check` should believe of the image, and what is wrong with the image itself."""
+    """The image's facts for `check`, and faults of the image itself."""
     stated = tuple(written(contents))
     deep = contents.deep
     if deep is None:
@@ -110,7 +110,7 @@ def _environments(deep: Contents) -> list[str]:
 
 
 def _seen_from(deep: Contents, environment: str) -> Contents:
-    """What a program of this environment may load: its own files, and the system's."""
+    """Files that a program of this environment may load: its own, and the system's."""
     roots = conda_roots(deep.packages)
 
     def is_seen(each: Package | Library | Statement | Code) -> bool:
@@ -126,7 +126,7 @@ def _seen_from(deep: Contents, environment: str) -> Contents:
 
 
 def _builds(deep: Contents, environment: str) -> Iterator[tuple[str, Package, Device]]:
-    """Frameworks of an environment, each with the most telling package: a build for GPUs before one for the CPU."""
+    """Frameworks of an environment, each with its most relevant package: a GPU build before a CPU build."""
     roots = conda_roots(deep.packages)
     packages = [each for each in deep.packages if environment_of(each.path, roots) == environment]
     names = frozenset(each.name for each in packages)
@@ -141,10 +141,10 @@ def _builds(deep: Contents, environment: str) -> Iterator[tuple[str, Package, De
         yield name, package, device
 
 
-def _framework(  # noqa: PLR0913, PLR0917 - a framework, and all that says something of it
+def _framework(  # noqa: PLR0913, PLR0917 - a framework, and all evidence of it
     name: str, package: Package, contents: ImageContents, seen: Contents, stated: tuple[Evidence, ...], place: str
 ) -> Program:
-    """One framework as a program; `place` distinguishes it from the same one in another environment."""
+    """One framework as a program; `place` tells it from the same one in another environment."""
     trusted = (*of_framework(name, package, seen), *runtimes(seen), *stated)
     found = _program(name, replace(contents, deep=seen), trusted, _code_in(seen, FOLDERS.get(name, ())), package)
     return replace(found, name=f"{name} in /{place}") if place else found
@@ -157,7 +157,7 @@ def _program(
     code: Targets | None,
     package: Package | None = None,
 ) -> Program:
-    """Fields of a case. The first evidence counts; a later one that agrees may say more exactly what it is."""
+    """Fields of a case. The first evidence counts; later evidence that agrees may make it more precise."""
     fields: dict[str, str] = {}
     notes: list[Note] = []
     if trusted:
@@ -208,7 +208,7 @@ def _cudnn(deep: Contents | None) -> str:
 
 
 def _environment(contents: ImageContents) -> str:
-    """Variables that rules read. One that does not fit whole is left out: half a requirement is another one."""
+    """Variables that rules read. Overlong ones are left out: half a requirement is another one."""
     text = ""
     for key, value in contents.settings.env:
         if _ENV_READ.match(key):
@@ -218,7 +218,7 @@ def _environment(contents: ImageContents) -> str:
 
 
 def _code_in(deep: Contents, folders: tuple[str, ...]) -> Targets | None:
-    """Targets of the files below these folders of site-packages; None where there is no device code."""
+    """Targets of the files below these folders of site-packages; None if there is no device code."""
     return _targets(
         each
         for each in deep.code
@@ -228,7 +228,7 @@ def _code_in(deep: Contents, folders: tuple[str, ...]) -> Targets | None:
 
 
 def _own_code(deep: Contents) -> Targets | None:
-    """Targets of programs that are not NVIDIA's: those libraries have code for all that their CUDA knows."""
+    """Targets of programs other than NVIDIA's libraries, which have code for all targets of their CUDA."""
     return _targets(each for each in deep.code if not _BY_NVIDIA.search(each.path))
 
 
@@ -248,7 +248,7 @@ def _targets(codes: Iterable[Code]) -> Targets | None:
 
 
 def _common(counts: Mapping[str, int]) -> str:
-    """Targets that most of the code is for, in order: rarer ones have code of a few kernels."""
+    """Targets of most of the code, in order: rarer ones have code of few kernels."""
     least = ENOUGH * max(counts.values(), default=0)
     return ";".join(sorted((target for target, count in counts.items() if count >= least), key=_order))
 

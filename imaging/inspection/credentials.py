@@ -1,4 +1,4 @@
-"""Credentials of a registry: Docker's config file, Podman's, and credential helpers. They are kept in memory only."""
+"""Finds registry credentials: Docker's and Podman's config files, credential helpers. Kept in memory only."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ HELPER_TIMEOUT_S: Final = 10.0
 _HUB: Final = "docker.io"
 _HUB_KEY: Final = "https://index.docker.io/v1/"
 _LONGEST_CONFIG: Final = 4 << 20
-_REFRESH_USER: Final = "<token>"  # how a helper says that the secret is an identity token
+_REFRESH_USER: Final = "<token>"  # a helper's mark that the secret is an identity token
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """User and password, or a token that buys other tokens. Never printed: both are left out of `repr`."""
+    """User and password, or a token for other tokens. Never printed: `repr` leaves both out."""
 
     user: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
@@ -38,7 +38,7 @@ class Login:
 
 
 def config_files(environment: Mapping[str, str]) -> list[Path]:
-    """Where credentials may lie, the first one wins."""
+    """Possible credential files; the first wins."""
     home = Path(environment.get("HOME") or Path.home())
     runtime = environment.get("XDG_RUNTIME_DIR")
     found = [Path(environment["REGISTRY_AUTH_FILE"])] if environment.get("REGISTRY_AUTH_FILE") else []
@@ -49,7 +49,7 @@ def config_files(environment: Mapping[str, str]) -> list[Path]:
 def find_login(
     registry: str, environment: Mapping[str, str], *, helper_timeout_s: float = HELPER_TIMEOUT_S
 ) -> Login | None:
-    """Credentials for this registry and no other; None where there are none. Raises InspectError."""
+    """Credentials for this registry and no other; None if there are none. Raises InspectError."""
     for path in config_files(environment):
         if path.is_file():
             login = _in_config(path, registry, environment, helper_timeout_s)
@@ -74,7 +74,7 @@ def _in_config(path: Path, registry: str, environment: Mapping[str, str], timeou
 
 
 def _keys(registry: str) -> list[str]:
-    """Names under which tools file a registry; the one for helpers comes first."""
+    """Keys that tools use for a registry; the one for helpers comes first."""
     names = [
         registry,
         f"https://{registry}",
@@ -121,7 +121,7 @@ def _from_helper(name: str, key: str, environment: Mapping[str, str], timeout_s:
         )
     code, output = _run_helper(program, key, environment, timeout_s)
     if code != 0:
-        # The words of the protocol; helpers print them on stdout, and what else they print may be a secret.
+        # The protocol's messages; helpers print them on stdout, and other output may be a secret.
         if b"not found" in output.lower() or b"no credentials" in output.lower():
             return None
         raise InspectError(
@@ -139,7 +139,7 @@ def _from_helper(name: str, key: str, environment: Mapping[str, str], timeout_s:
 
 def _run_helper(program: str, key: str, environment: Mapping[str, str], timeout_s: float) -> tuple[int, bytes]:
     try:
-        # A session of its own: helpers start helpers, and all of them end with it.
+        # Its own session: helpers start helpers, and all of them end with it.
         process = subprocess.Popen(
             [program, "get"],
             stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""What an image says about its CUDA: frameworks about their own build, runtimes, toolkit, environment, labels. Pure."""
+"""Collects an image's statements on its CUDA: framework builds, runtimes, toolkit, environment, labels. Pure."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _SAID: Final = "because nothing that was read counts more"
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One statement about CUDA: `value` is 12.4 or 12, `what` says it in words, `where` is its place in the image.
+    """One statement about CUDA: `value` is 12.4 or 12, `what` is its wording, `where` its place in the image.
 
-    `weight` says why it counts before others.
+    `weight` is its reason to outrank others.
     """
 
     value: str
@@ -32,7 +32,7 @@ class Evidence:
     weight: str
 
     def agrees(self, other: str) -> bool:
-        """As far as both say: 12 and 12.4 agree, 12.1 and 12.4 do not."""
+        """As far as both state: 12 and 12.4 agree, 12.1 and 12.4 not."""
         mine, its = self.value.split("."), other.split(".")
         shared = min(len(mine), len(its), 2)
         return mine[:shared] == its[:shared]
@@ -51,7 +51,7 @@ def of_framework(name: str, package: Package, deep: Contents) -> Iterator[Eviden
 
 
 def runtimes(deep: Contents) -> Iterator[Evidence]:
-    """CUDA runtimes that lie in the image: wheels before conda before the distribution's before bare libraries."""
+    """CUDA runtimes in the image: wheels before conda before the distribution's before bare libraries."""
     kinds = {"wheel": 0, "conda": 1, "deb": 2}
     form = re.compile(r"nvidia-cuda-runtime(-cu\d+)?|cuda-cudart(-\d+-\d+)?|cudatoolkit")
     packages = sorted((p for p in deep.packages if form.fullmatch(p.name)), key=lambda p: kinds[p.kind])
@@ -69,13 +69,13 @@ def runtimes(deep: Contents) -> Iterator[Evidence]:
 
 
 def _cudart_line(version: str) -> str:
-    """`libcudart.so.11.0` is the name of every 11.x; only a third number makes the second one a minor version."""
+    """`libcudart.so.11.0` means any 11.x; the second number is a minor version only if there is a third."""
     steps = version.split(".")
     return ".".join(steps[:2]) if len(steps) > 2 or int(steps[0]) <= 10 else steps[0]
 
 
 def written(contents: ImageContents) -> Iterator[Evidence]:
-    """Environment, then labels: what somebody wrote down about the image."""
+    """Environment, then labels: what people wrote about the image."""
     env = dict(contents.settings.env)
     for name in ("CUDA_VERSION", "NVIDIA_CUDA_VERSION", "CUDA_PKG_VERSION"):
         if match := _LINE.search(env.get(name, "")):

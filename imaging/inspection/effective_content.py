@@ -1,4 +1,4 @@
-"""What a container sees of all that was found in the layers of an image. Pure."""
+"""The findings of an image's layers that a container can see. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Part = TypeVar("_Part", bound=_Found)
 
 
 def merged(below: LayerFound, one: LayerFound, number: int) -> LayerFound:
-    """All that was found in the layers up to `number`, which `one` is of; bounded, as finders are."""
+    """All findings of the layers up to `number`, the layer of `one`; bounded, like finders."""
 
     def both(name: str) -> tuple[Any, ...]:
         own = (replace(each, layer=number) for each in getattr(one, name))
@@ -37,7 +37,7 @@ def merged(below: LayerFound, one: LayerFound, number: int) -> LayerFound:
 
 
 def contents_of(found: LayerFound, tree: Tree, unpacked: int, left_out: tuple[str, ...]) -> Contents:
-    """What a container sees of what was found: files that a later layer replaced or removed are gone."""
+    """The findings that a container sees: files that a later layer replaced or removed are gone."""
 
     def seen(parts: Iterable[_Part]) -> tuple[_Part, ...]:
         return tuple(each for each in parts if (there := tree.find(each.path)) and there[1] == each.layer)
@@ -77,7 +77,7 @@ _WHEELS_OF: Final = {
 
 
 def with_version(library: Library, packages: tuple[Package, ...]) -> Library:
-    """The library with the version of the wheel it came in: wheels name files by their major version alone."""
+    """The library with the version of its wheel: wheels name files only by their major version."""
     top, is_wheel, _ = library.path.rpartition("/nvidia/")
     form = _WHEELS_OF.get(library.name)
     if not is_wheel or form is None:

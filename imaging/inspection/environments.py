@@ -1,6 +1,6 @@
-"""Which environment of an image a file is part of: a program loads from its own one and from the system. Pure.
+"""The Python or conda environment of a file: a program loads from its own environment and the system. Pure.
 
-Two kernels with an environment each may have a CUDA each; one environment above a base with CUDA has it twice.
+Two kernels in separate environments may each have a CUDA; one environment on a base with CUDA has it twice.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ _CONDA: Final = re.compile(r"^(.*?)/conda-meta/")
 
 
 def conda_roots(packages: Iterable[Package]) -> frozenset[str]:
-    """Folders of conda environments, by the records of their packages."""
+    """Folders of conda environments, from their package records."""
     return frozenset(match[1] for each in packages if each.kind == "conda" and (match := _CONDA.match(each.path)))
 
 
 def environment_of(path: str, conda: frozenset[str]) -> str:
-    """The folder of the Python or conda environment of a file, else SYSTEM; `conda` has the folders of the latter."""
+    """A file's Python or conda environment by folder, else SYSTEM; `conda` has the conda folders."""
     if match := _PYTHON.match(path):
         return match[1]
     return max((root for root in conda if path.startswith(f"{root}/")), key=len, default=SYSTEM)
 
 
 def majors(deep: Contents) -> Mapping[str, Mapping[int, str]]:
-    """Environments whose packages and runtimes are for several CUDA majors: what says so, by major.
+    """Environments with packages and runtimes for several CUDA majors: the evidence, by major.
 
-    The system is none of them: toolkits may stand side by side, and nothing loads both.
+    Not the system: toolkits may be installed side by side, and nothing loads both.
     """
     roots = conda_roots(deep.packages)
     sources = [

@@ -1,6 +1,6 @@
-"""What an image turned out to be. Frozen values that live in JSON, in the cache and in answers; no reference in them.
+"""Facts of an inspected image. Frozen values for JSON, the cache and answers, without the image's reference.
 
-A fact that was not looked for is None (`deep`), one that was looked for and not found is empty.
+A fact that was not searched for is None (`deep`); one that was not found is empty.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Final
 from pydantic import TypeAdapter
 
 VERSION: Final = 4
-"""Of the facts and their finders: raise it when one of them changes, and cached facts are read again."""
+"""Version of facts and finders: raise it when one changes, so that cached facts are read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """As the manifest has it. Sizes in bytes."""
+    """From the manifest. Sizes in bytes."""
 
     digest: str
     media_type: str
@@ -29,7 +29,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the config says of a container. Values that look like secrets are replaced."""
+    """The config's settings of a container. Possible secrets are replaced."""
 
     env: tuple[tuple[str, str], ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
@@ -43,7 +43,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """Something installed, by the package manager's own record. `cuda` is the CUDA line that it says it is for."""
+    """An installed package, from the package manager's record. `cuda` is the CUDA line that it states."""
 
     name: str
     version: str
@@ -56,7 +56,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A shared library of the GPU stack. `version` is empty where neither name nor content says it."""
+    """A shared library of the GPU stack. `version` is empty if neither name nor content states it."""
 
     name: str  # cudart, cublas, cudnn, nccl, cuda (the driver's), ...
     version: str
@@ -67,9 +67,9 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Device code in a file: targets as `sm_90a`, `compute_90`, with how many entries each has.
+    """Device code in a file: targets as `sm_90a`, `compute_90`, with their number of entries.
 
-    `compressed` are those with code that zstd compresses.
+    `compressed` are those with code compressed by zstd.
     """
 
     path: str
@@ -81,7 +81,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a framework writes about its own build: `torch/version.py` says CUDA 12.4."""
+    """A framework's statement on its own build: `torch/version.py` says CUDA 12.4."""
 
     what: str  # cuda, cudnn
     value: str
@@ -92,7 +92,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A directory or file with its bytes. `what` says why it is listed."""
+    """A directory or file with its size. `what` says why it is listed."""
 
     path: str
     size: int
@@ -101,7 +101,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class DriverPart:
-    """A file that belongs to a driver: a library, a program, a kernel module. `what` says which."""
+    """A file of a driver: a library, a program, a kernel module. `what` says which."""
 
     path: str
     size: int
@@ -119,7 +119,7 @@ class LayerUse:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """One library in several places where one program finds them; `extra_bytes` are all but those that it needs."""
+    """One library in several places that one program searches; `extra_bytes` are those it does not need."""
 
     name: str
     paths: tuple[str, ...]
@@ -128,7 +128,7 @@ class Copies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What belongs to the GPU stack."""
+    """Parts of the GPU stack."""
 
     packages: tuple[Package, ...] = ()
     libraries: tuple[Library, ...] = ()
@@ -140,7 +140,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class LayerFound(Parts):
-    """What was found in one layer, whatever other layers do with it. `unpacked_bytes` are those of its archive."""
+    """Findings of one layer, whatever other layers do with them. `unpacked_bytes` are those of its archive."""
 
     unpacked_bytes: int
     distribution: tuple[Statement, ...] = ()  # what: system, glibc; of: os-release, dpkg, libc, musl
@@ -148,7 +148,7 @@ class LayerFound(Parts):
 
 @dataclass(frozen=True, slots=True)
 class Contents(Parts):
-    """What reading all layers found."""
+    """Findings of all layers."""
 
     unpacked_bytes: int
     files: int
@@ -159,12 +159,12 @@ class Contents(Parts):
     caches: tuple[Place, ...] = ()
     biggest: tuple[Place, ...] = ()
     left_out: tuple[str, ...] = ()
-    """What could not be read, a sentence each: foreign layers."""
+    """Unreadable parts, a sentence each: foreign layers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageContents:
-    """All that is known of one image, by the digest of its manifest."""
+    """All known facts of one image, by its manifest's digest."""
 
     version: int
     digest: str
@@ -176,7 +176,7 @@ class ImageContents:
     deep: Contents | None = None
 
     def __hash__(self) -> int:
-        """Of the digest, which says which image it is: caches ask often, and all facts together are long."""
+        """Hash of the digest, which identifies the image: caches hash often, and all facts are long."""
         return hash(self.digest)
 
     @property
@@ -186,7 +186,7 @@ class ImageContents:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The platforms of an index: what each is called and the digest of its manifest."""
+    """The platforms of an index: the name of each and the digest of its manifest."""
 
     version: int
     digest: str

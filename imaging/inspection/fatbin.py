@@ -1,8 +1,8 @@
-"""Which GPUs the device code in a file is for, read from its fatbin headers. Pure: bytes in, counts out.
+"""Reads the GPU targets of a file's device code from its fatbin headers. Pure: bytes in, counts out.
 
 A fatbin is a container (magic 0xBA55ED50) of entries, one for each target: cubins run on their own GPU architecture,
 PTX is compiled by the driver for any newer one. The headers are never compressed, so nothing is unpacked here, and
-stripped libraries tell as much as others. The layout was checked against NVIDIA's `fatbinary` and `cuobjdump` 13.4:
+stripped libraries work as well as others. The layout was checked against NVIDIA's `fatbinary` and `cuobjdump` 13.4:
 
     container   u32 magic, u16 version 1, u16 header size, u64 size of all entries
     entry +0    u16 kind, u16 version, u32 header size, u64 payload size
@@ -28,26 +28,26 @@ _MAGIC = struct.pack("<I", 0xBA55ED50)
 _CONTAINER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQ8xHHI8xQ16x")
 _KINDS: Mapping[int, Kind] = {1: "ptx", 2: "cubin", 4: "cubin"}  # no driver loads NVVM, relocatable PTX and tile IR
-_INDEX, _CONCATENATED = 0x20, 0x100  # neither is code of its own
+_INDEX, _CONCATENATED = 0x20, 0x100  # neither is code itself
 _THIS_GPU_ONLY, _FAMILY_ONLY, _BY_ZSTD = 1 << 20, 1 << 21, 1 << 15
 _LARGEST_HEADER = 1 << 16
 _LARGEST_CONTAINER = 1 << 40
 _MOST_KEPT = 2_000_000  # containers and distinct entries; the library with most has some hundred thousand
 _ELF_HEADER = 64
 _SECTION = struct.Struct("<II16xQQ24x")  # name, type, …, offset, size
-_NO_BITS = 8  # a section that takes no room in the file
+_NO_BITS = 8  # a section without bytes in the file
 _SECTION_WINDOW = 1 << 20  # linkers write the section names just before the section headers
 
 EXECUTABLE = ".nv_fatbin"
-"""The section that the CUDA runtime loads."""
+"""The section loaded by the CUDA runtime."""
 RELOCATABLE = "__nv_relfatbin"
-"""What the device linker made `.nv_fatbin` of. Its cubins are never loaded; its PTX serves newer GPUs only where the
-driver links it at load time, which not every library asks for (NCCL keeps all its PTX here)."""
+"""Input of the device linker for `.nv_fatbin`. Its cubins are never loaded; its PTX serves newer GPUs only if the
+driver links it at load time, which not every library requests (NCCL keeps all its PTX here)."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Target:
-    """Device code of a kind for one compute capability. In order, 9.0a comes before 10.0."""
+    """Device code of a kind for one compute capability. 9.0a sorts before 10.0."""
 
     kind: Kind
     architecture: int  # 90
@@ -58,11 +58,11 @@ class Target:
         return f"{'sm' if self.kind == 'cubin' else 'compute'}_{self.architecture}{self.suffix}"
 
 
-_Code = tuple[Target, bool, str]  # whether it is compressed by zstd; the version of the PTX language, 8.5
+_Code = tuple[Target, bool, str]  # whether zstd compresses it; the version of the PTX language, 8.5
 
 
 class Scanner:
-    """Takes a file piece by piece and keeps no more than one header of it (and the ELF's own table of sections)."""
+    """Scans a file piece by piece and keeps no more than one header (and the ELF's own section table)."""
 
     def __init__(self) -> None:
         self._pending = b""
@@ -70,9 +70,9 @@ class Scanner:
         self._skip = 0  # bytes of payload still to pass over
         self._end = 0  # where the current container ends; 0 outside one
         self._inside: list[_Code] = []
-        self._has_code = False  # of any kind: a container of code that nobody loads is one as well
+        self._has_code = False  # of any kind, including a container of code that is never loaded
         self._began = 0
-        self._seen: dict[tuple[_Code, ...], int] = {}  # few distinct lists, many containers
+        self._seen: dict[tuple[_Code, ...], int] = {}  # few different lists, many containers
         self._offsets = array("Q")
         self._lists = array("L")
         self._kept = 0
@@ -94,10 +94,10 @@ class Scanner:
         self._start += at
 
     def loaded(self) -> Counter[Target]:
-        """What a process loads, with the number of entries; called at the end of the file.
+        """Targets that a process loads, with their entries; called at the end of the file.
 
-        Everything outside `__nv_relfatbin`, or all of it where there is no `.nv_fatbin`. A target in few of many
-        containers is code of a few kernels only.
+        Everything outside `__nv_relfatbin`, or everything if there is no `.nv_fatbin`. A target in few of many
+        containers has code of few kernels only.
         """
         found: Counter[Target] = Counter()
         for (target, _, _), count in self._loaded().items():
@@ -105,11 +105,11 @@ class Scanner:
         return found
 
     def compressed(self) -> frozenset[Target]:
-        """Of what a process loads, the targets with code that zstd compresses: drivers before 550.54.14 refuse it."""
+        """Loaded targets with code compressed by zstd: drivers before 550.54.14 refuse it."""
         return frozenset(target for target, by_zstd, _ in self._loaded() if by_zstd)
 
     def isas(self) -> frozenset[str]:
-        """Versions of the PTX language in what a process loads: a driver must know them to compile it."""
+        """Versions of the PTX language in loaded code: a driver must know them to compile it."""
         return frozenset(isa for _, _, isa in self._loaded() if isa)
 
     def _loaded(self) -> Counter[_Code]:
@@ -125,7 +125,7 @@ class Scanner:
         return sum(by_section.values(), Counter())
 
     def _step(self, data: bytes, at: int) -> int | None:
-        """Go one step on from `at`; None where more bytes are needed."""
+        """Go one step on from `at`; None if more bytes are needed."""
         if self._skip:
             passed = min(self._skip, len(data) - at)
             self._skip -= passed
@@ -159,7 +159,7 @@ class Scanner:
         kind, _, header, size, minor, major, architecture, flags = _ENTRY.unpack_from(data, at)
         fits = _ENTRY.size <= header <= _LARGEST_HEADER and here + header + size <= self._end
         if not fits or not (kind in {_INDEX, _CONCATENATED} or 10 <= architecture < 1000):
-            self._close()  # not a header: what looked like a container was none, or is of a layout yet unknown
+            self._close()  # not a header: no container after all, or one of an unknown layout
             return at
         if len(data) - at < header:
             return None
@@ -182,7 +182,7 @@ class Scanner:
 
 
 def _targets(kind: int, architecture: int, flags: int, isa: str) -> Iterator[_Code]:
-    """The one target of an entry; none of an index, or of a kind that no process loads."""
+    """The target of an entry; none for an index, or for a kind that no process loads."""
     if kind in _KINDS:
         suffix = "a" if flags & _THIS_GPU_ONLY else "f" if flags & _FAMILY_ONLY else ""
         name = _KINDS[kind]
@@ -199,7 +199,7 @@ def _concatenated(table: bytes) -> Iterator[_Code]:
 
 
 class _Sections:
-    """Catches a 64-bit ELF's section headers and their names as the file goes by."""
+    """Collects a 64-bit ELF's section headers and their names from the stream."""
 
     def __init__(self) -> None:
         self._head = b""

@@ -1,4 +1,4 @@
-"""What can be wrong with an image or on the way to it: one error, one message, no traceback."""
+"""Errors of an image or of access to it: one error, one message, no traceback."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from errors.problems import Problem, show
 
 
 class InspectError(UserError):
-    """An image that cannot be read. There is never a secret in its text."""
+    """An image that cannot be read. Its text never contains a secret."""
 
     def __init__(self, path: str, reason: str, fix: str, *, value: str = "") -> None:
         self.problem = Problem(path, show(value) if value else "", reason, fix)

@@ -1,4 +1,4 @@
-"""What a user names, to where it is read: a reference of a registry, a layout, an archive, a SIF file."""
+"""Opens the image that a user names: in a registry, a layout, an archive or a SIF file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def read_reference(text: str) -> ImageReference:
-    """A reference as Docker reads it; raises InspectError that says what to write instead."""
+    """A reference as Docker reads it; raises InspectError with the correct form."""
     given = text.strip().removeprefix("docker://")
     if re.match(r"[a-z][a-z+.-]*://", given, re.IGNORECASE):
         raise InspectError(text, "is an address, not an image reference", f"leave out {given.partition('://')[0]}://")
@@ -28,7 +28,7 @@ def read_reference(text: str) -> ImageReference:
 
 
 def registry_image(session: Session, text: str) -> RegistryImage:
-    """The image that a reference names; raises InspectError. Sends no request yet."""
+    """The image of a reference; raises InspectError. Sends no request yet."""
     from imaging.inspection.registry import RegistryImage  # noqa: PLC0415 - archives need no network library
 
     return RegistryImage(session, read_reference(text), text)
@@ -62,9 +62,9 @@ def read_platform(text: str) -> Platform:
 def open_session(
     environment: Mapping[str, str], *, with_login: bool, connections: int = 16, within_s: float | None = None
 ) -> Session:
-    """A session with the user's own credentials, which are looked up when a registry asks for them.
+    """A session with the user's own credentials, looked up when a registry requires them.
 
-    `within_s` is for questions whose answer is not worth a wait: one try, that long.
+    `within_s` is for questions not worth a wait: a single try of that time.
     """
     from imaging.inspection.session import Patience, Session  # noqa: PLC0415 - archives need no network library
 

@@ -1,4 +1,4 @@
-"""The simple index of Python packages (PEP 503 and 691): its files, and how big they are. No file is downloaded."""
+"""Client of the simple index of Python packages (PEP 503 and 691): files and sizes. It downloads no file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_INDEX: Final = "https://pypi.org/simple"
 INDEX_VARIABLES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 _JSON: Final = "application/vnd.pypi.simple.v1+json"
 _ACCEPT: Final = f"{_JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-_LONGEST_PAGE: Final = 64 << 20  # bytes; a big project's page has a few million
+_LONGEST_PAGE: Final = 64 << 20  # bytes; a big project's page has a few million of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +32,19 @@ class File:
     filename: str
     url: str
     sha256: str
-    size: int | None  # an index in HTML does not tell
-    uploaded: str = ""  # 2025-10-22T…, where the index tells (PEP 700)
+    size: int | None  # an HTML index has no sizes
+    uploaded: str = ""  # 2025-10-22T…, if the index has it (PEP 700)
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index at a URL. No error names the URL, which may have a password in it."""
+    """An index at a URL. No error names the URL: it may contain a password."""
 
     session: Session
     url: str
 
     def size(self, wanted: Wanted) -> WheelSize:
-        """The wheel that an installer takes, with its bytes. Raises InspectError."""
+        """The wheel that an installer picks, with its size. Raises InspectError."""
         files = {file.filename: file for file in self.files(wanted.name)}
         try:
             chosen = files[best_wheel(wanted, {name: file.sha256 for name, file in files.items()})]
@@ -68,7 +68,7 @@ class Index:
             raise InspectError(name, f"{answer.url.host} answers with no page of an index", fix) from None
 
     def _length(self, name: str, url: str) -> int:
-        """Bytes of a file, from the headers of a range of one byte: not every server answers HEAD."""
+        """Size of a file, from the headers of a one-byte range: not every server answers HEAD."""
         _, answer = self.session.read(url, {"Range": "bytes=0-0"}, name, _refused(name), most=0)
         length = answer.headers.get("content-range", "").rpartition("/")[2]
         length = length or answer.headers.get("content-length", "")

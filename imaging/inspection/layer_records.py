@@ -1,7 +1,7 @@
-"""A layer on disk: the names and sizes of its files, and what was found in them. No content.
+"""Layer records on disk: names and sizes of the files, and the findings. No content.
 
-Gzip, one JSON value a line: `[kind, size, path]` of each file, and at the end what was found. Gzip's checksum tells a
-file that is not whole.
+Gzip, one JSON value a line: `[kind, size, path]` of each file, and at the end the findings. Gzip's checksum reveals an
+incomplete file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FAST: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class LayerRecord:
-    """A layer that was read to its end."""
+    """A completely read layer."""
 
     path: Path
     found: LayerFound
@@ -40,11 +40,11 @@ class LayerRecord:
 
 
 def open_record(path: Path) -> LayerRecord | None:
-    """None where there is no complete record."""
+    """None if there is no complete record."""
     last = b""
     try:
         with gzip.open(path, "rb") as lines:
-            for last in lines:  # noqa: B007 - only the last one is wanted
+            for last in lines:  # noqa: B007 - only the last one matters
                 pass
         return LayerRecord(path, LAYER_FOUND.validate_json(last))
     except (OSError, EOFError, zlib.error, ValidationError):
@@ -52,18 +52,18 @@ def open_record(path: Path) -> LayerRecord | None:
 
 
 class NewRecord:
-    """Written while a layer is read. `disk_errors` turns a fault of the disk into an error for people."""
+    """Written while a layer is read. `disk_errors` turns disk faults into errors for people."""
 
     def __init__(self, file: IO[bytes], disk_errors: Callable[[], AbstractContextManager[None]]) -> None:
         self._lines = gzip.GzipFile(fileobj=file, mode="wb", compresslevel=_FAST, mtime=0)
         self._disk_errors = disk_errors
 
     def add(self, entry: Entry) -> None:
-        """One member, in their order."""
+        """The next member in order."""
         self._write(json.dumps([entry.kind, entry.size, entry.path]).encode())
 
     def finish(self, found: LayerFound) -> None:
-        """What was found in all of them."""
+        """Findings of all members."""
         self._write(LAYER_FOUND.dump_json(found))
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""A layer as a stream of files: unpacked as it comes, never stored, and never believed beyond `limits`.
+"""Reads a layer as a stream of files: unpacked on the fly, never stored, and bounded by `limits`.
 
-`tarfile` reads the archive. It trusts what an archive says of itself: it takes a header of any length into memory, and
-a chain of headers to any depth. So it gets a file that goes forward only and hands out no more than a header may have.
+`tarfile` reads the archive. It trusts an archive: it takes a header of any length into memory, and a chain of
+headers of any depth. So it gets a forward-only file that returns no more than the limit of a header.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PIECE: Final = 1 << 18
 
 @dataclass(slots=True)
 class Entry:
-    """One member of a layer. `path` has neither a leading slash nor dots; `pieces` gives a regular file's content."""
+    """One member of a layer. `path` has no leading slash and no dots; `pieces` gives a regular file's content."""
 
     path: str
     kind: str  # file, directory, link, symlink, other
@@ -32,7 +32,7 @@ class Entry:
 
 
 def entries(name: str, layer: Descriptor, pieces: Iterator[bytes], volume: Volume) -> Iterator[Entry]:
-    """Members of a layer in order. The whole blob is read, so its digest is checked when this ends.
+    """Members of a layer in order. This reads the whole blob, so its digest is checked at the end.
 
     Raises InspectError, from `pieces` too.
     """
@@ -49,9 +49,9 @@ def _members(name: str, where: str, stream: _Forward) -> Iterator[Entry]:
         archive = tarfile.TarFile(fileobj=stream, mode="r", errors="replace", encoding="utf-8")  # type: ignore[arg-type]
     except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
         if stream.is_empty:
-            return  # a layer without members is two blocks of zeros, or for some builders nothing
+            return  # an empty layer is two blocks of zeros, or with some builders nothing
         raise malformed(name, where, f"is not a tar archive ({str(error)[:60]})") from None
-    kept: Any = archive  # `tarfile` keeps every member and every global header; the types do not tell
+    kept: Any = archive  # `tarfile` keeps every member and every global header; its types do not show it
     while True:
         stream.begin_header()
         try:
@@ -86,7 +86,7 @@ def _entry(name: str, where: str, stream: _Forward, info: tarfile.TarInfo) -> En
 
     def pieces() -> Iterator[bytes]:
         if kind != "file" or info.issparse():
-            return  # holes have no content, and a file with holes is no library
+            return  # holes have no content, and libraries have no holes
         stream.seek(info.offset_data)
         left = info.size
         while left:
@@ -102,7 +102,7 @@ def _entry(name: str, where: str, stream: _Forward, info: tarfile.TarInfo) -> En
 
 
 def _inside(name: str, where: str, path: str) -> str:
-    """The path without its slash in front. Nothing is written here, but an image that climbs out is an attack."""
+    """The path without its leading slash. Nothing is written here, but a path out of the image is an attack."""
     steps = [step for step in path.split("/") if step not in {"", "."}]
     if ".." in steps:
         raise InspectError(
@@ -114,7 +114,7 @@ def _inside(name: str, where: str, path: str) -> str:
 
 
 class _Forward:
-    """A file for `tarfile` that goes forward, one byte excepted, which it steps back before each header."""
+    """A forward-only file for `tarfile`, except for one byte that it steps back before each header."""
 
     def __init__(self, pieces: Iterator[bytes], too_long: Callable[[], InspectError]) -> None:
         self._pieces = pieces
@@ -125,7 +125,7 @@ class _Forward:
         self._last = b""  # the byte before
         self._back = False
         self._header_left: int | None = limits.HEADER_BYTES
-        self._block = b""  # what was read last for a header
+        self._block = b""  # the last read for a header
 
     def tell(self) -> int:
         return self._at - (1 if self._back else 0)
@@ -174,7 +174,7 @@ class _Forward:
         self._header_left = None
 
     def rest_is_data(self) -> bool:
-        """Read to the end. Is there anything but zeros where `tarfile` has seen the end of the archive?"""
+        """Read to the end. Is there anything but zeros after `tarfile`'s end of the archive?"""
         found = bool(self._block.strip(b"\0"))
         while self._fill():
             found = bool(self._take(len(self._piece) - self._offset).strip(b"\0")) or found

@@ -1,4 +1,4 @@
-"""Images on disk: a directory in OCI layout, and what `docker save` writes. Both are read in place."""
+"""Reads images on disk in place: directories in OCI layout, and archives of `docker save`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GZIP: Final = b"\x1f\x8b"
 
 @dataclass(slots=True)
 class OciLayout:
-    """`DIR`, or `DIR:TAG` where it holds several images. Source: OCI image-spec 1.1, image-layout.md."""
+    """`DIR`, or `DIR:TAG` if it holds several images. Source: OCI image-spec 1.1, image-layout.md."""
 
     folder: Path
     tag: str = ""
@@ -40,7 +40,7 @@ class OciLayout:
 
     @classmethod
     def parse(cls, text: str) -> OciLayout:
-        """A path; what comes after the last colon is a tag, unless a directory has that name."""
+        """A path; the part after the last colon is a tag, unless a directory has that name."""
         head, colon, tag = text.rpartition(":")
         return (
             cls(Path(head), tag) if colon and head and "/" not in tag and not Path(text).is_dir() else cls(Path(text))
@@ -96,9 +96,9 @@ class _Saved(BaseModel):
 
 @dataclass(slots=True)
 class DockerArchive:
-    """What `docker save` wrote, `FILE` or `FILE:NAME:TAG`. Its layers have no digests of their own but their diff ids.
+    """An archive of `docker save`, `FILE` or `FILE:NAME:TAG`. Its layers have diff ids instead of digests.
 
-    The image is known by the digest of its config, which Docker calls the image's id.
+    The digest of its config, Docker's image id, identifies the image.
     """
 
     path: Path
@@ -124,7 +124,7 @@ class DockerArchive:
         return cls(Path(text))
 
     def root(self) -> Document:
-        """A manifest made of the archive's own list, for it has none that a registry would know."""
+        """A manifest made from the archive's own list, as it has none like a registry's."""
         self._index()
         saved = self._choose(self._read_list())
         config = self._gather(saved.Config)
@@ -136,7 +136,7 @@ class DockerArchive:
             )
         layers = []
         for diff_id, member in zip(diff_ids, saved.Layers, strict=True):
-            # Legacy archives say by a symbolic link that a layer is there already.
+            # Legacy archives have a symbolic link for a repeated layer.
             info = self._find(member)
             packed = self._is_packed(info)
             digest = self._digest(info) if packed else diff_id
@@ -206,7 +206,7 @@ class DockerArchive:
             while ".." in steps and steps.index("..") > 0:
                 at = steps.index("..")
                 del steps[at - 1 : at + 1]
-            info = self._members.get("/".join(steps))  # a link to a link is not one that Docker writes
+            info = self._members.get("/".join(steps))  # Docker writes no link to a link
         if info is None or not info.isreg() or info.issparse():
             raise InspectError(self.name, f"lacks {name[:80]}, which its manifest.json names", "save the image again")
         return info
@@ -223,7 +223,7 @@ class DockerArchive:
             return file.read(4)[:2] == _GZIP
 
     def _digest(self, info: tarfile.TarInfo) -> str:
-        """Of a packed layer: newer Dockers name the file after it. It is checked when the layer is read."""
+        """Digest of a packed layer: newer Dockers name the file by it. Reading the layer checks it."""
         value = info.name.rpartition("/")[2]
         if len(value) == 64 and set(value) <= set("0123456789abcdef"):
             return f"sha256:{value}"

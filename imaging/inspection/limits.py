@@ -1,6 +1,6 @@
-"""How much of an image is believed. Everything here bounds what a registry or an archive can make us do.
+"""Limits for untrusted image content. They bound what a registry or an archive can make us do.
 
-Real images stay far below: a big one has 10 GB in 80 layers with half a million files.
+Real images are far below: a big one has 10 GB in 80 layers with half a million files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ UNPACKED_BYTES: Final = 256 << 30
 """All layers, unpacked."""
 FILE_BYTES: Final = 64 << 30
 RATIO: Final = 250
-"""Unpacked to compressed, once a layer has given `RATIO_FROM` bytes. Text packs 10:1, long runs of zeros 1000:1."""
+"""Unpacked to compressed, from `RATIO_FROM` bytes of a layer on. Text packs 10:1, long runs of zeros 1000:1."""
 RATIO_FROM: Final = 1 << 30
 ENTRIES: Final = 1_000_000
 """Files and directories of all layers; each costs about 150 bytes of memory, a directory 300."""
@@ -30,6 +30,6 @@ HEADER_BYTES: Final = 1 << 20
 """Extended headers of one tar entry."""
 ZSTD_WINDOW_BYTES: Final = 64 << 20
 TEXT_BYTES: Final = 1 << 20
-"""A text file that a finder holds as a whole; a longer one is cut."""
+"""A text file that a finder keeps whole; a longer one is cut."""
 PACKAGES_BYTES: Final = 16 << 20
 """The package manager's list of what is installed."""

@@ -1,4 +1,4 @@
-"""Index, manifest and config of an image: JSON of strangers, validated once. Anything else about them is believed.
+"""Reads an image's index, manifest and config: untrusted JSON, validated once and trusted from then on.
 
 Sources: OCI image-spec 1.1 (descriptor, image-index, manifest, config); Docker's "Image Manifest V2, Schema 2".
 """
@@ -52,13 +52,13 @@ class Platform(_Document):
         return "/".join(filter(None, (self.os, self.architecture, self.variant)))
 
     def serves(self, wanted: Platform) -> bool:
-        """Is this what was requested? A variant counts only if one was requested."""
+        """Is this the requested platform? A variant counts only if requested."""
         same = (self.os.lower(), self.architecture.lower()) == (wanted.os, wanted.architecture)
         return same and wanted.variant in {"", self.variant}
 
     @classmethod
     def parse(cls, text: str) -> Platform:
-        """Read `linux/amd64` or `linux/arm64/v8`; raises ValueError that says so."""
+        """Read `linux/amd64` or `linux/arm64/v8`; raises ValueError otherwise."""
         steps = text.strip().lower().split("/")
         if len(steps) not in {2, 3} or not all(re.fullmatch(_PLATFORM_STEP, step) for step in steps):
             raise ValueError("is not a platform such as linux/amd64 or linux/arm64")
@@ -66,7 +66,7 @@ class Platform(_Document):
 
 
 class Descriptor(_Document):
-    """A pointer to content: its digest says what must come, its size how much."""
+    """A pointer to content, with its expected digest and size."""
 
     media_type: str = ""
     digest: Digest
@@ -77,7 +77,7 @@ class Descriptor(_Document):
 
     @property
     def is_foreign(self) -> bool:
-        """A layer that its publisher does not let registries pass on."""
+        """A layer that registries may not redistribute."""
         return bool(self.urls) or "foreign" in self.media_type or "nondistributable" in self.media_type
 
 
@@ -88,7 +88,7 @@ class Index(_Document):
 
     @property
     def images(self) -> tuple[Descriptor, ...]:
-        """Without what BuildKit puts beside images: attestations, whose platform is unknown/unknown."""
+        """Without BuildKit's attestations, whose platform is unknown/unknown."""
         return tuple(
             each
             for each in self.manifests
@@ -128,7 +128,7 @@ class _Step(BaseModel):
 
 
 class Config(BaseModel):
-    """How a container of the image starts, and how the image was made."""
+    """Start settings of a container, and the image's history."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -145,13 +145,13 @@ class Config(BaseModel):
         return Platform(os=self.os, architecture=self.architecture, variant=self.variant)
 
     def steps(self) -> tuple[str, ...]:
-        """What made each layer, in the order of layers; empty where history does not say."""
+        """Build step of each layer, in order; empty if the history has none."""
         return tuple(step.created_by for step in self.history if not step.empty_layer)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """JSON as it came, with the digest that was computed here."""
+    """JSON as received, with the digest computed here."""
 
     content: bytes
     digest: str
@@ -162,12 +162,12 @@ Parsed = TypeVar("Parsed", bound=BaseModel)
 
 
 def document(content: bytes, media_type: str) -> Document:
-    """Content with its digest; the media type of the content itself counts, where it has one."""
+    """Content with its digest; the content's own media type counts, if it has one."""
     return Document(content, f"sha256:{hashlib.sha256(content).hexdigest()}", media_type.partition(";")[0].strip())
 
 
 def read_root(where: str, given: Document) -> Index | Manifest:
-    """What a reference leads to. Raises InspectError for what is no image, schema 1 included."""
+    """The root of a reference. Raises InspectError unless it is an image; also for schema 1."""
     fields = _fields(where, given.content)
     kind = fields.get("mediaType") or given.media_type
     if fields.get("schemaVersion") == 1 or str(kind).startswith(SCHEMA_1):
@@ -192,12 +192,12 @@ def read_root(where: str, given: Document) -> Index | Manifest:
 
 
 def read_config(where: str, content: bytes) -> Config:
-    """Raises InspectError, for a config without architecture too: nobody could say where the image runs."""
+    """Raises InspectError, also for a config without architecture: the platform would be unknown."""
     return _parse(Config, where, "config", content)
 
 
 def choose(where: str, index: Index, wanted: Platform) -> Descriptor:
-    """The image for the platform. Raises InspectError that names the platforms there are."""
+    """The image for the platform. Raises InspectError with the available platforms."""
     for each in index.images:
         if each.platform is not None and each.platform.serves(wanted):
             return each

@@ -1,4 +1,4 @@
-"""Variables of the environment that connections depend on: what is wrong in them, before a library trips over it."""
+"""Checks the environment variables for connections before a library fails on them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIX: Final = "write http://HOST:PORT, or unset it"
 
 
 def network_faults(environment: Mapping[str, str]) -> Iterator[InspectError]:
-    """What is wrong with proxies and certificates. Reads files, and contacts no host."""
+    """Faults of proxies and certificates. Reads files, and contacts no host."""
     for name in proxy_variables(environment):
         if fault := _proxy_fault(environment[name]):
             yield InspectError(name, *fault, value=environment[name])
@@ -27,7 +27,7 @@ def network_faults(environment: Mapping[str, str]) -> Iterator[InspectError]:
             yield InspectError(
                 "SSL_CERT_FILE", reason, "name a file with PEM certificates of authorities, or unset it", value=path
             )
-    elif (path := environment.get("SSL_CERT_DIR")) and not os.path.isdir(path):  # noqa: PTH112 - also no path at all
+    elif (path := environment.get("SSL_CERT_DIR")) and not os.path.isdir(path):  # noqa: PTH112 - may be no path
         yield InspectError("SSL_CERT_DIR", "is not a folder", "name a folder of certificates, or unset it", value=path)
 
 
@@ -38,7 +38,7 @@ def check_network(environment: Mapping[str, str]) -> None:
 
 
 def proxy_variables(environment: Mapping[str, str]) -> list[str]:
-    """Names of those that are set. In lower case they come first, as for other programs."""
+    """Names of the proxy variables set. Lower case comes first, as in other programs."""
     return [name for upper in _PROXIES for name in (upper.lower(), upper) if environment.get(name)]
 
 

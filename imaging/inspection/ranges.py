@@ -1,4 +1,4 @@
-"""A file on a server, read piece by piece: of a wheel the directory and a few members, not all of its bytes."""
+"""Reads a file on a server in pieces: only a wheel's directory and a few members, not all of its bytes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SMALL, _LARGE = 64 << 10, 8 << 20  # bytes of one request: after a jump, and wh
 
 
 class RangeFile(io.RawIOBase):
-    """What `zipfile` asks of a file, by range requests. Raises InspectError, and httpx.HTTPError where nobody answers.
+    """A file for `zipfile`, by range requests. Raises InspectError, and httpx.HTTPError without an answer.
 
-    The first request of a run of bytes is small, each that follows it twice as large.
+    The first request of a run of bytes is small, each further one twice as large.
     """
 
     def __init__(self, client: httpx.Client, file: File, size: int) -> None:
@@ -65,7 +65,7 @@ class RangeFile(io.RawIOBase):
 
 @contextmanager
 def opened(file: File) -> Iterator[IO[bytes]]:
-    """The file of an index; of a server that knows no ranges all of it, which is gone afterwards."""
+    """The file of an index; from a server without ranges the whole file, deleted afterwards."""
     with httpx.Client(timeout=60, follow_redirects=True) as client:
         with client.stream("GET", file.url, headers={"Range": "bytes=0-0"}) as answer:
             total = answer.headers.get("content-range", "").rpartition("/")[2]
@@ -78,7 +78,7 @@ def opened(file: File) -> Iterator[IO[bytes]]:
                 return
             if answer.status_code != httpx.codes.PARTIAL_CONTENT or not total.isdecimal():
                 raise _refused(file, answer)
-        yield RangeFile(client, file, int(total))  # type: ignore[misc] # what `zipfile` uses of IO[bytes] is there
+        yield RangeFile(client, file, int(total))  # type: ignore[misc] # it has what `zipfile` uses of IO[bytes]
 
 
 def _refused(file: File, answer: httpx.Response) -> InspectError:

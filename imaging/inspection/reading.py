@@ -1,4 +1,4 @@
-"""An image to its facts: from manifest and config alone, or with all layers read as a stream."""
+"""Reads an image's facts: from manifest and config only, or from all layers as a stream."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _STEP_SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where reading is: layer `number` of `count`, so many of its compressed bytes."""
+    """Progress of reading: layer `number` of `count`, and compressed bytes so far."""
 
     number: int
     count: int
@@ -51,7 +51,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """An image under its requested name. `published` has all platforms, where it is an index."""
+    """An image under its requested name. `published` has all platforms of an index."""
 
     name: str
     contents: ImageContents
@@ -59,7 +59,7 @@ class Inspected:
     is_cached: bool
 
 
-def inspect(  # noqa: PLR0913 - each is a separate choice
+def inspect(  # noqa: PLR0913 - all are independent choices
     source: Source,
     *,
     wanted: Platform = DEFAULT_PLATFORM,
@@ -68,9 +68,9 @@ def inspect(  # noqa: PLR0913 - each is a separate choice
     store: Store | None = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> Inspected:
-    """Facts of one image. `pinned` is the digest of its reference, if it has one: then the store may answer alone.
+    """Facts of one image. `pinned` is its reference's digest, if any: then the store alone may answer.
 
-    Raises InspectError. Nothing is kept of an image that could not be read to its end.
+    Raises InspectError. Nothing is kept of an image that could not be read completely.
     """
     name = source.name
     if store is not None and pinned and (found := from_store(name, store, pinned, wanted, deep=deep)):
@@ -110,9 +110,9 @@ def read_layers(
     store: Store | None = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> Contents:
-    """All layers, one after the other, in bounded memory; nothing of them is stored but their facts.
+    """All layers, one after the other, in bounded memory; only their facts are stored.
 
-    A layer that was read before, of this image or another, is taken from the store. Raises InspectError.
+    Layers already read, of this image or another, come from the store. Raises InspectError.
     """
     tree, volume, found = Tree(source.name), Volume(source.name), LayerFound(0)
     left_out = []
@@ -142,7 +142,7 @@ def _known_layer(store: Store, layer: Descriptor, tree: Tree, volume: Volume) ->
     return known.found
 
 
-def _read_layer(  # noqa: PLR0913, PLR0917 - what one layer has to do with
+def _read_layer(  # noqa: PLR0913, PLR0917 - the inputs of one layer
     source: Source,
     layer: Descriptor,
     tree: Tree,
@@ -164,7 +164,7 @@ def _read_layer(  # noqa: PLR0913, PLR0917 - what one layer has to do with
             if record:
                 record.add(entry)
             read_entry(entry, tree, finders)
-        for _ in pieces:  # what comes after the compressed stream; the digest is checked at the very end
+        for _ in pieces:  # bytes after the compressed stream; the digest is checked at the very end
             pass
         found = finders.found(volume.unpacked - before)
         if record:
@@ -173,7 +173,7 @@ def _read_layer(  # noqa: PLR0913, PLR0917 - what one layer has to do with
 
 
 def read_entry(entry: Entry, tree: Tree, finders: Finders) -> None:
-    """One member of a layer: into the tree, and through the finders that want its content."""
+    """Add a member of a layer to the tree, and pass its content to finders that want it."""
     tree.add(entry)
     if entry.kind != "file" or entry.path.rpartition("/")[2].startswith(".wh."):
         return
@@ -200,7 +200,7 @@ class Finders:
         return [sink for finder in self._all if (sink := finder.open(entry)) is not None]
 
     def found(self, unpacked: int) -> LayerFound:
-        """What they found, once all files have gone by."""
+        """Their findings, after all files."""
         return LayerFound(
             unpacked_bytes=unpacked,
             distribution=(*self.packages.glibc, *self.system.found),
@@ -251,7 +251,7 @@ def _settings(config: Config) -> Settings:
 
 
 def settings_of(env: Sequence[tuple[str, str]], labels: Mapping[str, str], **others: Any) -> Settings:
-    """Settings without secrets. `others` are fields that have none."""
+    """Settings without secrets. `others` are fields without any."""
     return Settings(
         env=tuple((key, hide(key, value)) for key, value in env),
         labels=tuple((key, hide(key, value)) for key, value in sorted(labels.items())),
@@ -261,7 +261,7 @@ def settings_of(env: Sequence[tuple[str, str]], labels: Mapping[str, str], **oth
 
 
 def from_store(name: str, store: Store, pinned: str, wanted: Platform, *, deep: bool) -> Inspected | None:
-    """What was read before of an image or an index, for one platform. Raises InspectError where it has another one."""
+    """Stored facts of an image or an index, for one platform. Raises InspectError if it has another one."""
     published = store.published(pinned)
     digest = pinned
     if published is not None:

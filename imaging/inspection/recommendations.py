@@ -1,4 +1,4 @@
-"""What should be changed in an image itself: the remarks of `inspect`, by the kind that its output names. Pure."""
+"""Recommends changes to an image: the remarks of `inspect`, by the kind in its output. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WASTE_TOLD: Final = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something that should be changed in the image."""
+    """A recommended change to the image."""
 
     kind: str
     says: str
@@ -41,7 +41,7 @@ class Remark:
 
 
 def remarks(contents: ImageContents, lines: Mapping[str, str], written: Sequence[Evidence]) -> Iterator[Remark]:
-    """`lines`: CUDA lines of the programs that were found, by their names; `written`: labels and environment."""
+    """`lines`: CUDA lines of the found programs, by name; `written`: labels and environment."""
     yield from _of_settings(contents)
     if contents.deep is not None:
         is_driver = DRIVER_KEY_LABEL in dict(contents.settings.labels)
@@ -81,7 +81,7 @@ def _of_layers(
             "start from a base image without CUDA: wheels bring theirs",
             extra,
         )
-    from imaging.inspection.environments import majors  # noqa: PLC0415 - whoever explains a remark needs no models
+    from imaging.inspection.environments import majors  # noqa: PLC0415 - explaining a remark needs no models
 
     for environment, by_major in majors(deep).items():
         whose = " and ".join(f"CUDA {major} ({what})" for major, what in sorted(by_major.items()))

@@ -1,7 +1,7 @@
 """The registry client: manifests, configs and blobs by HTTP.
 
 Docker Hub, NGC, GHCR, Quay, ECR, Artifact Registry and plain registries speak one protocol (OCI distribution-spec
-1.1); what differs between them is authentication, which is in `authorisation.py`.
+1.1); they differ in authentication, which is in `authorisation.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from imaging.references import ImageReference
 
 _ACCEPT: Final = ", ".join((*INDEXES, *MANIFESTS, "application/vnd.docker.distribution.manifest.v1+prettyjws"))
 _HUB_HOST: Final = "registry-1.docker.io"
-_TAG: Final = "latest"  # where none is given
+_TAG: Final = "latest"  # if none is given
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class RegistryImage:
 
     session: Session
     reference: ImageReference
-    name: str = ""  # what starts messages; the reference if it is empty
+    name: str = ""  # prefix of messages; the reference if empty
     authorisation: Authorisation = field(init=False)
     budget: Budget = field(init=False)
 
@@ -57,7 +57,7 @@ class RegistryImage:
         content, headers = self._document(f"manifests/{wanted}", {"Accept": _ACCEPT})
         found = document(content, headers.get("content-type", ""))
         promised = self.reference.digest or headers.get("docker-content-digest", found.digest)
-        # The digest of schema 1 leaves its signatures out; it is refused by its name later.
+        # The digest of schema 1 excludes its signatures; schema 1 is refused by name later.
         if promised.startswith("sha256:") and promised != found.digest and not found.media_type.startswith(SCHEMA_1):
             check_document(self.name, Descriptor(digest=promised, size=len(content)), content)
         return found
@@ -92,7 +92,7 @@ class RegistryImage:
             raise error.fault from None
 
     def _blob_pieces(self, wanted: Descriptor) -> Generator[bytes]:
-        """All pieces of a blob. Where the connection breaks, reading goes on from there with a range request."""
+        """All pieces of a blob. After a broken connection, reading continues with a range request."""
         at = 0
         failures = 0
         while True:
@@ -120,13 +120,13 @@ class RegistryImage:
 
     @contextmanager
     def _opened(self, path: str, headers: Mapping[str, str]) -> Iterator[httpx.Response]:
-        """An answer that has been waited for; its body may still break."""
+        """An answer, after retries; its body may still break."""
         with ExitStack() as opened:
             yield self.session.trying(lambda: opened.enter_context(self._get(path, headers)))
 
     @contextmanager
     def _get(self, path: str, headers: Mapping[str, str]) -> Iterator[httpx.Response]:
-        """An answer of 200 or 206 after whatever authentication it takes; else InspectError or `TransientError`."""
+        """An answer of 200 or 206 after any needed authentication; else InspectError or `TransientError`."""
         url = f"{self._base}/{path}"
         for is_last in (False, True):
             sent = self.authorisation.header(self._repository)

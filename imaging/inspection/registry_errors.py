@@ -1,4 +1,4 @@
-"""What a registry's answer means if it is not an image: one message each."""
+"""Explains registry answers other than an image, with one message each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRANSIENT: Final = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class TransientError(Exception):
-    """Worth another try. `retry_after_s` is what the registry asks for; `fault` is for the user if it was the last."""
+    """Worth a retry. `retry_after_s` is the registry's request; `fault` is for the user after the last try."""
 
     def __init__(self, fault: InspectError, retry_after_s: float | None = None) -> None:
         super().__init__(type(fault).__name__)
@@ -28,13 +28,13 @@ class TransientError(Exception):
 
 
 def error_of(answer: httpx.Response, fault: InspectError) -> InspectError | TransientError:
-    """What to raise for an answer that is not the content: a passing fault is worth another try."""
+    """The error for an answer without the content: transient faults are worth a retry."""
     is_transient = answer.status_code in _TRANSIENT
     return TransientError(fault, retry_after_s(answer.headers, datetime.now(UTC))) if is_transient else fault
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that a registry wants us to wait; None where it does not say, or says what cannot be read."""
+    """Seconds that a registry wants us to wait; None if it states none, or none that can be read."""
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit():
         return float(text)
@@ -44,7 +44,7 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
         return None
 
 
-def refused(  # noqa: PLR0913, PLR0917 - one message from all that is known
+def refused(  # noqa: PLR0913, PLR0917 - one message from all known facts
     name: str,
     registry: str,
     status: int,
@@ -72,7 +72,7 @@ def refused(  # noqa: PLR0913, PLR0917 - one message from all that is known
 
 
 def unreachable(name: str, host: str, error: httpx.HTTPError) -> InspectError:
-    """The text of an httpx error has no address in it; those of blob stores are as good as a password."""
+    """The text of an httpx error has no address: a blob store's is as sensitive as a password."""
     if isinstance(error, httpx.TimeoutException):
         return InspectError(name, f"{host} does not answer", "check the network, or try again later")
     if "CERTIFICATE_VERIFY_FAILED" in str(error):

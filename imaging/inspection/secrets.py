@@ -1,4 +1,4 @@
-"""Values of variables and labels that look like secrets: people bake them into images, and we shall not repeat them."""
+"""Hides secrets in variables and labels: people bake them into images, and our output must not repeat them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _HARMLESS: Final = re.compile(r"|true|false|yes|no|none|\d{1,5}|/[\w./-]*|https?
 
 
 def hide(name: str, value: str) -> str:
-    """The value, or a stand-in for it. Paths, switches and small numbers stay: `USE_TOKEN=false`."""
+    """The value or a placeholder. Paths, switches and small numbers stay: `USE_TOKEN=false`."""
     return HIDDEN if is_secret(name) and not is_harmless(value) else hide_in(value)
 
 
 def is_harmless(value: str) -> bool:
-    """Is it a path, an address, a switch or a small number, whatever its name says?"""
+    """Is it a path, an address, a switch or a small number, whatever its name?"""
     return _HARMLESS.fullmatch(value.strip()) is not None
 
 
 def hide_in(text: str) -> str:
-    """A text without tokens of known forms and passwords in addresses."""
+    """A text without tokens of known formats and passwords in URLs."""
     return without_known_forms(text, HIDDEN)
 
 
 def hide_in_command(text: str) -> str:
-    """A command line or build step, without values that follow a telling name: `--token=…`, `ARG PASSWORD=…`."""
+    """A command line or build step, without values after a telling name: `--token=…`, `ARG PASSWORD=…`."""
     return without_secrets(text, HIDDEN)
 
 

@@ -1,4 +1,4 @@
-"""Connections, tokens and patience: the product's only use of the network."""
+"""HTTP with tokens and retries: the product's only use of the network."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ _REDIRECTS: Final = 5
 _TOKEN_ANSWER: Final = 1 << 20
 _Answer = TypeVar("_Answer")
 
-# stamina logs every wait at level WARNING, which Python prints where nobody has set up logging.
+# stamina logs every wait at level WARNING, which Python prints if logging is not configured.
 logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
 @lru_cache(8)
 def _trust(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """The authorities that sign certificates, by the variables that name them: reading them takes some 40 ms."""
+    """Certificate authorities, by the variables that name them: reading them takes some 40 ms."""
     return httpx.create_ssl_context()
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How often and how long a request is tried again. Times in seconds."""
+    """Number and duration of retries. Times in seconds."""
 
     attempts: int = 5
     first_wait_s: float = 0.25
     longest_wait_s: float = 8.0
     longest_retry_after_s: float = 60.0
-    """A registry that wants us to wait longer gets its answer printed instead."""
+    """If a registry requires a longer wait, we print its answer instead."""
     total_s: float = 150.0
     read_s: float = 30.0
 
 
 @dataclass(slots=True)
 class Counters:
-    """What a session has sent and got, for people who want to know what an answer cost."""
+    """Requests and bytes of a session, for people who ask what an answer cost."""
 
     requests: int = 0
     bytes_read: int = 0
@@ -87,7 +87,7 @@ class Session:
         self._client.close()
 
     def authorisation(self, registry: str) -> Authorisation:
-        """How this registry authenticates us; shared by all its images."""
+        """Authorisation for this registry; shared by all its images."""
         found = Authorisation(registry, lambda: self.find_login(registry), self._ask_for_token)
         return self._authorisations.setdefault(registry, found)
 
@@ -104,7 +104,7 @@ class Session:
                 if answer.next_request is None:
                     break
                 answer.close()
-                # httpx has taken `Authorization` out where the next one is another host: blob stores get no token.
+                # httpx has removed `Authorization` for redirects to another host: blob stores get no token.
                 following = answer.next_request
                 if following.url.scheme != "https" and not is_loopback(following.url.host):
                     raise InspectError(
@@ -151,7 +151,7 @@ class Session:
         *,
         most: int,
     ) -> tuple[bytes, httpx.Response]:
-        """A small file, retried where that may help; with `most` 0 only its headers.
+        """A small file, retried if that may help; with `most` 0 only its headers.
 
         `words` makes the error for a refusal.
         """
@@ -189,7 +189,7 @@ class Session:
         return self.trying(once)
 
     def trying(self, act: Callable[[], _Answer]) -> _Answer:
-        """Its answer, tried again after growing, jittered waits or those that the registry asks for.
+        """Its answer, retried after growing, jittered waits or those that the registry requests.
 
         Raises the last TransientError, and any other error at once.
         """
@@ -202,7 +202,7 @@ class Session:
                 return True
             if error.retry_after_s > patience.longest_retry_after_s:
                 return False
-            # Threads that were sent away together shall not come back together.
+            # Threads that were refused together must not retry together.
             return error.retry_after_s + random.uniform(0, patience.first_wait_s)  # noqa: S311
 
         caller = stamina.RetryingCaller(

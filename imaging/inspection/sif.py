@@ -1,4 +1,4 @@
-"""A SIF file of Apptainer or Singularity: a header, a table of objects, and a squashfs with the files.
+"""Reads SIF files of Apptainer or Singularity: header, object table, and a squashfs with the files.
 
 Layout: sylabs/sif `pkg/sif/sif.go` and `descriptor.go` (header 128 bytes, descriptor 585, little endian).
 """
@@ -145,7 +145,7 @@ def _labels(file: BinaryIO, objects: list[_Object]) -> dict[str, str]:
 
 
 def _environment(system: Squashfs) -> Iterator[tuple[str, str]]:
-    """Variables of the image that it was made from, and of `%environment`; scripts are read, not run."""
+    """Variables of its source image and of `%environment`; scripts are read, not run."""
     for script in _ENVIRONMENTS:
         text = system.read(f".singularity.d/env/{script}", limits.TEXT_BYTES).decode("utf-8", "replace")
         for key, value in _EXPORT.findall(text):

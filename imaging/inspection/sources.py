@@ -1,4 +1,4 @@
-"""Where an image is read from: a registry, a directory or an archive answer the same three questions."""
+"""Interface of image sources: registries, directories and archives support the same three calls."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """As the user wrote it; starts every message."""
+        """As the user wrote it; prefixes messages."""
 
     def root(self) -> Document:
-        """The manifest or index that the reference leads to, its digest already checked if the reference has one."""
+        """The manifest or index of the reference, its digest already checked if the reference has one."""
 
     def document(self, wanted: Descriptor, *, is_manifest: bool) -> Document:
         """A manifest or config: small, whole, its digest checked."""
 
     def blob(self, wanted: Descriptor) -> AbstractContextManager[Iterator[bytes]]:
-        """A layer, piece by piece; reading it to the end without an error means that its digest is right."""
+        """A layer, piece by piece; if it can be read to the end without an error, its digest is right."""
 
 
 class Budget:
-    """Counts the bytes of documents, so that no registry can send more than an image may have."""
+    """Counts the bytes of documents, so that no registry can exceed an image's limit."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._left = limits.DOCUMENTS_BYTES
 
     def gather(self, pieces: Iterable[bytes]) -> bytes:
-        """All pieces as one; raises InspectError as soon as they are too many."""
+        """All pieces as one; raises InspectError once there are too many."""
         content = gathered(pieces, self._left, too_big(self._name))
         self._left -= len(content)
         return content
@@ -62,12 +62,12 @@ def too_big(name: str) -> InspectError:
 
 
 def check_document(name: str, wanted: Descriptor, content: bytes) -> None:
-    """Raises InspectError unless this is what the descriptor points to."""
+    """Raises InspectError unless this matches the descriptor."""
     list(checked(name, "the manifest or config", wanted, (content,)))
 
 
 def checked(name: str, what: str, wanted: Descriptor, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces as they come; raises InspectError where they are more or less or other than promised."""
+    """The pieces as they come; raises InspectError if size or digest differ from the promised ones."""
     algorithm, _, digest = wanted.digest.partition(":")
     state = hashlib.new(algorithm)
     count = 0

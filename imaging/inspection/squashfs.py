@@ -1,6 +1,6 @@
 """Reads the files of a squashfs 4.0, which a SIF file carries, in place and in bounded memory.
 
-The readers on PyPI hold the whole tree and unpack a block to whatever size it says; one of them is under the AGPL.
+The readers on PyPI hold the whole tree and unpack a block to any size it states; one is under the AGPL.
 Layout: https://dr-emann.github.io/squashfs/squashfs.html and Linux `fs/squashfs/squashfs_fs.h`.
 """
 
@@ -24,11 +24,11 @@ _LARGEST_BLOCK: Final = 1 << 20
 _NONE: Final = 0xFFFFFFFF
 _DIRECTORY, _FILE, _SYMLINK, _LONG_DIRECTORY, _LONG_FILE, _LONG_SYMLINK = 1, 2, 3, 8, 9, 10
 _NAMES: Final = {1: "gzip", 2: "lzma", 3: "lzo", 4: "xz", 5: "lz4", 6: "zstd"}
-_MEMORY: Final = 64 << 20  # bytes that xz may take
+_MEMORY: Final = 64 << 20  # bytes that xz may use
 
 
 class SquashfsError(ValueError):
-    """Why it cannot be read: reads on after the name of the file."""
+    """Why it cannot be read: follows the file name in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Squashfs:
         self._fragment = lru_cache(4)(self._read_fragment)
 
     def entries(self) -> Iterator[Entry]:
-        """Every file and directory, directories first; links of directories to themselves are refused."""
+        """Every file and directory, directories first; directory loops are refused."""
         left: list[tuple[str, int]] = [("", self._root)]
         seen: set[int] = set()
         while left:
@@ -81,7 +81,7 @@ class Squashfs:
                     yield self._entry(child, below)
 
     def read(self, path: str, most: int) -> bytes:
-        """A file's first bytes; empty where there is none."""
+        """A file's first bytes; empty if it is missing."""
         reference = self._root
         for step in path.split("/"):
             inode = self._inode(reference)
@@ -147,7 +147,7 @@ class Squashfs:
         return _Inode(kind)
 
     def _listing(self, inode: _Inode) -> Iterator[tuple[str, int, int]]:
-        """Name, kind and reference of what a directory holds."""
+        """Name, kind and reference of a directory's entries."""
         left = inode.size - 3
         reader = _Reader(self._metadata, self._folder_table + inode.start, inode.offset)
         while left > 0:
@@ -186,7 +186,7 @@ class Squashfs:
 
 
 class _Reader:
-    """Goes along blocks of metadata."""
+    """Reads along metadata blocks."""
 
     def __init__(self, block: Callable[[int], tuple[bytes, int]], at: int, offset: int) -> None:
         self._block, self._offset = block, offset
@@ -223,7 +223,7 @@ def _unxz(data: bytes, most: int) -> bytes:
 
 
 def _unzstd(data: bytes, most: int) -> bytes:
-    import zstandard  # noqa: PLC0415 - few SIF files are zstd
+    import zstandard  # noqa: PLC0415 - few SIF files use zstd
 
     try:
         with zstandard.ZstdDecompressor(max_window_size=limits.ZSTD_WINDOW_BYTES).stream_reader(data) as reader:

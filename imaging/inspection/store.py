@@ -1,6 +1,6 @@
-"""Facts by digest, on disk: what was read once is never read again. Nothing is written outside the store's folder.
+"""Caches facts on disk by digest: nothing is read twice. It writes only inside the store's folder.
 
-A file appears whole or not at all, and its name has the version of the finders, so a newer program reads anew.
+A file appears complete or not at all; its name has the finders' version, so newer programs read again.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def store_folder(environment: Mapping[str, str]) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One folder. A file that cannot be read is as good as none; one that cannot be written is an error."""
+    """One folder. An unreadable file counts as missing; one that cannot be written is an error."""
 
     folder: Path
 
     def contents(self, digest: str, *, deep: bool) -> ImageContents | None:
-        """Facts of an image; with `deep` only those of one whose layers were read."""
+        """Facts of an image; with `deep` only if its layers were read."""
         names = ("deep",) if deep else ("deep", "plain")
         for name in names:
             found = self._load(self._path(digest, f"{name}.json"), CONTENTS)
@@ -50,7 +50,7 @@ class Store:
         return found if fits else None
 
     def keep(self, facts: ImageContents | Published) -> None:
-        """Write facts; raises InspectError, and leaves no part of a file."""
+        """Write facts; raises InspectError, and leaves no partial file."""
         if isinstance(facts, Published):
             self._write(self._path(facts.digest, "index.json"), PUBLISHED.dump_json(facts))
         else:
@@ -59,12 +59,12 @@ class Store:
             )
 
     def layer(self, digest: str) -> LayerRecord | None:
-        """What is known of a layer, by the digest of its blob."""
+        """Known facts of a layer, by its blob's digest."""
         return open_record(self._path(digest, "layer.gz"))
 
     @contextmanager
     def new_layer(self, digest: str) -> Iterator[NewRecord]:
-        """Takes a layer file by file, and keeps it if all goes well. Raises InspectError where it cannot be written."""
+        """Takes a layer file by file, and keeps it on success. Raises InspectError if it cannot be written."""
         with self._draft(self._path(digest, "layer.gz")) as file:
             record = NewRecord(file, self._disk_errors)
             yield record
@@ -86,7 +86,7 @@ class Store:
 
     @contextmanager
     def _draft(self, path: Path) -> Iterator[IO[bytes]]:
-        """A file beside `path`, which takes its place when all went well, and is gone otherwise."""
+        """A file beside `path` that replaces it on success, and is deleted otherwise."""
         with self._disk_errors():
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             file = tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".part", delete=False)  # noqa: SIM115

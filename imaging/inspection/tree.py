@@ -1,7 +1,7 @@
-"""The files that a container sees, layer over layer: which layer each is from, and what each layer wasted.
+"""The files that a container sees, layer by layer: the layer of each, and each layer's wasted bytes.
 
-Sizes only, no content. Memory is one dictionary entry a file; `limits.ENTRIES` and `limits.NAME_BYTES` bound it.
-Whiteouts: OCI image-spec 1.1, layer.md. Symbolic links are never followed, so loops of them do no harm.
+Sizes only, no content. Memory is one dictionary entry per file; `limits.ENTRIES` and `limits.NAME_BYTES` bound it.
+Whiteouts: OCI image-spec 1.1, layer.md. Symbolic links are never followed, so their loops do no harm.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Tree:
         self.unpacked: list[int] = []
         """Bytes of files that each layer brings."""
         self.wasted: list[int] = []
-        """Of those, bytes that a later layer replaces or removes."""
+        """Those of them that a later layer replaces or removes."""
         self._entries = 0
         self._names = 0
         self._name_bytes = 0
@@ -37,11 +37,11 @@ class Tree:
     def begin_layer(self) -> None:
         self.unpacked.append(0)
         self.wasted.append(0)
-        # What a layer hides is in those below it, never in itself, whatever the order of its entries.
+        # A layer hides files of lower layers, never its own, whatever the order of its entries.
         self._layer = len(self.unpacked) - 1
 
     def add(self, entry: Entry) -> None:
-        """One entry of the current layer; raises InspectError where there are too many."""
+        """One entry of the current layer; raises InspectError if there are too many."""
         self._entries += 1
         if self._entries > limits.ENTRIES:
             raise InspectError(self._name, f"has more than {limits.ENTRIES:,} files", "do not use this image")
@@ -58,7 +58,7 @@ class Tree:
             self.unpacked[self._layer] += entry.size
 
     def find(self, path: str) -> tuple[int, int] | None:
-        """Size and layer of a file that a container sees; None where it sees none."""
+        """Size and layer of a file that a container sees; None if it sees none."""
         folder, _, name = path.rpartition("/")
         here: Folder | int | None = self.top
         for step in filter(None, folder.split("/")):
@@ -67,7 +67,7 @@ class Tree:
         return (value >> _LAYER_BITS, value & (1 << _LAYER_BITS) - 1) if isinstance(value, int) else None
 
     def folders(self) -> Iterator[tuple[str, int, int]]:
-        """Path, bytes of everything below it, and bytes of its biggest directory, of each directory, deepest first."""
+        """Each directory, deepest first: path, bytes of everything below, bytes of its biggest directory."""
         yield from _sizes("", self.top)
 
     def count(self) -> int:

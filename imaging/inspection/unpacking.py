@@ -1,4 +1,4 @@
-"""A compressed layer as unpacked pieces of bounded length, whatever it says of itself."""
+"""Unpacks a compressed layer in pieces of bounded length, whatever its headers say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from imaging.inspection.faults import InspectError
 
 _GZIP, _ZSTD, _SKIPPABLE = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"
 _PIECE: Final = 1 << 18
-# The library does not say that a frame has no end. So one more follows, which only comes out whole if all before did.
+# The library does not report a truncated frame. So we append one more, which only unpacks if all before did.
 _LAST_FRAME: Final = b"\x28\xb5\x2f\xfd\x20\x40\x03\x02\x00Z"
 _LAST_CONTENT: Final = b"Z" * 64
 AGAIN: Final = "build and push the image again"
@@ -27,7 +27,7 @@ class Volume:
     unpacked: int = 0
 
     def grow(self, count: int) -> None:
-        """Raises InspectError where there are more than anybody's image has."""
+        """Raises InspectError if there are more than in any real image."""
         self.unpacked += count
         if self.unpacked > limits.UNPACKED_BYTES:
             what = f"unpacks to more than {limits.UNPACKED_BYTES:,} bytes"
@@ -35,7 +35,7 @@ class Volume:
 
 
 def compression(head: bytes) -> str:
-    """By the first bytes, as container engines decide, because media types are often wrong: gzip, zstd or none."""
+    """By the first bytes, like container engines, because media types are often wrong: gzip, zstd or none."""
     if head.startswith(_GZIP):
         return "gzip"
     if head.startswith(_ZSTD) or (head[1:4] == _SKIPPABLE and 0x50 <= head[0] <= 0x5F):
@@ -44,7 +44,7 @@ def compression(head: bytes) -> str:
 
 
 def named_compression(media_type: str) -> str:
-    """As the media type has it; `unknown` for one that is not a layer's."""
+    """By the media type; `unknown` for one that is not a layer's."""
     if media_type.endswith(("+gzip", ".gzip")):
         return "gzip"
     if media_type.endswith("+zstd"):
@@ -92,7 +92,7 @@ def _gunzipped(name: str, where: str, pieces: Iterator[bytes]) -> Iterator[bytes
     for piece in pieces:
         data, holds_more = piece, False
         while data or holds_more:
-            if state.eof:  # some builders write many gzip members, some pad the last one with zeros
+            if state.eof:  # some builders write several gzip members, some pad the last one with zeros
                 data = data.lstrip(b"\0")
                 if not data:
                     break

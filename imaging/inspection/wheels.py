@@ -1,8 +1,8 @@
-"""Device code of wheels, read from the files that a package index serves.
+"""Reads the device code of wheels on a package index.
 
-`observe` reads one wheel: targets with their entries, which of them zstd compresses, the compilers that made them, and
-the libraries of CUDA that it loads, brings or requires. A framework's own libraries count, as in an image
-(`judge.FOLDERS`); those of NVIDIA's packages beside it do not.
+`observe` reads one wheel: targets with their entries, targets compressed by zstd, the compilers of the PTX, and the
+CUDA libraries that it loads, brings or requires. A framework's own libraries count, as in an image
+(`conclusions.FOLDERS`); those of NVIDIA's packages do not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from imaging.inspection.index import File, Index
 
 _LIBRARY: Final = re.compile(r"\.so(?:\.\d+)*$")
 _PIECE: Final = 1 << 20
-_LONGEST_WORDS: Final = 160  # bytes that are kept between two pieces
+_LONGEST_WORDS: Final = 160  # bytes kept between two pieces
 # The end of "Cuda compilation tools, release 11.8, V11.8.89", which heads PTX: its beginning is often compressed.
 _COMPILER: Final = re.compile(rb"ation tools, release (\d+\.\d+)")
 _LOADED: Final = re.compile(
@@ -38,7 +38,7 @@ _BROUGHT: Final = re.compile(r"(?:^|/)lib(cudart|cublas|cudnn|nvrtc|nvinfer)(?:-
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Device code of one shared library: targets with the number of entries; `compressed` are those of zstd."""
+    """Device code of one shared library: targets with their number of entries; `compressed`: those of zstd."""
 
     path: str
     cubins: dict[str, int]
@@ -47,33 +47,33 @@ class Library:
     isas: frozenset[str] = frozenset()
     """Versions of the PTX language: 8.5."""
     compilers: frozenset[str] = frozenset()
-    """Releases of CUDA whose compiler made the PTX: 12.5; none where zstd compresses it, or where there is none."""
+    """CUDA releases whose compiler made the PTX: 12.5; none if zstd compresses it, or there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A wheel with the libraries that have device code."""
+    """A wheel with its libraries that have device code."""
 
     filename: str
     sha256: str
     libraries: tuple[Library, ...]
     loads: frozenset[str] = frozenset()
-    """Libraries of CUDA that some library of it names: `cudart 12`, `cudnn 9`."""
+    """CUDA libraries that its libraries load: `cudart 12`, `cudnn 9`."""
     brings: frozenset[str] = frozenset()
-    """Those that lie in it: `cudart 12.4.127`."""
+    """Those inside it: `cudart 12.4.127`."""
     requires: tuple[str, ...] = field(default=())
-    """What its metadata asks for: `torch==2.6.0`."""
+    """Its listed requirements: `torch==2.6.0`."""
 
     @property
     def compressed(self) -> str:
-        """Targets of code that zstd compresses: `sm_80;compute_90`, or `none`."""
+        """Targets of code compressed by zstd: `sm_80;compute_90`, or `none`."""
         found = {target for each in self.libraries for target in each.compressed}
         return ";".join(sorted(found, key=_order)) or "none"
 
 
 def find_wheel(index: Index, name: str, version: str) -> File:
-    """The smallest wheel for the newest Linux on x86_64: device code is alike in those of all Pythons, and wheels for
-    an older Linux may be without it (xgboost 2.1 and later). Raises InspectError.
+    """The smallest wheel for the newest Linux on x86_64: wheels of all Pythons have the same device code, and wheels
+    for an older Linux may lack it (xgboost 2.1 and later). Raises InspectError.
     """
     wheels = [each for each in index.files(name) if _fits(each.filename, Version(version))]
     if not wheels:
@@ -82,7 +82,7 @@ def find_wheel(index: Index, name: str, version: str) -> File:
 
 
 def observe(file: IO[bytes], source: File, *, name: str) -> Wheel:
-    """Read the device code of a wheel of the package `name` to its end."""
+    """Read all device code of a wheel of the package `name`."""
     folders = FOLDERS.get(framework_of(name), ())
     found, loads, brings = [], set[str](), set[str]()
     with zipfile.ZipFile(file) as archive:
@@ -104,13 +104,13 @@ def observe(file: IO[bytes], source: File, *, name: str) -> Wheel:
 
 
 def requirements(file: IO[bytes]) -> tuple[str, ...]:
-    """What a wheel asks for, and nothing else of it."""
+    """Only the requirements of a wheel."""
     with zipfile.ZipFile(file) as archive:
         return _requires(archive)
 
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[Library, set[str]]:
-    """The device code of one library, and the libraries of CUDA that it loads."""
+    """The device code of one library, and the CUDA libraries that it loads."""
     scanner = Scanner()
     before, compilers, loads = b"", set[str](), set[str]()
     with archive.open(member) as content:
@@ -135,7 +135,7 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[Library, s
 
 
 def _around(words: bytes, what: bytes) -> Iterator[bytes]:
-    """What is around each place of some bytes: an expression over all of a library takes ten times as long."""
+    """The surroundings of some bytes: a regular expression over a whole library takes ten times as long."""
     at = words.find(what)
     while at >= 0:
         yield words[max(0, at - _LONGEST_WORDS // 2) : at + _LONGEST_WORDS // 2]
@@ -155,7 +155,7 @@ def _order(target: str) -> tuple[bool, int, str]:
 
 
 def _c_library(filename: str) -> int:
-    """The newest minor of glibc that a wheel is for: 28 in manylinux_2_28; before such names it is 17 at most."""
+    """The newest glibc minor of a wheel: 28 in manylinux_2_28; at most 17 for older kinds of names."""
     return max(map(int, re.findall(r"manylinux_2_(\d+)", filename)), default=17)
 
 

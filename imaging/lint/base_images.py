@@ -1,4 +1,4 @@
-"""What a base image's reference tells a rule: is it pinned, whose user, what CUDA is in it."""
+"""Reads a base image's facts from its reference: pinning, default user, CUDA."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from imaging.references import ImageReference, known_image
 
-# Images that do not run as root by default: their publishers set another user.
+# Images whose publishers set a default user other than root.
 _NOT_ROOT: Final = re.compile(
     r"(^|/)(jupyter|ucsdets|ucsd-ets|jupyterhub|pangeo|mambaorg|rapidsai|bitnami|bitnamilegacy|cgr\.dev|chainguard"
     r"|nonroot|gitpod|condaforge/jupyterlab|2i2c|berkeley)(/|$)|-notebook$|singleuser"
@@ -15,7 +15,7 @@ _NOT_ROOT: Final = re.compile(
 
 
 def parse_reference(text: str) -> ImageReference | None:
-    """The reference behind a scheme such as docker://; None for a text that no registry would take."""
+    """The reference after a scheme such as docker://; None if no registry would accept it."""
     try:
         return ImageReference.parse(re.sub(r"^\w+://", "", text.strip()))
     except ValueError:
@@ -23,26 +23,26 @@ def parse_reference(text: str) -> ImageReference | None:
 
 
 def is_cuda_base(reference: ImageReference) -> bool:
-    """NVIDIA's own CUDA images, whose tags end."""
+    """NVIDIA's CUDA images: their tags expire."""
     named = known_image(str(reference))
     return named is not None and named.repository == "nvidia/cuda"
 
 
 def is_devel(reference: ImageReference) -> bool:
-    """Has it compilers and headers of CUDA, by its tag?"""
+    """Does its tag mean CUDA compilers and headers?"""
     is_gpu = bool(re.search(r"cuda|nvidia|pytorch|tensorflow|rapids|cudnn", f"{reference.name}:{reference.tag}"))
     return is_gpu and bool(re.search(r"(^|[-_.])devel([-_.]|$)", reference.tag or ""))
 
 
 def starts_as_root(reference: ImageReference) -> bool:
-    """Docker's default, unless the publisher is known to set a user."""
+    """Docker's default, unless the publisher sets a known user."""
     return not (_NOT_ROOT.search(reference.name) or re.search(r"(^|-)nonroot(-|$)", reference.tag or ""))
 
 
 def cuda_in(text: str) -> str:
-    """CUDA line whose libraries a base has, `some` where only its presence is known; empty where it has none.
+    """CUDA line of the base's libraries, `some` if only its presence is known; empty if it has none.
 
-    The `base` flavour of NVIDIA's images has the runtime alone, which costs nothing beside a framework's own.
+    The `base` flavour of NVIDIA's images has only the runtime, which is tiny next to a framework's own.
     """
     reference = parse_reference(text)
     image = known_image(text)

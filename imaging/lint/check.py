@@ -1,4 +1,4 @@
-"""One file → findings. Pure: bytes, settings and the findings of another linter in, a report out."""
+"""Lints one file. Pure: bytes, settings and the findings of another linter in, a report out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from imaging.lint.recipe import Finding, Kind, Recipe, Setting
 from imaging.lint.rules.index import ALL_RULES, BY_ID
 from imaging.lint.waivers import Waiver, read_waivers, waived_by
 
-# Runs hadolint: the text and its recipe in, what it reports out. The edge supplies one if the program is installed.
+# Runs hadolint: text and recipe in, its report out. The caller supplies one if the program is installed.
 Ask = Callable[[str, Recipe], Heard]
 
 
@@ -23,18 +23,18 @@ class Report:
     kind: Kind
     findings: tuple[Finding, ...]  # of the numbered list, by line: they cost GPUs, bytes or reproducibility
     waived: tuple[tuple[Finding, Waiver], ...] = ()
-    unused: tuple[Waiver, ...] = ()  # of comments: they cover nothing
+    unused: tuple[Waiver, ...] = ()  # in comments: they cover nothing
     unread: tuple[int, ...] = ()  # lines that the grammar could not read
     general: tuple[Finding, ...] = ()  # by line: mistakes in any image, ours and hadolint's
     heard: Heard = field(default_factory=Heard)
 
     @property
     def all(self) -> tuple[Finding, ...]:
-        """Both lists as one, by line."""
+        """Both lists, by line."""
         return tuple(sorted((*self.findings, *self.general), key=lambda finding: finding.line))
 
 
-def lint(  # noqa: PLR0913 - one file, and everything that it does not say itself
+def lint(  # noqa: PLR0913 - one file, and everything that it does not state itself
     data: bytes,
     path: str,
     setting: Setting,
@@ -43,7 +43,7 @@ def lint(  # noqa: PLR0913 - one file, and everything that it does not say itsel
     waivers: Sequence[Waiver] = (),
     ask: Ask | None = None,
 ) -> Report:
-    """Read one file and ask every rule. Raises LintError for a file that cannot be read."""
+    """Read one file and apply all rules. Raises LintError if it cannot be read."""
     recipe = read_recipe(data, path, kind)
     text = data.decode("utf-8-sig")
     comments = tuple(read_waivers(text, recipe))
@@ -55,7 +55,7 @@ def lint(  # noqa: PLR0913 - one file, and everything that it does not say itsel
     ]
     used = {waiver for _, waiver in sorted_out if waiver}
     left = [finding for finding, waiver in sorted_out if waiver is None]
-    # If hadolint did not read the file, nothing shows whether a waiver of one of its rules is still needed.
+    # If hadolint did not read the file, we cannot tell whether waivers of its rules are still needed.
     unused = (each for each in comments if each not in used and (heard.has_read or not is_hadolints(each.rule)))
     general = (finding for finding in left if not is_numbered(finding))
     return Report(
@@ -71,7 +71,7 @@ def lint(  # noqa: PLR0913 - one file, and everything that it does not say itsel
 
 
 def is_numbered(finding: Finding) -> bool:
-    """Is it a mistake of the project's list, which is about GPUs?"""
+    """Is it a mistake of the project's list, which covers GPUs?"""
     rule = BY_ID.get(finding.rule)
     return rule is not None and bool(rule.number)
 

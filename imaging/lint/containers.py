@@ -1,4 +1,4 @@
-"""Calls of container programs in scripts: options, image, and what comes behind it."""
+"""Parses calls of container programs in scripts: options, image, and its command."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from imaging.lint.recipe import Command, Recipe, Word
 
 DOCKER: Final = frozenset({"docker", "podman", "nvidia-docker", "nerdctl"})
 APPTAINER: Final = frozenset({"singularity", "apptainer"})
-# Long options of `docker run` without a value; all others take one. Short ones: -d -i -t -P and their bundles.
+# Long options of `docker run` without a value; all others take one. Short ones: -d -i -t -P and combinations.
 _DOCKER_SWITCHES: Final = frozenset({
     "--rm", "--detach", "--interactive", "--tty", "--init", "--privileged", "--priviledged", "--privilege",
     "--read-only", "--publish-all", "--no-healthcheck", "--oom-kill-disable", "--quiet", "--sig-proxy",
@@ -24,7 +24,7 @@ _APPTAINER_VALUED: Final = frozenset({
 
 
 def calls(recipe: Recipe, programs: frozenset[str], *verbs: str) -> Iterator[tuple[Command, tuple[Word, ...]]]:
-    """Calls of these programs with one of these verbs, and the words behind the verb."""
+    """Calls of these programs with one of these verbs, and the words after the verb."""
     for command in recipe.commands:
         if command.program in programs:
             for index, word in enumerate(command.arguments):
@@ -36,7 +36,7 @@ def calls(recipe: Recipe, programs: frozenset[str], *verbs: str) -> Iterator[tup
 
 
 def image_at(program: str, words: tuple[Word, ...]) -> int | None:
-    """Index of the image in what follows `run`, `exec` or `shell`; None where none is."""
+    """Index of the image after `run`, `exec` or `shell`; None if there is none."""
     skip = False
     for index, word in enumerate(words):
         text = word.text

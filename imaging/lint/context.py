@@ -1,4 +1,4 @@
-"""Which instructions copy the whole build context."""
+"""Finds instructions that copy the whole context."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from imaging.lint.recipe import Instruction
 
 
 def copies_everything(instruction: Instruction) -> bool:
-    """`COPY . …`, from the context and not from another stage."""
+    """`COPY . …`, from the context, not from another stage."""
     if instruction.keyword not in {"COPY", "ADD"} or "from" in instruction.flags or "each" in instruction.flags:
         return False
     return any(word.text in {".", "./", "/", "*", "./*"} for word in instruction.words[:-1])

@@ -1,7 +1,7 @@
-"""Definition file of Apptainer or SingularityCE → Recipe, so that one set of rules serves both kinds of recipe.
+"""Parses definition files of Apptainer or SingularityCE as Recipe, so that the same rules serve both kinds.
 
-No library that can be had keeps the lines of a definition file; its grammar is a header of `Key: value` lines and
-sections that begin with `%name`, and what is in them is shell, which tree-sitter reads.
+No available library keeps the lines of a definition file. Its grammar is a header of `Key: value` lines and sections
+that begin with `%name`; they contain shell text, which tree-sitter reads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dockerfile → Recipe. tree-sitter reads the text; this module turns its tree into stages and instructions."""
+"""Parses Dockerfiles: tree-sitter reads the text; this module turns its tree into stages and instructions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Stage:
 
 
 def parse_dockerfile(text: str, path: str) -> Recipe:
-    """Read a Dockerfile. Raises LintError for an unknown instruction, a missing FROM, or nothing to read."""
+    """Read a Dockerfile. Raises LintError for an unknown instruction, a missing FROM, or an empty file."""
     source = text.encode("utf-8", "surrogateescape")
     root = _parser().parse(masked(source)).root_node
     _refuse_unknown(root, source, path)
@@ -83,7 +83,7 @@ def _line(node: Node) -> int:
 
 
 def _end_line(node: Node) -> int:
-    """The last line that has something of it: a node may end with the line end."""
+    """The last line with a part of it: a node may end with the line end."""
     return max(_line(node), node.end_point.row + (1 if node.end_point.column else 0))
 
 
@@ -108,7 +108,7 @@ def _errors(root: Node) -> Iterator[Node]:
 
 
 def _refuse_unknown(root: Node, source: bytes, path: str) -> None:
-    """Raise for a line that begins with no instruction: Docker would not build it, and nothing below can be trusted."""
+    """Raise for a line without an instruction: Docker would not build it, and the lines below cannot be trusted."""
     for node in root.named_children:
         is_ours = node.type == "comment" or (node.type.endswith("_instruction") and _keyword(node) in INSTRUCTIONS)
         begins_line = not source[node.start_byte - node.start_point.column : node.start_byte].strip()
@@ -147,7 +147,7 @@ def _add(node: Node, source: bytes, stage: _Stage, arguments: Mapping[str, str])
     keyword = _keyword(node)
     line, end_line = _line(node), _end_line(node)
     if keyword == "ONBUILD":
-        # What is copied, and who the user is, is up to the image that stands on this one.
+        # The image built on this one decides what is copied, and which user runs it.
         inner = next((child for child in node.named_children if child.type.endswith("_instruction")), None)
         if inner is not None and _keyword(inner) in {"RUN", "ENV", "ARG"}:
             _add(inner, source, stage, arguments)
@@ -155,7 +155,7 @@ def _add(node: Node, source: bytes, stage: _Stage, arguments: Mapping[str, str])
     if keyword == "HEALTHCHECK":
         return
     pairs = _pairs(node, source, stage.known) if keyword in _PAIRS else ()
-    if keyword == "ARG":  # one without a value takes over that from before the first FROM
+    if keyword == "ARG":  # without a value, it takes the one from before the first FROM
         pairs = tuple((name, word if word.text else Word(arguments.get(name, ""), word.line)) for name, word in pairs)
     instruction = Instruction(
         keyword=keyword,
@@ -220,7 +220,7 @@ def _mounts(node: Node, source: bytes) -> Iterator[dict[str, str]]:
 
 
 def _words(node: Node, source: bytes, stage: _Stage) -> tuple[Word, ...]:
-    """Arguments of an instruction that takes words; of a RUN in exec form its argv."""
+    """Arguments of an instruction that takes words; for an exec-form RUN its argv."""
     for child in node.named_children:
         if child.type == "json_string_array":
             return _json_words(child, source)
@@ -255,7 +255,7 @@ def _commands(node: Node, source: bytes, stage: _Stage) -> tuple[Command, ...]:
 
 
 def _shell_commands(node: Node, child: Node, source: bytes, stage: _Stage) -> Iterator[Command]:
-    """A RUN's line, and the here-documents that a shell reads."""
+    """A RUN's line, and here-documents read by a shell."""
     bodies = [
         part for block in node.named_children if block.type == "heredoc_block"
         for part in block.named_children if part.type == "heredoc_content"
@@ -282,9 +282,9 @@ def _parse(text: ShellText, stage: _Stage) -> tuple[Command, ...]:
 
 
 def _joined(node: Node, source: bytes) -> ShellText:
-    """The line that Docker hands to the shell: comments and empty lines between are gone.
+    """The line that Docker passes to the shell, without comments and empty lines.
 
-    Every line of the file stays one, continued with a backslash as a shell does it: so lines are right in
+    Each line of the file stays a line, with the shell's backslash at its end: so line numbers are right in
     `sh -c "…"` too.
     """
     parts: list[bytes] = []

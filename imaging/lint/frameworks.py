@@ -1,4 +1,4 @@
-"""Frameworks among the packages of an installation, and the CUDA that they bring."""
+"""Finds frameworks among installed packages, and the CUDA that they bring."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def python_installs(recipe: Recipe) -> Iterator[Install]:
 
 
 def is_tensorflow(package: Package) -> bool:
-    """TensorFlow in any of its builds."""
+    """Is it any build of TensorFlow?"""
     return framework_of(package.name) == "tensorflow"
 
 
 def brought_cuda(install: Install, package: Package) -> str:
-    """CUDA line that a wheel brings with it, `some` where the tables do not know which; empty: it brings none."""
+    """CUDA line that a wheel brings, `some` if the tables do not have it; empty: it brings none."""
     if install.manager is Manager.CONDA:
         return ""
     if match := re.fullmatch(r"nvidia-(?:cublas|cuda-runtime|cufft|cusolver)(?:-cu(\d+))?", package.name):
         return match[1] or "some"
     if is_tensorflow(package):
         return "some" if "and-cuda" in package.extras else ""
-    if package.name == "jax":  # cuda12_local is the extra that brings none
+    if package.name == "jax":  # the extra cuda12_local brings none
         return next((extra[4:6] for extra in package.extras if re.fullmatch(r"cuda\d\d(_pip)?", extra)), "")
-    brings = framework_of(package.name) in {"pytorch", "vllm"}  # torch's wheels have it, and vLLM asks for them
+    brings = framework_of(package.name) in {"pytorch", "vllm"}  # torch's wheels have it, and vLLM requires them
     return _of_torch(install, package) if brings else ""
 
 

@@ -1,6 +1,6 @@
-"""What hadolint says about a Dockerfile, in our form. Pure: the program is started by the edge.
+"""Converts hadolint's findings to ours. Pure: the caller starts the program.
 
-hadolint knows Dockerfiles, and by ShellCheck the shell in them; docs/decisions records why we run it, and how.
+hadolint knows Dockerfiles and, through ShellCheck, their shell code; docs/decisions has why and how we run it.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from imaging.lint.recipe import Finding, Recipe, Severity
 
 _ID: Final = re.compile(r"DL\d{4}|SC\d{4}")
 _NOT_PARSED: Final = "DL1000"
-# Its info and style are taste; DL1001 and its like are off unless a site's configuration turns them on.
+# Its info and style levels are taste; DL1001 and similar rules are off unless a site's configuration enables them.
 _SEVERITIES: Final = {"error": Severity.ERROR, "warning": Severity.WARNING}
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What came back: findings, or why there are none that count."""
+    """Its result: findings, or why there are no valid ones."""
 
     findings: tuple[Finding, ...] = ()
-    has_read: bool = False  # the file; else it did not run, or could not read it
+    has_read: bool = False  # it read the file; else it did not run, or could not read it
     problem: str = ""  # for the user, without the path
 
 
 def is_hadolints(rule: str) -> bool:
-    """Is this the id of a rule that hadolint asks, its own (DL) or ShellCheck's (SC)?"""
+    """Is this the id of a hadolint rule, its own (DL) or ShellCheck's (SC)?"""
     return _ID.fullmatch(rule) is not None
 
 
 def page_of(rule: str) -> str:
-    """Where a rule of hadolint's is explained."""
+    """Page that explains a hadolint rule."""
     folder = (
         "https://github.com/hadolint/hadolint/wiki/" if rule.startswith("DL") else "https://www.shellcheck.net/wiki/"
     )
@@ -45,10 +45,10 @@ def page_of(rule: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """A text for hadolint, and the way back from its lines."""
+    """A text for hadolint, with a map back to its lines."""
 
     text: str
-    ends: tuple[int, ...]  # lines of the file behind which an empty one was put
+    ends: tuple[int, ...]  # lines of the file that got an empty line after them
 
     def line(self, line: int) -> int:
         """Line of the file, from a line of the padded text."""
@@ -57,9 +57,9 @@ class Padded:
 
 
 def padded(text: str, recipe: Recipe) -> Padded:
-    """The text with an empty line behind each here-document.
+    """The text with an empty line after each here-document.
 
-    hadolint 2.15.1 swallows the line end behind the marker and then reads nothing of the file:
+    hadolint 2.15.1 swallows the line end after the marker and then reads nothing of the file:
     https://github.com/hadolint/language-docker/issues/99.
     """
     lines = text.split("\n")
@@ -76,7 +76,7 @@ def padded(text: str, recipe: Recipe) -> Padded:
 
 
 def heard(output: bytes, errors: bytes, code: int, padded: Padded) -> Heard:
-    """Read what the program printed. It may have crashed, or not have understood the file."""
+    """Read the program's output. It may have crashed, or not understood the file."""
     messages = _messages(output)
     if messages is None:
         first = next(iter(errors.decode("utf-8", "replace").split("\n")), "").strip()[:200]
@@ -111,7 +111,7 @@ def _findings(messages: Iterable[tuple[str, str, int, str]], padded: Padded) -> 
 
 
 def without_duplicates(found: Sequence[Finding], own: Iterable[Finding], recipe: Recipe) -> list[Finding]:
-    """Without what a rule of ours says better about the same instruction, and each of the rest once."""
+    """Without findings that our rules word better for the same instruction; each of the rest once."""
     instructions = sorted(
         (each for stage in recipe.stages for each in stage.instructions), key=lambda instruction: instruction.line
     )

@@ -1,6 +1,6 @@
-"""Which rules of hadolint are passed on, in whose words, and why the others are not.
+"""The hadolint rules that we pass on, their wording, and reasons to drop the others.
 
-A rule that is in none of the tables is passed on with a link to its page: so are those of ShellCheck, and new ones.
+Rules in none of the tables are passed on with a link to their page, including ShellCheck's and new ones.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-# The same mistake, found by a rule of ours that knows more about it.
+# One of our rules finds the same mistake and knows more about it.
 OURS: Final[Mapping[str, str]] = {
     "DL3002": "D-ROOT",
     "DL3006": "D-BASE",
@@ -41,14 +41,14 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "DL4001": "curl and wget together cost less than a megabyte",
 }
 
-# Not passed on for an instruction in which one of these rules of ours has found something.
+# Dropped for an instruction with a finding of one of these rules of ours.
 BEATEN_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "DL3013": ("D-FRAMEWORK", "D-REQUIREMENTS"),
     "DL3020": ("D-CHECKSUM",),
     "DL4006": ("D-PIPE",),
 }
 
-# DL4006 asks for pipefail at every pipe. Where only these feed one, nothing that matters can fail unseen.
+# DL4006 requires pipefail for every pipe. If only these feed it, nothing important can fail unseen.
 SAFE_FEEDERS: Final = frozenset({"echo", "printf", "yes", "find"})
 
 FIXES: Final[Mapping[str, str]] = {

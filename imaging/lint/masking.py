@@ -1,13 +1,13 @@
-"""Masks what the grammar of Dockerfiles cannot read with the same number of bytes: lines and columns stay."""
+"""Masks text that the Dockerfile grammar cannot read with as many bytes: lines and columns stay."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-# ${NAME#pattern} and its like: BuildKit knows them, the grammar does not. Masked with the same number of bytes.
+# ${NAME#pattern} and similar: BuildKit knows them, the grammar does not. Masked with the same number of bytes.
 _MODIFIER: Final = re.compile(rb"(\$\{\w+)([#%/][^{}\n]*)\}")
-# `RUN [ -f x ] && …`: the grammar takes every bracket for the begin of an exec form. Masked where it is none.
+# `RUN [ -f x ] && …`: the grammar reads every bracket as the start of an exec form. Masked if it is none.
 _BRACKET: Final = re.compile(
     rb"^[ \t]*(?:ONBUILD[ \t]+)?(?:RUN|CMD|ENTRYPOINT)(?:[ \t]++|[\\`][ \t]*\r?\n|--[^\s\\`]++)++\[",
     re.IGNORECASE | re.MULTILINE,
@@ -21,7 +21,7 @@ _EXEC_FORM: Final = re.compile(
 
 
 def masked(source: bytes) -> bytes:
-    """The text that the grammar reads."""
+    """The text for the grammar."""
 
     def modifier(match: re.Match[bytes]) -> bytes:
         return match[1] + b":-" + b"x" * (len(match[2]) - 2) + b"}" if len(match[2]) > 1 else match[0]

@@ -1,4 +1,4 @@
-"""What package managers leave in a layer, and what takes it away again."""
+"""Package managers' caches in a layer, and commands that clear them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _REMOVERS: Final = frozenset({"rm", "find", "truncate"})
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """What one manager leaves. `paths` are parts of paths; a mount or a removal that has one of them covers it."""
+    """One manager's cache. `paths` are parts of paths; a mount or removal with one of them covers it."""
 
     leaves: str
     paths: tuple[str, ...]
-    cleaners: tuple[tuple[str, ...], ...]  # programs with the words that must follow
+    cleaners: tuple[tuple[str, ...], ...]  # programs and their required arguments
     fix: str
     off_options: frozenset[str] = frozenset()
     off_variables: frozenset[str] = frozenset()
@@ -81,14 +81,14 @@ _BY_MANAGER: Final[Mapping[Manager, Cache]] = {
     Manager.NPM: NPM,
 }
 ALL: Final = (PIP, UV, CONDA, APT, RPM, APK, NPM)
-# What weighs in a GPU image is D-CACHE's. A distribution's lists are some tens of MB, and have nothing to do with GPUs:
-# D-LISTS. A cleanup in a later layer is a mistake for every manager.
+# D-CACHE is for the big caches of GPU images. A distribution's lists have some tens of MB, and nothing to do with
+# GPUs: D-LISTS. A cleanup in a later layer is a mistake for every manager.
 HEAVY: Final = frozenset({PIP, UV, CONDA, NPM})
 LIGHT: Final = frozenset({APT, RPM, APK})
 
 
 def filled_by(command: Command) -> Cache | None:
-    """The cache that this command fills. apt: the lists come with `update`; Debian's images keep no archives."""
+    """The cache that this command fills. apt: `update` brings the lists; Debian's images keep no archives."""
     if command.program in {"apt-get", "apt", "aptitude"}:
         return APT if command.has("update") else None
     install: Install | None = install_of(command)
@@ -96,7 +96,7 @@ def filled_by(command: Command) -> Cache | None:
 
 
 def emptied_by(command: Command) -> Cache | None:
-    """The cache that this command clears as its own business (`conda clean`), not a plain `rm`."""
+    """The cache that this command is made to clear (`conda clean`), not by a plain `rm`."""
     words = (command.program, *(word.text for word in command.arguments if not word.text.startswith("-")))
     if words[:2] in {("apt-get", "clean"), ("apt", "clean"), ("apt-get", "autoclean")}:
         return APT
@@ -125,7 +125,7 @@ def is_covered(
 
 
 def left_in(image: Sequence[Instruction], wanted: frozenset[Cache]) -> Iterator[tuple[Cache, int]]:
-    """Which of these caches each RUN of an image leaves, each with the first line that fills it."""
+    """Caches that each RUN of an image leaves, with the first line that fills each."""
     known: dict[str, str] = {}
     for run in image:
         if run.keyword in {"ENV", "ARG"}:
@@ -141,12 +141,12 @@ def left_in(image: Sequence[Instruction], wanted: frozenset[Cache]) -> Iterator[
 
 
 def clears(cache: Cache, command: Command) -> bool:
-    """Does this command take away what the cache holds? `apt-get clean` leaves the lists."""
+    """Does this command clear the cache? `apt-get clean` leaves the lists."""
     if command.program in _REMOVERS:
         return any(is_at(cache, word.text) for word in command.arguments)
     return emptied_by(command) is cache and not (cache is APT and command.has("clean", "autoclean"))
 
 
 def is_at(cache: Cache, path: str) -> bool:
-    """Is this the folder of the cache, or all that is in it?"""
+    """Is this the folder of the cache, or all its content?"""
     return any(re.search(rf"(^|/){re.escape(part.strip('/'))}(/\*?)?$", path) for part in cache.paths)

@@ -1,4 +1,4 @@
-"""What a command installs: package manager, names, versions, and the environment that they go into."""
+"""Finds what a command installs: package manager, names, versions, target environment."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Install:
     packages: tuple[Package, ...]
     environment: str  # conda environment, virtual environment or prefix; empty: the image's own
     files: tuple[Word, ...] = ()  # requirements, environment files, lock files
-    plain: tuple[Word, ...] = ()  # pip: all words that are no options and no values of options
-    has_constraints: bool = False  # versions come from a file that the call names
+    plain: tuple[Word, ...] = ()  # pip: all words except options and their values
+    has_constraints: bool = False  # a file named in the call has the versions
 
     @property
     def names(self) -> frozenset[str]:
         return frozenset(package.name for package in self.packages)
 
 
-# Options with a value, so that the value is not taken for a package.
+# Options with a value, so that the value does not count as a package.
 _PIP_VALUED: Final = frozenset({
     "-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "--index",
     "--default-index", "-f", "--find-links", "-t", "--target", "--prefix", "--root", "--python", "-p", "--platform",
@@ -125,12 +125,12 @@ def install_of(command: Command) -> Install | None:
 
 
 def installs_anything(install: Install) -> bool:
-    """Does it bring dependencies? An installation of the project itself (`pip install .`) needs the project first."""
+    """Does it bring dependencies? Installing the project itself (`pip install .`) needs the project first."""
     return bool(install.packages or install.files) or install.command.has("ci")
 
 
 def _plain(words: Sequence[Word], valued: frozenset[str]) -> list[Word]:
-    """Words that are no options and no values of options."""
+    """Words except options and their values."""
     found: list[Word] = []
     skip = False
     for word in words:
@@ -144,7 +144,7 @@ def _plain(words: Sequence[Word], valued: frozenset[str]) -> list[Word]:
 
 
 def _verb(words: Sequence[Word], verbs: Sequence[str], valued: frozenset[str]) -> Sequence[Word] | None:
-    """What follows the verb, if the first plain word is one of these."""
+    """Words after the verb, if the first plain word is one of these."""
     plain = _plain(words, valued)
     if not plain or plain[0].text not in verbs:
         return None
@@ -152,7 +152,7 @@ def _verb(words: Sequence[Word], verbs: Sequence[str], valued: frozenset[str]) -
 
 
 def _values(words: Sequence[Word], *names: str) -> tuple[Word, ...]:
-    """Values of options that may be given many times."""
+    """Values of repeatable options."""
     found = []
     for index, word in enumerate(words):
         if word.text in names and index + 1 < len(words):

@@ -1,4 +1,4 @@
-"""Bytes → Recipe: what kind of file it is, and one clear error for anything else."""
+"""Reads bytes as Recipe: detects the file's kind; one clear error for any other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from imaging.lint.dockerfile import INSTRUCTIONS, parse_dockerfile
 from imaging.lint.recipe import Instruction, Kind, LintError, Recipe, Stage
 from imaging.lint.shell import parse_shell, plain_text
 
-LARGEST_BYTES: Final = 200_000  # the longest Dockerfile that we know of has 60 kB
+LARGEST_BYTES: Final = 200_000  # the longest known Dockerfile has 60 kB
 _NAMES: Final[tuple[tuple[Kind, str], ...]] = (
     (Kind.DOCKERFILE, r"(.*[.-])?(dockerfile|containerfile)([._-].*)?"),
     (Kind.DEFINITION, r".*\.def|(singularity|apptainer)([._-].*)?"),
@@ -20,7 +20,7 @@ _NAMES: Final[tuple[tuple[Kind, str], ...]] = (
 
 
 def read_recipe(data: bytes, path: str, kind: Kind | None = None) -> Recipe:
-    """Read one file. `kind` None: decided by its name, else by its content. Raises LintError."""
+    """Read one file. `kind` None: detected by name, else by content. Raises LintError."""
     if len(data) > LARGEST_BYTES:
         raise LintError(f"{path}: has more than {LARGEST_BYTES:,} bytes; give a Dockerfile, no archive or image")
     if b"\0" in data:
@@ -37,7 +37,7 @@ def read_recipe(data: bytes, path: str, kind: Kind | None = None) -> Recipe:
 
 
 def kind_of(path: str, text: str) -> Kind:
-    """By the name; if that decides nothing, by the first meaningful line."""
+    """By the name, else by the first meaningful line."""
     name = path.rpartition("/")[2].lower()
     for kind, pattern in _NAMES:
         if re.fullmatch(pattern, name):

@@ -1,6 +1,6 @@
-"""What is linted, read once: a Dockerfile, a definition file or a job script as stages, instructions and commands.
+"""Model of a linted file: a Dockerfile, definition file or job script as stages, instructions and commands.
 
-Every word keeps its own line, because a finding in the middle of a long RUN must point there. All values are frozen.
+Every word keeps its line, so that a finding in the middle of a long RUN points there. All values are frozen.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from errors import UserError
 
 
 class Kind(StrEnum):
-    """What a file is."""
+    """Kind of file."""
 
     DOCKERFILE = "dockerfile"
     DEFINITION = "definition"  # Apptainer and SingularityCE
@@ -23,7 +23,7 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """What the image is for: a batch image needs a command, a driver image may hold a driver."""
+    """Role of the image: a batch image needs a command, a driver image may hold a driver."""
 
     APPLICATION = "application"
     BATCH = "batch"
@@ -31,19 +31,19 @@ class Role(StrEnum):
 
 
 class Severity(StrEnum):
-    """The words of hadolint and SARIF, which editors and code review know."""
+    """The terms of hadolint and SARIF, known to editors and code review."""
 
-    ERROR = "error"  # it does not work, or is not what was meant
+    ERROR = "error"  # it does not work, or not as intended
     WARNING = "warning"  # it works today, at a price
 
 
 class LintError(UserError):
-    """A file that cannot be read as what it is: `path:line: reason; fix`."""
+    """A file that cannot be parsed: `path:line: reason; fix`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of an instruction or a command, unquoted, with what is known of its variables filled in."""
+    """One word of an instruction or a command, unquoted, with its known variables filled in."""
 
     text: str
     line: int
@@ -54,18 +54,18 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One program call. What only stands in front of it (sudo, env, conda run, …) is taken off."""
+    """One program call, without wrappers in front of it (sudo, env, conda run, …)."""
 
     words: tuple[Word, ...]
     line: int
-    environment: str = ""  # conda or virtual environment that it runs in; empty: that of the image
-    folder: str = "/"  # where it runs, as far as WORKDIR and cd say
+    environment: str = ""  # conda or virtual environment it runs in; empty: the image's
+    folder: str = "/"  # working directory, as far as WORKDIR and cd show
     variables: tuple[tuple[str, Word], ...] = ()  # set for it or exported by it
-    fed_by: tuple[Word, ...] = ()  # the programs before it in its pipeline: what they print is what it reads
+    fed_by: tuple[Word, ...] = ()  # the programs before it in its pipeline: it reads their output
 
     @property
     def program(self) -> str:
-        """Name without folder: `pip` for /opt/conda/bin/pip; empty where there is none."""
+        """Name without folder: `pip` for /opt/conda/bin/pip; empty if there is none."""
         return self.words[0].text.rpartition("/")[2] if self.words else ""
 
     @property
@@ -83,7 +83,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction of a Dockerfile, or the section of a definition file that does the same."""
+    """One Dockerfile instruction, or the equivalent section of a definition file."""
 
     keyword: str
     line: int
@@ -98,7 +98,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """From one FROM to the next. `base` is empty where nothing says what it is; `parent` is another stage's index."""
+    """From one FROM to the next. `base` is empty if it is not stated; `parent` is another stage's index."""
 
     name: str
     base: str
@@ -118,11 +118,11 @@ class Recipe:
     path: str
     kind: Kind
     stages: tuple[Stage, ...]
-    unread: tuple[int, ...] = ()  # lines that the grammar could not read: reported, and not checked
+    unread: tuple[int, ...] = ()  # lines that the grammar could not read: reported, not checked
 
     @property
     def image_stages(self) -> tuple[Stage, ...]:
-        """The stages whose layers are in the image: the last one and what it stands on, outermost base first."""
+        """The stages whose layers are in the image: the last one and its parents, outermost base first."""
         chain: list[Stage] = []
         index: int | None = len(self.stages) - 1
         while index is not None and index >= 0:
@@ -137,7 +137,7 @@ class Recipe:
 
     @property
     def base(self) -> Stage | None:
-        """The stage whose base is the image's outermost one."""
+        """The stage with the image's outermost base."""
         return self.image_stages[0] if self.stages else None
 
     @property
@@ -150,10 +150,10 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a file alone does not say."""
+    """Facts that the file lacks."""
 
     role: Role = Role.APPLICATION
-    has_ignore_file: bool | None = None  # None: the build context is not known
+    has_ignore_file: bool | None = None  # None: unknown build context
     today: date | None = None  # None: no check whether a release is still supported
 
 
@@ -173,7 +173,7 @@ _VARIABLE = re.compile(r"\\\$|\$(?:\{(\w+)(?::?([-+])([^{}]*))?\}|(\w+))")
 
 
 def expand(text: str, known: Mapping[str, str]) -> str:
-    """Fill in the variables that are known; what is not stays as it is written."""
+    """Fill in the known variables; others stay as written."""
 
     def value(match: re.Match[str]) -> str:
         name = match[1] or match[4]

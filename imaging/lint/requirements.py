@@ -1,4 +1,4 @@
-"""What an installation asks for, word by word: requirements of pip, packages of conda."""
+"""Parses the packages of an installation: requirements of pip, packages of conda."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from imaging.lint.recipe import Word
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One requested package. `version` is as written, without its operator; empty where none is requested."""
+    """One requested package. `version` is as written, without its operator; empty if none is requested."""
 
     name: str  # as its index spells it: canonical for PyPI
     word: Word
     version: str = ""
-    is_pinned: bool = False  # to one version, or a variable that somebody sets
+    is_pinned: bool = False  # to one version, or to a variable set elsewhere
     extras: frozenset[str] = frozenset()
 
 
@@ -38,8 +38,8 @@ def of_pip(words: Iterable[Word]) -> Iterator[Package]:
             yield found
 
 
-# A bare name or one exact version: nearly all that people write. Reading it needs no parser, whose import takes longer
-# than all of the linting.
+# A bare name or one exact version: nearly all that people write. It needs no parser: the parser's import takes longer
+# than all linting.
 _COMMON: Final = re.compile(
     r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(\[[\w, .-]*\])?"
     r"(?:==(\d+(?:\.\d+)*(?:(?:a|b|rc|\.post|\.dev)\d+)*(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?))?",
@@ -48,7 +48,7 @@ _COMMON: Final = re.compile(
 
 
 def _requirement(word: Word, text: str) -> Package | None:
-    """Whatever PEP 508 allows; None for a path, a URL, a word of the shell."""
+    """Any PEP 508 requirement; None for a path, a URL, a word of the shell."""
     from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - see above
 
     try:
@@ -70,7 +70,7 @@ def _requirement(word: Word, text: str) -> Package | None:
 
 
 def canonical_name(name: str) -> str:
-    """A name as PyPI spells it (PEP 503). `packaging.utils` has it too, with all that wheels' tags need."""
+    """A name as PyPI spells it (PEP 503). `packaging.utils` has it too, but also loads wheel tags."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -1,7 +1,7 @@
-"""Shell text → commands, each word with its line. tree-sitter reads the shell; this module only walks its tree.
+"""Parses shell text into commands, each word with its line. This module only walks the tree of tree-sitter.
 
-Commands that stand in front of another one (`sudo`, `env`, `conda run -n x`, `srun`) are taken off, and the text of
-`sh -c "…"` is read as well, so that a rule meets `pip install` in one form only.
+It removes wrappers in front of a command (`sudo`, `env`, `conda run -n x`, `srun`), and also reads the text of
+`sh -c "…"`, so that rules see `pip install` in one form only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
-# Programs that run the rest of their line, with their options that take a value.
+# Programs that run the rest of their line, with their options with a value.
 _WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
     "sudo": frozenset({"-u", "-g", "-h", "--user", "--group"}),
     "env": frozenset({"-u", "--unset", "-C", "--chdir"}),
@@ -43,24 +43,24 @@ _WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
 _FIRST_IS_OWN: Final = frozenset({"timeout", "gosu"})  # their first plain word is a duration, or a user
 _CONDAS: Final = frozenset({"conda", "mamba", "micromamba"})
 _RUN_OPTIONS: Final = frozenset({"-n", "--name", "-p", "--prefix"})
-_DEEPEST: Final = 8  # of sh -c "sh -c …": nobody writes more, and a hostile file shall not exhaust the stack
+_DEEPEST: Final = 8  # of sh -c "sh -c …": nobody writes more, and a hostile file must not exhaust the stack
 
 
 @dataclass(frozen=True, slots=True)
 class ShellText:
-    """Bytes to read as shell. `lines[i]` is the line of the file from which the byte at `offsets[i]` comes."""
+    """Bytes to read as shell. `lines[i]` is the file's line of the byte at `offsets[i]`."""
 
     text: bytes
     offsets: tuple[int, ...]  # rising, 0 first
     lines: tuple[int, ...]
 
     def line(self, offset: int) -> int:
-        """Line of the file at which a byte lies."""
+        """Line of the file with this byte."""
         return self.lines[bisect_right(self.offsets, offset) - 1]
 
 
 def plain_text(text: str, line: int = 1) -> ShellText:
-    """A piece of text that begins at that line."""
+    """A text that begins at that line."""
     return shell_text(text.encode("utf-8", "surrogateescape"), line)
 
 
@@ -72,7 +72,7 @@ def shell_text(source: bytes, line: int) -> ShellText:
 
 @dataclass(slots=True)
 class _State:
-    """What earlier commands changed for later ones."""
+    """Effects of earlier commands on later ones."""
 
     folder: str
     environment: str
@@ -109,7 +109,7 @@ def command_from(
 
 @cache
 def _parser() -> Parser:
-    import tree_sitter_bash  # noqa: PLC0415 - a file without a shell line needs no grammar of it
+    import tree_sitter_bash  # noqa: PLC0415 - a file without a shell line needs no shell grammar
     from tree_sitter import Language, Parser  # noqa: PLC0415
 
     return Parser(Language(tree_sitter_bash.language()))
@@ -133,7 +133,7 @@ def _read(node: Node, source: ShellText, state: _State, fed_by: tuple[Node, ...]
             for child in node.named_children
             if child.type != "variable_assignment" and "redirect" not in child.type and child.type != "comment"
         )
-        if node.type == "declaration_command":  # export, declare: the first word is no named child
+        if node.type == "declaration_command":  # export, declare: the first word is not a named child
             words = (
                 Word(source.text[node.start_byte :].split(None, 1)[0].decode(), source.line(node.start_byte)),
                 *words,
@@ -146,7 +146,7 @@ def _read(node: Node, source: ShellText, state: _State, fed_by: tuple[Node, ...]
 
 
 def _read_heredoc(node: Node, source: ShellText, state: _State) -> None:
-    """The body of `bash <<EOF`; that of any other program is no shell."""
+    """The body of `bash <<EOF`; other programs' bodies are not shell."""
     statement = node.parent and node.parent.parent
     if statement is None or statement.type != "redirected_statement" or state.depth >= _DEEPEST:
         return
@@ -170,7 +170,7 @@ def _add(
     variables: tuple[tuple[str, Word], ...],
     fed_by: tuple[Word, ...] = (),
 ) -> None:
-    """One call: take off what stands in front, follow `cd` and `activate`, look into `sh -c`."""
+    """One call: remove wrappers, follow `cd` and `activate`, parse `sh -c`."""
     environment = state.environment
     for _ in range(_DEEPEST):
         rest, own_variables, environment = _unwrapped(words, environment)
@@ -207,7 +207,7 @@ def _follow(command: Command, state: _State) -> None:
 
 
 def _unwrapped(words: tuple[Word, ...], environment: str) -> tuple[tuple[Word, ...], tuple[tuple[str, Word], ...], str]:
-    """The words without one wrapper, the variables that it sets, and the environment that it chooses."""
+    """The words without one wrapper, the variables it sets, and the environment it chooses."""
     name = words[0].text.rpartition("/")[2] if words else ""
     if name in _CONDAS and len(words) > 1 and words[1].text == "run":
         rest, variables = _after_options(words[2:], _RUN_OPTIONS | {"--cwd"})
@@ -224,7 +224,7 @@ def _unwrapped(words: tuple[Word, ...], environment: str) -> tuple[tuple[Word, .
 def _after_options(
     words: tuple[Word, ...], valued: frozenset[str]
 ) -> tuple[tuple[Word, ...], tuple[tuple[str, Word], ...]]:
-    """What follows a wrapper's options and NAME=VALUE pairs, and those pairs."""
+    """Words after a wrapper's options and NAME=VALUE pairs, and those pairs."""
     variables: list[tuple[str, Word]] = []
     index = 0
     while index < len(words):
@@ -243,7 +243,7 @@ def _after_options(
 
 
 def option_value(words: Sequence[Word], *names: str) -> str:
-    """Value of the first of these options, `--name value` or `--name=value`; empty where none is given."""
+    """Value of the first of these options, `--name value` or `--name=value`; empty if none is given."""
     for index, word in enumerate(words):
         if word.text in names and index + 1 < len(words):
             return words[index + 1].text
@@ -277,7 +277,7 @@ def _word(node: Node, source: ShellText, state: _State) -> Word:
 
 
 def _value(node: Node, source: ShellText) -> str:
-    """The word as the program gets it; expansions and substitutions stay as they are written."""
+    """The word as the program gets it; expansions and substitutions stay as written."""
     text = source.text[node.start_byte : node.end_byte].decode("utf-8", "surrogateescape")
     match node.type:
         case "command_name" | "concatenation" if node.named_child_count:
@@ -287,7 +287,7 @@ def _value(node: Node, source: ShellText) -> str:
         case "raw_string":
             return text[1:-1]
         case "string":
-            # A backslash before a line end stays: read again by `sh -c`, it keeps the lines where they are.
+            # A backslash before a line end stays: when `sh -c` reads it again, line numbers stay right.
             return re.sub(r'\\(["\\`])', r"\1", text[1:-1])
         case "word":
             return re.sub(r"\\(\n|.)", lambda match: "" if match[1] == "\n" else match[1], text, flags=re.DOTALL)

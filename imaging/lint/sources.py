@@ -1,4 +1,4 @@
-"""Where a recipe takes images from."""
+"""The images that a recipe uses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from imaging.lint.recipe import Recipe
 
 
 def image_references(recipe: Recipe) -> Iterator[tuple[str, int]]:
-    """Every image of a registry that is built on or copied from, with its line; stages and open variables are none."""
+    """Every registry image that the recipe builds on or copies from, with its line; no stages or open variables."""
     names = {stage.name.lower() for stage in recipe.stages if stage.name}
     for stage in recipe.stages:
         if stage.is_base_known:
@@ -17,6 +17,6 @@ def image_references(recipe: Recipe) -> Iterator[tuple[str, int]]:
             sources = [(instruction.flags.get("from", ""), instruction.line)]
             sources += [(mount.get("from", ""), instruction.line) for mount in instruction.mounts]
             for text, line in sources:
-                # A plain word may be a named build context; only what looks like a reference is one.
+                # A plain word may be a named build context; only text like a reference counts.
                 if ("/" in text or ":" in text) and "$" not in text and text.lower() not in names:
                     yield text, line

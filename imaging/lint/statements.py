@@ -1,4 +1,4 @@
-"""What runs in a shell text, from its syntax tree: calls in order, each with the calls whose output it reads."""
+"""Statements of a shell text, from its syntax tree: calls in order, each with the calls that feed it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 CALLS: Final = frozenset({"command", "declaration_command", "unset_command"})
 _GROUPS: Final = frozenset({"redirected_statement", "subshell", "compound_statement", "list"})
-_MOST_BEFORE: Final = 8  # programs of a pipeline that are remembered: nobody writes more, and a hostile file may not
+_MOST_BEFORE: Final = 8  # remembered programs of a pipeline: nobody writes more, and a hostile file must not
 
 
 def statements(root: Node) -> Iterator[tuple[Node, tuple[Node, ...]]]:
@@ -23,7 +23,7 @@ def statements(root: Node) -> Iterator[tuple[Node, tuple[Node, ...]]]:
         node, fed_by = waiting.pop()
         if node.type in CALLS or node.type in {"variable_assignment", "heredoc_body"}:
             yield node, fed_by
-        # What is substituted into a command has an input of its own.
+        # A command substitution has its own input.
         passed = () if "substitution" in node.type else fed_by
         inner: list[tuple[Node, tuple[Node, ...]]] = []
         for child in node.named_children:

@@ -10,7 +10,7 @@ from imaging.lint.recipe import Kind, Recipe, Word
 
 
 def set_variables(recipe: Recipe) -> Iterator[tuple[str, Word]]:
-    """Name and value of all that is there when a program runs: ENV, exports of scripts, `docker run -e`."""
+    """Name and value of variables at run time: ENV, exports of scripts, `docker run -e`."""
     for instruction in recipe.image:
         if instruction.keyword == "ENV":
             yield from instruction.variables

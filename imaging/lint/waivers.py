@@ -1,4 +1,4 @@
-"""Waivers: a comment above a line, or an option, that says why a finding is meant to be.
+"""Waivers: comments above a line, or options, with the reason to accept a finding.
 
 # gpu-commons lint ignore=D-ROOT reason="the driver container needs it"
 """
@@ -21,7 +21,7 @@ _COMMENT: Final = re.compile(r"^\s*#\s*gpu-commons\s+lint\b(.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """Findings that are meant. `line` 0: for the whole file."""
+    """Accepted findings. `line` 0: for the whole file."""
 
     rule: str
     reason: str
@@ -31,7 +31,7 @@ class Waiver:
 
 
 def read_waivers(text: str, recipe: Recipe) -> Iterator[Waiver]:
-    """Waivers of a file's comments. Raises LintError for one without a reason or for an unknown rule."""
+    """Waivers of a file's comments. Raises LintError for a missing reason or an unknown rule."""
     lines = text.splitlines()
     spans = {i.line: i.end_line for stage in recipe.stages for i in stage.instructions if i.keyword != "SCRIPT"}
     for number, line in enumerate(lines, 1):
@@ -58,7 +58,7 @@ def waived_by(finding: Finding, waivers: Iterable[Waiver]) -> Waiver | None:
 
 
 def known_rule(text: str, where: str) -> str:
-    """The id of a rule as it is listed; raises LintError with the nearest one."""
+    """The listed id of a rule; raises LintError with the nearest one."""
     rule = text.strip().upper()
     if rule in BY_ID or is_hadolints(rule):
         return rule

@@ -1,4 +1,4 @@
-"""Bytes of an image → seconds until it has started, and room on a node's disk. Pure.
+"""Estimates an image's start time and its disk use on a node from its bytes. Pure.
 
 Unpacking a 5.4 GB stack of CUDA libraries takes 54 s from gzip and 9.4 s from zstd on one core.
 """
@@ -34,7 +34,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How big an image is, in bytes, and who says so. Layers are known of images that were built or pushed."""
+    """Size of an image in bytes, and its origin. Layers are known for images that were built or pushed."""
 
     compressed: int
     unpacked: int
@@ -58,7 +58,7 @@ class ColdStart:
 
 
 def cold_start(size: Size, rates: Rates) -> ColdStart:
-    """Pull, then unpack, then start, one after the other: a registry that streams into the disk only gets faster."""
+    """Pull, unpack and start, one after the other: streaming from registry to disk is only faster."""
     speed = min(UNPACK_MB_PER_S.get(size.compression, UNPACK_MB_PER_S["gzip"]), rates.disk_mb_per_s)
     pull = size.compressed / MB / rates.pull_mb_per_s
     unpack = size.unpacked / MB / speed
@@ -72,11 +72,11 @@ def cold_start(size: Size, rates: Rates) -> ColdStart:
 
 @dataclass(frozen=True, slots=True)
 class DiskUse:
-    """Bytes that images take on a node: unpacked, and their packed layers, which containerd keeps beside them."""
+    """Disk use of images on a node: unpacked, plus their packed layers, which containerd keeps as well."""
 
     unpacked: int
     compressed: int
-    shared: int  # bytes that are there once and would be there several times
+    shared: int  # bytes stored once instead of several times
 
     @property
     def total(self) -> int:
@@ -84,7 +84,7 @@ class DiskUse:
 
 
 def disk_use(images: Iterable[Size]) -> DiskUse:
-    """All images of a node together; layers that several of them share count once."""
+    """All images of a node together; shared layers count once."""
     layers: dict[str, Layer] = {}
     unpacked = compressed = shared = 0
     for image in images:

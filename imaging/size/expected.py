@@ -1,6 +1,6 @@
-"""What an image will weigh at least, from its spec and the sizes of its wheels alone, before anything is built.
+"""Lower bound of an image's size before the build, from its spec and the sizes of its wheels only.
 
-A wheel is a zip file and a layer is one stream of zstd, so a factor lies between them. It was measured by unpacking
+A wheel is a zip file and a layer is one stream of zstd: their sizes differ by a factor. It was measured by unpacking
 the locked wheels of `hub` (37.6 MB in 65 files) and `cupy-notebook` (320.9 MB in 108), compiling them as the build
 does, and packing them with zstd, level 3:
 
@@ -10,9 +10,9 @@ does, and packing them with zstd, level 3:
     hub                                4.99                1.03 (0.74 without byte code)
     PyTorch 2.7.1 and its CUDA 12.6    1.86                0.835, and 0.825 without the small ones among them
 
-The last is a layer of `scipy-ml-notebook-cu126` as it was pushed: 3.08 GB in 32 wheels, 2.57 GB packed, 5.72 GB
-unpacked. Its small wheels are mostly machine code too and unpack to about 2, so 1.8 is taken for the big ones: the
-sum is then a lower bound of that layer as well. Of the rest the lowest of each kind is taken.
+The last is a layer of the pushed `scipy-ml-notebook-cu126`: 3.08 GB in 32 wheels, 2.57 GB packed, 5.72 GB
+unpacked. Its small wheels are mostly machine code too and unpack to about 2, so we use 1.8 for the big ones: the sum
+is then a lower bound of that layer as well. For the rest, we use the lowest of each kind.
 Pure, but for `expected_of`, which reads specs, locks and size files.
 """
 
@@ -32,18 +32,18 @@ from imaging.spec.parts import Layout
 from imaging.spec.plan import Plan, Substitute, plan_image
 from imaging.spec.wheels import SERVER, WheelSize, other_pins
 
-_BIG: Final = 50 * MB  # from here on a wheel is mostly machine code
+_BIG: Final = 50 * MB  # bigger wheels are mostly machine code
 _BIG_PACKED: Final = 0.82
 _BIG_UNPACKED: Final = 1.8
 _SMALL_PACKED: Final = 1.03
 _SMALL_UNPACKED: Final = 3.9
 
-Sizes = Mapping[str, Sequence[WheelSize] | None]  # by image; None: there is no size file, or it is older than the lock
+Sizes = Mapping[str, Sequence[WheelSize] | None]  # by image; None: no size file, or one older than the lock
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Wheels of one image that were counted."""
+    """Counted wheels of one image."""
 
     image: str
     wheels: int
@@ -52,7 +52,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class NotCounted:
-    """A part whose size is not known before the build. `what` is its name; as text it comes with details."""
+    """A part of unknown size before the build. `what` is its name; as text it has details."""
 
     what: str
     rest: str = ""
@@ -64,7 +64,7 @@ class NotCounted:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A lower bound of an image's size, what it is the sum of, and what is not in it."""
+    """A lower bound of an image's size, with the parts counted and not counted."""
 
     size: Size
     counted: tuple[Counted, ...]
@@ -74,9 +74,9 @@ class Expected:
 
 @cache
 def expected_of(name: str, images: Path = IMAGES, substitutes: tuple[Substitute, ...] = ()) -> Size | None:
-    """The lower bound of an image by its full name, from the files in its folder; None where nothing can be counted.
+    """The lower bound of an image by its full name, from the files in its folder; None if nothing can be counted.
 
-    Read once in a run. Raises SpecError for a spec with mistakes, as `load_family` and `plan_image` do.
+    Read once per run. Raises SpecError for a spec with mistakes, as `load_family` and `plan_image` do.
     """
     family = load_named(name, images=images)
     found = expected(family, {spec.name: load_sizes(images / spec.name, spec) for spec in family}, substitutes)
@@ -84,16 +84,16 @@ def expected_of(name: str, images: Path = IMAGES, substitutes: tuple[Substitute,
 
 
 def expected(family: Sequence[ImageSpec], sizes: Sizes, substitutes: Sequence[Substitute] = ()) -> Expected:
-    """What `family[0]` weighs with all that it stands on (`imaging.spec.load.load_family`).
+    """Size of `family[0]` with all its parents (`imaging.spec.load.load_family`).
 
-    What the site's substitutes leave out is not in the image, so it is not counted.
+    Packages that the site's substitutes leave out are not in the image and not counted.
     """
     plans = [plan_image(family[start:], substitutes=substitutes) for start in range(len(family))]
     there: set[tuple[str, str, str, str]] = set()
     counted, packed, unpacked = [], 0.0, 0.0
     for plan in reversed(plans):
         name, built = plan.spec.name, _environments(plan)
-        # What a parent has already is not installed again; a kernel has an environment of its own.
+        # A parent's packages are not installed again; a kernel has its own environment.
         new = {
             (name if size.environment else SERVER, size.environment, size.name, size.version): size
             for size in sizes.get(name) or ()
@@ -113,7 +113,7 @@ def expected(family: Sequence[ImageSpec], sizes: Sizes, substitutes: Sequence[Su
 
 
 def _environments(plan: Plan) -> frozenset[str]:
-    """Those that are built here: kernels, and the server's unless the site leaves all its packages out."""
+    """Environments built here: kernels, and the server's unless the site omits all its packages."""
     is_whole = plan.spec.python is not None and plan.packages == plan.spec.python.packages
     return frozenset([*(kernel.name for kernel in plan.kernels), *([SERVER] if is_whole else [])])
 

@@ -1,7 +1,7 @@
-"""How big an image that is not built yet will be, who says so, and how soon it will have started. Pure.
+"""Forecasts the size of an image before its build, with the source, and its start time. Pure.
 
-Three know, in this order: the registry, where the same content lies under its tag already; the last build, with what
-the spec changes since; the spec alone, which gives a lower bound (`imaging.size.expected`).
+There are three sources, in this order: the registry, if the tag already has the same content; the last build, with
+the spec's changes since; the spec alone, which gives a lower bound (`imaging.size.expected`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Megabytes:
 
     @classmethod
     def read(cls, value: Any) -> Self | None:
-        """From what `plain` gave; None for anything else."""
+        """From the result of `plain`, else None."""
         if not isinstance(value, Mapping):
             return None
         compressed, unpacked = value.get("compressed_mb"), value.get("unpacked_mb")
@@ -43,22 +43,22 @@ class Megabytes:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """What a stack's outputs say of the image that it deployed last."""
+    """A stack's outputs on the image that it deployed last."""
 
     size: Megabytes
-    by_spec: Megabytes | None  # the lower bound of the spec that it was built from
+    by_spec: Megabytes | None  # lower bound of the spec it was built from
 
     @classmethod
     def read(cls, sizes: Any) -> Self | None:
-        """From what `sizes_of` gave; None where that image was not measured."""
+        """From the output of `sizes_of`; None if the image was not measured."""
         size = Megabytes.read(sizes)
         return cls(size, Megabytes.read(sizes.get("by_spec"))) if size else None
 
 
 def sizes_of(digest: str, size: Size | None, by_spec: Size | None, deployed: Any) -> dict[str, Any]:
-    """Sizes of an image for the outputs of a stack; `deployed` is what this gave when the stack was deployed last.
+    """Sizes of an image for a stack's outputs; `deployed` is the result of the last deployment.
 
-    While the digest stays, `before` and `change_mb` stay what they were: they tell of the last change of the image.
+    While the digest stays, `before` and `change_mb` stay too: they describe the last change of the image.
     """
     sizes: dict[str, Any] = {"digest": digest}
     if size:
@@ -68,7 +68,7 @@ def sizes_of(digest: str, size: Size | None, by_spec: Size | None, deployed: Any
     last = deployed if isinstance(deployed, Mapping) else {}
     if last.get("digest") == digest:
         return sizes | {key: last[key] for key in ("before", "change_mb") if key in last}
-    if not last.get("digest"):  # the first time, or outputs of a version that kept no digests
+    if not last.get("digest"):  # the first time, or outputs of a version without digests
         return sizes
     sizes["before"] = {key: last[key] for key in ("digest", "compressed_mb", "unpacked_mb") if key in last}
     if size and (before := Megabytes.read(last)):
@@ -78,7 +78,7 @@ def sizes_of(digest: str, size: Size | None, by_spec: Size | None, deployed: Any
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The size that an image will have, if anybody knows, and the sentence that says so and why."""
+    """The expected size of an image, if known, and a sentence with it and its source."""
 
     size: Size | None
     says: str
@@ -92,7 +92,7 @@ def forecast(
     deployed: Deployed | None = None,
     base: Size | None = None,
 ) -> Forecast:
-    """What an image will weigh. `registry`: the same content under its tag; `base`: what it stands on, if known."""
+    """Expected size. `registry`: the same content under its tag; `base`: the parent image, if known."""
     spec = expected.size if expected.counted else None
     if registry:
         exact = "" if registry.origin is Origin.IMAGE else "about "
@@ -159,7 +159,7 @@ def _signed(megabytes: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What the nodes of a pool do in a second. Planned: figures that nobody measured there."""
+    """Rates per second of a pool's nodes. Planned: not measured there."""
 
     pool: str
     rates: Rates
@@ -167,7 +167,7 @@ class Speed:
 
 
 def first_starts(found: Forecast, speeds: Iterable[Speed]) -> Iterator[str]:
-    """How long a first start takes, one line for pools that are equally fast; none where the size is not known."""
+    """Time of a first start, one line for equally fast pools; none if the size is unknown."""
     if found.size is None:
         return
     pools: dict[tuple[Rates, bool], list[str]] = {}

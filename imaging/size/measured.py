@@ -1,4 +1,4 @@
-"""From what was read of an image to its size. Pure."""
+"""Size of an image from its facts. Pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from imaging.size.estimate import Layer, Size
 from imaging.size.origin import Origin
 
 UNPACKED_RATIO: Final = 1.85
-"""Unpacked by packed bytes of stacks of CUDA libraries, where layers were not read: 5.415 GB from 2.990 (torch 2.15),
+"""Ratio of unpacked to packed bytes of CUDA libraries, for unread layers: 5.415 GB from 2.990 (torch 2.15),
 6.315 from 3.382 (TensorFlow 2.21)."""
 
 
 def size_of(contents: ImageContents) -> Size:
-    """Bytes of an image by layer. Of layers that were not read the unpacked bytes are estimated: origin `registry`."""
+    """Bytes of an image by layer. For unread layers, unpacked bytes are estimated: origin `registry`."""
     deep = contents.deep
     unpacked = [round(layer.compressed_bytes * UNPACKED_RATIO) for layer in contents.layers]
     origin = Origin.REGISTRY
     if deep is not None and len(deep.layers) == len(contents.layers):
-        # A layer that was left out has no bytes, and nothing else distinguishes it from one without files.
+        # An omitted layer has no bytes, and nothing else distinguishes it from one without files.
         counted = [use.unpacked_bytes for use in deep.layers]
         unpacked = [size or guess for size, guess in zip(counted, unpacked, strict=True)] if deep.left_out else counted
         origin = Origin.REGISTRY if deep.left_out else Origin.IMAGE
@@ -36,7 +36,7 @@ def size_of(contents: ImageContents) -> Size:
 
 
 def _compression(contents: ImageContents) -> str:
-    """How most of its bytes are packed: a base in gzip under layers in zstd counts by its share."""
+    """Compression of most of its bytes: a gzip base under zstd layers counts by its share."""
     by_kind: dict[str, int] = {}
     for layer in contents.layers:
         by_kind[layer.compression] = by_kind.get(layer.compression, 0) + layer.compressed_bytes

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Origin(StrEnum):
-    """Who says so. Only `image` was seen in the image itself."""
+    """The source. Only `image` was read in the image itself."""
 
     SPEC = "spec"
     LAST_BUILD = "last build"

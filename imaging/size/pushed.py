@@ -1,4 +1,4 @@
-"""Facts of an image that a registry has: read once with all its layers, and from then on known by digest."""
+"""Facts of pushed images: read once with all layers, then cached by digest."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from imaging.size.estimate import Size
 from imaging.size.measured import size_of
 
 _OTHER = Platform(os="linux", architecture="arm64")
-_ASKED_WITHIN_S = 3.0  # a preview does not wait for a registry that is slow or away
+_ASKED_WITHIN_S = 3.0  # a preview does not wait for a slow or unreachable registry
 
 
 def read_pushed(reference: str, environment: Mapping[str, str] = os.environ) -> ImageContents:
-    """All that is known of `repository@digest`, with the user's own credentials. Raises InspectError."""
+    """All facts of `repository@digest`, with the user's own credentials. Raises InspectError."""
     with open_session(environment, with_login=True, connections=4) as session:
         image = registry_image(session, reference)
         store = Store(store_folder(environment))
@@ -27,9 +27,9 @@ def read_pushed(reference: str, environment: Mapping[str, str] = os.environ) -> 
 
 
 def known(reference: str, environment: Mapping[str, str] = os.environ) -> ImageContents | None:
-    """What was read before of `repository@digest`; never asks a registry. None without a digest or an entry.
+    """Cached facts of `repository@digest`; contacts no registry. None without a digest or an entry.
 
-    Of an index it is the image for the platform of our nodes; one that is for arm64 alone says so.
+    For an index, the image for our nodes' platform; an image for arm64 only says so.
     """
     _, at, digest = reference.partition("@")
     store = Store(store_folder(environment))
@@ -43,9 +43,9 @@ def known(reference: str, environment: Mapping[str, str] = os.environ) -> ImageC
 
 
 def size_of_tag(reference: str, environment: Mapping[str, str] = os.environ) -> Size | None:
-    """Size of what a registry has as `repository:tag`; None where it has nothing, or does not answer within seconds.
+    """Size of `repository:tag` in a registry; None if it is missing, or without an answer within seconds.
 
-    Reads manifest and config, no layer. Where the layers were read before, on this machine, the facts are used.
+    Reads manifest and config, no layer. Uses the facts if this machine has read the layers before.
     """
     try:
         with open_session(environment, with_login=True, connections=1, within_s=_ASKED_WITHIN_S) as session:

@@ -1,8 +1,8 @@
-"""What of an image uses a GPU, as cases for `check`: one for each framework build, for each environment's CUDA. Pure.
+"""GPU programs of an image as cases for `check`: one per framework build, or per environment's CUDA. Pure.
 
     Image("scipy-ml-notebook", cases_of(load_family("scipy-ml-notebook")))
 
-An image without cases holds nothing that uses a GPU.
+An image without cases has nothing that uses a GPU.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _CONCERNS_GPUS: Final = re.compile(r"(NVIDIA|CUDA)_\w+")
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Something that uses a GPU, and where it is in the image."""
+    """A program that uses a GPU, and its place in the image."""
 
-    where: str  # base, server or a target, kernel NAME; with `of IMAGE` where an ancestor brings it
-    cuda: Cuda | None  # what the spec says of the environment's CUDA
+    where: str  # base, server or a target, kernel NAME; with `of IMAGE` if an ancestor brings it
+    cuda: Cuda | None  # the spec's entry on the environment's CUDA
     case: Case
 
 
 def cases_of(family: Sequence[ImageSpec]) -> tuple[Case, ...]:
-    """Cases of an image and its ancestors (`imaging.spec.load.load_family`), without a pool; none where nothing
+    """Cases of an image and its ancestors (`imaging.spec.load.load_family`), without a pool; none if nothing
     uses a GPU.
 
-    What the spec asks for counts, not what a site's substitutes make of it.
+    It uses the spec's own content, not a site's substitutes.
     """
     return tuple(dict.fromkeys(use.case for use in uses_of(family)))
 
 
 def uses_of(family: Sequence[ImageSpec]) -> tuple[Use, ...]:
-    """The same with the place of each; two environments may have equal cases."""
+    """The same with each one's place; two environments may have equal cases."""
     base = _base(family)
     found = [
         Use(environment.name if spec is family[0] else f"{environment.name} of {spec.name}", environment.cuda, case)
@@ -52,13 +52,13 @@ def uses_of(family: Sequence[ImageSpec]) -> tuple[Use, ...]:
     gpu_env = ";".join(f"{name}={value}" for name, value in variables.items() if _CONCERNS_GPUS.fullmatch(name))
     image = base.image if base else ""
     uses = [replace(use, case=replace(use.case, image=image, env=gpu_env)) for use in found]
-    if base and (base.framework or not found):  # a plain CUDA base serves what stands on it
+    if base and (base.framework or not found):  # a plain CUDA base serves the images on it
         uses.insert(0, Use("base", None, replace(base, framework="", env=gpu_env)))
     return tuple(uses)
 
 
 def _base(family: Sequence[ImageSpec]) -> Case | None:
-    """Somebody else's image at the bottom, if its name says that it has CUDA."""
+    """The external image at the bottom, if its name says that it has CUDA."""
     reference = family[-1].base.reference or ""
     named = known_image(reference)
     if named is None or named.gpu_free or not (named.cudas or named.framework):
@@ -72,7 +72,7 @@ def _cases(environment: Environment) -> Iterator[Case]:
 
 
 def cases_of_pins(written: Sequence[str], line: str) -> Iterator[Case]:
-    """Cases of packages that are loaded together. `line` is their CUDA; empty if nothing states which of several."""
+    """Cases of packages loaded together. `line` is their CUDA; empty if it is not stated which of several."""
     pins = tuple(map(read_pin, written))
     yield from _cases_of(pins, tuple(frameworks_in(pins, conda_cuda=line)), line)
 
@@ -86,7 +86,7 @@ def _cases_of(pins: Sequence[Pin], frameworks: Sequence[tuple[Pin, str]], line: 
 
 
 def _build(pin: Pin) -> str:
-    """What the pin says of the build beside its version: cupy-cuda12x, jax[cuda12]."""
+    """The pin's build, besides its version: cupy-cuda12x, jax[cuda12]."""
     if re.search(r"cu\d|cuda\d", pin.name):
         return pin.name
     return f"{pin.name}[{','.join(pin.extras)}]" if pin.extras else ""

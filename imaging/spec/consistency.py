@@ -1,4 +1,4 @@
-"""Whether a spec fits its folder, its locks, its targets and the images that it builds on."""
+"""Checks that a spec fits its folder, locks, targets and base images."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from imaging.spec.targets import TargetSpec, forbidden, needed, smallest_first, 
 
 VERIFY_FILE = "verify.py"
 IGNORE_FILE = ".dockerignore"
-# Libraries of the toolkit. cuDNN and NCCL are not among them: a base with CUDA need not have them.
+# Libraries of the toolkit, without cuDNN and NCCL: a base with CUDA need not have them.
 _CUDA_WHEEL = re.compile(r"nvidia-(cuda-|cublas|cufft|curand|cusolver|cusparse|npp|nvjitlink|nvjpeg|nvvm).*")
 
 
 def misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
-    """What the spec alone does not show: whether it fits its folder."""
+    """Faults that only the folder shows, not the spec alone."""
     if spec.name != folder.name:
         yield Problem(f"{place(folder)}: name", show(spec.name), f"is in the folder {folder.name}", "use the same name")
     targets = target_specs(spec)
@@ -58,7 +58,7 @@ def _ignore_misfits(folder: Path, needed: Sequence[str]) -> Iterable[Problem]:
 
 
 def shadowed(images: Path, child: ImageSpec, parent: ImageSpec) -> Iterable[Problem]:
-    """Wheels that the child would install over the parent's: both versions would be in the image, one unseen."""
+    """Wheels that the child would install over the parent's: the image would have both versions, one hidden."""
     if not child.python or not parent.python:
         return
     inherited = _locked(images / parent.name / parent.python.lock)
@@ -76,7 +76,7 @@ Locked = Mapping[str, set[str]]
 
 
 def _locked(lock: Path) -> Locked:
-    """Versions by name. A universal lock may have several, for different Pythons."""
+    """Versions by name: several in a universal lock, for different Pythons."""
     locked: dict[str, set[str]] = {}
     try:
         for each in read_lock(lock.read_text()):
@@ -103,7 +103,7 @@ def _wheel_lock_misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
 
 
 def _package_misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
-    """A target leaves out what the spec has, and keeps what its kind needs."""
+    """A target omits only packages of the spec, none that its kind needs."""
     assert spec.python is not None  # noqa: S101 - for the type checker; the only caller checks it
     packages = [package.name for package in spec.python.packages]
     for kind, target in spec.targets.items():
@@ -120,7 +120,7 @@ def _package_misfits(folder: Path, spec: ImageSpec) -> Iterable[Problem]:
 
 
 def _target_misfits(folder: Path, spec: ImageSpec, targets: Sequence[TargetSpec]) -> Iterable[Problem]:
-    """A target has nothing that its kind must not have, and the versions of the server."""
+    """A target has no package forbidden for its kind, and the server's versions."""
     locks = {each.full_name: _locks(folder, each) for each in (spec, *targets)}
     for each in targets:
         if (lock := locks[each.full_name]) is not None:
@@ -139,7 +139,7 @@ def _target_misfits(folder: Path, spec: ImageSpec, targets: Sequence[TargetSpec]
 
 
 def _unlike(small: ImageSpec, lock: Locked, big: ImageSpec, biggers: Locked) -> Iterable[Problem]:
-    """Wheels of an image that the one which stands on its layers, or has its versions, does not have like this."""
+    """Wheels that differ in the image built on its layers, or bound to its versions."""
     assert small.python is not None  # noqa: S101 - for the type checker; targets have wheels
     assert big.python is not None  # noqa: S101 - the same
     for name, versions in lock.items():
@@ -163,7 +163,7 @@ def _lock_anew(spec: ImageSpec) -> str:
 
 
 def cuda_misfits(images: Path, family: Sequence[ImageSpec]) -> Iterable[Problem]:
-    """CUDA comes from the base or from packages, and a base says by its name whether it brings one."""
+    """CUDA comes from the base or from packages; a base's name tells whether it brings CUDA."""
     base = family[-1].base.reference or ""
     lines = _lines_of(base)
     if lines and TargetKind.GATEWAY_CLIENT in family[0].targets:
@@ -195,7 +195,7 @@ def cuda_misfits(images: Path, family: Sequence[ImageSpec]) -> Iterable[Problem]
 
 
 def _lines_of(reference: str) -> tuple[str, ...]:
-    """CUDA lines in the name of a reference; none where it names none, or is not known."""
+    """CUDA lines in a reference's name; none if it names none or is unknown."""
     image = known_image(reference)
     return tuple(f"{cuda.major}.{cuda.minor}" for cuda in image.cudas) if image else ()
 

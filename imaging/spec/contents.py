@@ -1,4 +1,4 @@
-"""What people read about an image before they choose it: what is in it at this site, and what is not. Pure."""
+"""Describes an image for people who choose one: its content at this site, and what is missing. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from imaging.spec.parts import CudaSource, Layout
 from imaging.spec.pins import Pin, read_pin
 from imaging.spec.plan import Plan
 
-# As the projects write themselves; other packages keep the name of their pin.
+# The projects' own spelling; other packages keep the name of their pin.
 _SPELLING: Final = {
     "cupy": "CuPy",
     "ipykernel": "ipykernel",
@@ -32,12 +32,12 @@ _SPELLING: Final = {
     "tensorrt": "TensorRT",
     "vllm": "vLLM",
 }
-# Plumbing: nobody chooses an image for these.
+# Internals: nobody chooses an image for these.
 _PLUMBING: Final = frozenset({"ipykernel", "jupyterhub"})
 
 
 def contents(family: Sequence[ImageSpec], plan: Plan) -> Contents:
-    """What is in an image (`family`: its spec and those that it stands on) as `plan` builds it."""
+    """Content of an image (`family`: its spec and its parents') as `plan` builds it."""
     left_out = frozenset(plan.missing)
     there, gone = _environments(family, left_out)
     base = _base(family[-1])
@@ -68,7 +68,7 @@ def _base(outermost: ImageSpec) -> str:
 
 
 def _environments(family: Sequence[ImageSpec], left_out: frozenset[str]) -> tuple[list[Environment], list[Environment]]:
-    """Those that are made here, and those of which a kernel's Python itself is left out."""
+    """Environments built here, and those whose kernel's Python itself is missing."""
     there: list[Environment] = []
     gone: list[Environment] = []
     for spec in family:
@@ -93,7 +93,7 @@ def _frameworks(environments: Sequence[Environment]) -> Iterator[str]:
 
 
 def _packages(environments: Sequence[Environment], *, without: frozenset[str]) -> Iterator[str]:
-    """Packages of the servers' environments that are neither frameworks nor parts of CUDA."""
+    """Packages of servers' environments, except frameworks and parts of CUDA."""
     for environment in environments:
         if environment.name.startswith("kernel "):
             continue
@@ -103,7 +103,7 @@ def _packages(environments: Sequence[Environment], *, without: frozenset[str]) -
 
 
 def _gone(family: Sequence[ImageSpec], plan: Plan) -> Iterator[str]:
-    """Packages of the servers' environments that are left out; a kernel's framework says enough of a kernel."""
+    """Missing packages of servers' environments; for a kernel, its framework says enough."""
     left_out = frozenset(plan.missing)
     for spec in family:
         for package in spec.python.packages if spec.python else ():

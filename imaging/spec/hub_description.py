@@ -1,4 +1,4 @@
-"""What a hub shows about an image beside each profile. Loads nothing else of the specs."""
+"""Description of an image beside a hub's profile. Loads nothing else of the specs."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ NonEmpty = Annotated[str, AfterValidator(_not_empty)]
 
 
 class Contents(BaseModel):
-    """What is in an image as it is built here. Texts are empty where nothing was said."""
+    """Content of an image as built here. Texts are empty if nothing was stated."""
 
     model_config = FORM
     title: NonEmpty = ""
     cuda_lines: tuple[NonEmpty, ...] = ()
-    """10.1, lowest first: of the environments that are really there."""
+    """10.1, lowest first: of the environments actually built."""
     frameworks: tuple[NonEmpty, ...] = ()
     """TensorFlow 2.3.4"""
     packages: tuple[NonEmpty, ...] = ()
-    """NumPy 2.4.6: what the image's spec and those that it stands on name, its own first."""
+    """NumPy 2.4.6: packages of the image's spec and its parents', its own first."""
     stands_on: NonEmpty = ""
-    """jupyter/datascience-notebook: a base that brings programs of its own; empty for a plain one."""
+    """jupyter/datascience-notebook: a base with programs of its own; empty for a plain one."""
     missing: tuple[NonEmpty, ...] = ()
-    """What the spec asks for and this site cannot reach: frameworks first, then other packages."""
+    """Parts of the spec that this site cannot get: frameworks first, then other packages."""
     missing_reason: NonEmpty = ""
-    """Why, in the words of the site's substitutes; empty where nothing is missing."""
+    """Why, as worded by the site's substitutes; empty if nothing is missing."""

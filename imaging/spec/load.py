@@ -1,4 +1,4 @@
-"""Reads specs from disk: one image's folder, or an image with everything of ours that it stands on."""
+"""Reads specs from disk: one image's folder, or an image with all its parents among ours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from imaging.spec.targets import SERVER, TargetSpec, targeted
 from imaging.spec.wheels import SIZES_FILE, WheelSize, is_current, read_sizes, wanted_wheels
 
 IMAGES = Path(__file__).parents[2] / "images"
-VERIFYING = IMAGES / "verifying"  # what all checks share: build context `verifying` of every image
+VERIFYING = IMAGES / "verifying"  # code shared by all checks: build context `verifying` of every image
 _FIXES = {
     "extra_forbidden": "take it out, or correct its name",
     "missing": "add it",
@@ -34,7 +34,7 @@ _FIXES = {
 def load_spec(folder: Path) -> ImageSpec:
     """Read and check the spec of one image, and the files beside it: locks, ignore file, verify.py.
 
-    Raises SpecError, which names every mistake at once: path, value, what is allowed, what to change.
+    Raises SpecError with all mistakes at once: path, value, what is allowed, what to change.
     """
     spec = read_spec(folder)
     if problems := list(misfits(folder, spec)):
@@ -43,7 +43,7 @@ def load_spec(folder: Path) -> ImageSpec:
 
 
 def read_spec(folder: Path) -> ImageSpec:
-    """Read and check the spec alone: enough to make the files that belong beside it. Raises SpecError."""
+    """Read and check only the spec: enough to make the files beside it. Raises SpecError."""
     path = folder / SPEC_FILE
     if not path.is_file():
         raise SpecError([_no_such_image(folder)])
@@ -53,7 +53,7 @@ def read_spec(folder: Path) -> ImageSpec:
 
 @cache
 def _parsed(folder: Path, _content: bytes) -> ImageSpec:
-    """A program asks for each spec some ten times. What the file says now is part of the question."""
+    """A program reads each spec some ten times. The cache key includes the file's current content."""
     path = folder / SPEC_FILE
     try:
         document = read_yaml(path, called=place(folder))
@@ -81,7 +81,7 @@ def load_family(name: str, *, images: Path = IMAGES, target: str | None = None) 
     """The image called `name` and its ancestors among our images, the image first.
 
     With `target` the first is that target of the image; `server` is the image itself.
-    Raises SpecError for a spec with mistakes, an unknown name or target, or a circle.
+    Raises SpecError for a spec with mistakes, an unknown name or target, or a cycle.
     """
     family: list[ImageSpec] = []
     wanted: str | None = name
@@ -116,7 +116,7 @@ def load_family(name: str, *, images: Path = IMAGES, target: str | None = None) 
 
 
 def load_named(full_name: str, *, images: Path = IMAGES) -> tuple[ImageSpec, ...]:
-    """The same by what registries, profiles and jobs call an image: `cupy-notebook-batch` is a target of its spec."""
+    """The same by an image's name in registries, profiles and jobs: `cupy-notebook-batch` is a target of its spec."""
     for kind in () if (images / full_name).is_dir() else TargetKind:
         name = full_name.removesuffix(f"-{kind.value}")
         if name != full_name and (images / name).is_dir():
@@ -125,9 +125,9 @@ def load_named(full_name: str, *, images: Path = IMAGES) -> tuple[ImageSpec, ...
 
 
 def load_sizes(folder: Path, spec: ImageSpec) -> tuple[WheelSize, ...] | None:
-    """Sizes of an image's wheels, from the file beside its lock; None if no such file fits the lock.
+    """Sizes of an image's wheels, from the file beside its lock; None if no file fits the lock.
 
-    A target's wheels are all among the server's.
+    A target's wheels are a subset of the server's.
     """
     lock = (folder / spec.python.lock).read_text() if spec.python else ""
     wanted = wanted_wheels(spec, lock)
@@ -142,13 +142,13 @@ def load_sizes(folder: Path, spec: ImageSpec) -> tuple[WheelSize, ...] | None:
 
 
 def context_files(folder: Path) -> tuple[Path, ...]:
-    """Files that a build of this folder sees: those its ignore file lets back in, sorted."""
+    """Files that a build of this folder sees: those its ignore file re-includes, sorted."""
     lines = (folder / IGNORE_FILE).read_text().splitlines()
     return tuple(sorted(folder / line[1:] for line in lines if line.startswith("!")))
 
 
 def _own_mistakes(error: ValidationError) -> list[ErrorDetails]:
-    """Without what only follows: a list whose items are wrong is also called too short."""
+    """Without mere consequences: a list with wrong items is also called too short."""
     found = error.errors(include_url=False)
     locs = [details["loc"] for details in found]
     return [details for details in found if details["type"] != "too_short" or not _has_deeper(locs, details["loc"])]
@@ -188,7 +188,7 @@ def _no_such_image(folder: Path) -> Problem:
 
 
 def _in_spec(folder: Path, problem: Problem) -> Problem:
-    """A mistake in the form of the file, called as the spec's others are."""
+    """A structural mistake of the file, named like the spec's others."""
     path = problem.path if problem.path == place(folder) else f"{place(folder)}: {problem.path}"
     return replace(problem, path=path, file="")
 

@@ -1,4 +1,4 @@
-"""The lock of an image's wheels: how it is read, and the commands that make it."""
+"""Reads the lock of an image's wheels, and gives the commands that create it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Locked:
 
 @lru_cache(64)  # one `stack check` reads three locks, 88 times
 def read_lock(text: str) -> tuple[Locked, ...]:
-    """What a lock holds, in its order. Raises ValueError for a text that is not a lock."""
+    """Content of a lock, in its order. Raises ValueError for any other text."""
     return tuple(_read(text))
 
 
@@ -46,9 +46,9 @@ def _read(text: str) -> Iterator[Locked]:
 
 
 def lock_command(spec: ImageSpec) -> str:
-    """Shell lines that resolve the pins of an image, and then those of its targets, constrained by its lock.
+    """Shell lines that resolve an image's pins, then those of its targets, constrained by its lock.
 
-    A child takes over what its parent has already.
+    A child reuses its parent's versions.
     """
     if not spec.python:
         return f"echo '{spec.name} has no Python packages'"

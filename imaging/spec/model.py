@@ -1,6 +1,6 @@
-"""What an image should contain: the typed form of `images/<image>/image.yaml`.
+"""Typed model of an image spec, `images/<image>/image.yaml`.
 
-A spec is data about what goes in, not how: the renderer decides the how for the base that is really there
+A spec says what goes into an image, not how: the renderer decides that for the base actually used
 (`imaging.spec.plan`, `imaging.build.render`). Every pin is exact, because a rebuild must not cross a driver's CUDA
 ceiling.
 """
@@ -36,7 +36,7 @@ from imaging.spec.text_types import Folder, Label, Line, Name, OsPackage, Port, 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One set of packages that are loaded together, and what the spec says of the CUDA among them."""
+    """A set of packages loaded together, and the spec's entry on their CUDA."""
 
     name: str  # server, kernel NAME
     pins: tuple[Pin, ...]
@@ -44,7 +44,7 @@ class Environment:
 
     @property
     def frameworks(self) -> tuple[tuple[Pin, str], ...]:
-        """Builds of frameworks for GPUs, each with the framework as the tables of `compat` name it."""
+        """GPU builds of frameworks, each with the framework's name in the tables of `compat`."""
         conda_cuda = self.cuda.line if self.cuda and self.cuda.source is CudaSource.CONDA else ""
         return tuple(frameworks_in(self.pins, conda_cuda=conda_cuda))
 
@@ -52,24 +52,24 @@ class Environment:
 class ImageSpec(Strict):
     """One image."""
 
-    needs_command: ClassVar[bool] = True  # an entry point such as tini's runs nothing by itself
+    needs_command: ClassVar[bool] = True  # an entry point such as tini runs nothing by itself
 
     name: Name
-    """Name of the image, of its folder and of its repository."""
+    """Name of the image, its folder and its repository."""
     title: Text
     """One line for people."""
     description: Text
-    """What it is for."""
+    """Its purpose."""
     version: Annotated[str, Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z._-]*$")]
     """Version of this spec, quoted."""
     released: Annotated[dt.date, BeforeValidator(released)]
     """Day of that version; times inside the image are this day. A new day also takes new OS updates."""
     licenses: Text | None = None
-    """SPDX expression of what we add."""
+    """SPDX expression of our parts."""
     base: Base
-    """What it stands on."""
+    """Its base image."""
     os_packages: tuple[OsPackage, ...] = Field(default=(), strict=False)
-    """Debian packages. Versions come from the base's release, which gets security updates only."""
+    """Debian packages. The base's release sets their versions and gets security updates only."""
     python: Python | None = None
     """Packages of the server's environment."""
     node: Node | None = None
@@ -77,30 +77,30 @@ class ImageSpec(Strict):
     cuda: Cuda | None = None
     """CUDA of the server's environment; kernels have their own."""
     kernels: tuple[Kernel, ...] = Field(default=(), strict=False)
-    """Further kernels, each in an environment of its own."""
+    """Further kernels, each in its own environment."""
     modules: Modules | None = None
-    """Kernel modules that it builds and loads: only for a driver container."""
+    """Kernel modules that it builds and loads: driver containers only."""
     user: User | None = None
-    """Who it runs as. A driver container has none: loading modules needs root."""
+    """Its user. A driver container has none: loading modules needs root."""
     ports: tuple[Port, ...] = Field(default=(), strict=False)
     """Ports it listens on."""
     runtime: Runtime | None = None
-    """What it needs from the engine that runs it."""
+    """Its needs from the engine that runs it."""
     labels: dict[Label, Text] = Field(default_factory=dict)
-    """Labels of your own; ours (org.gpu-commons.*, and the OCI ones that the spec's keys give) are refused."""
+    """Labels of your own; ours (org.gpu-commons.*, and OCI labels from the spec's keys) are refused."""
     env: dict[Variable, Line] = Field(default_factory=dict)
     """Environment variables."""
     entry_point: tuple[Text, ...] = Field(default=(), strict=False)
-    """What always runs; a Jupyter base keeps its own. Empty: the parent's."""
+    """Entry point; a Jupyter base keeps its own. Empty: the parent's."""
     command: tuple[Text, ...] = Field(default=(), strict=False)
-    """What runs unless the pod says otherwise. Empty: the parent's."""
+    """Command, unless the pod sets one. Empty: the parent's."""
     files: tuple[File, ...] = Field(default=(), strict=False)
-    """Files that are copied in."""
+    """Files copied in."""
     folders: tuple[Folder, ...] = Field(default=(), strict=False)
-    """New folders that the user may write in, each in one that is there. An empty volume of Docker mounted on one
-    belongs to the user too: without the folder it belongs to root."""
+    """New folders writable for the user, each in an existing one. An empty Docker volume mounted on one also
+    belongs to the user: without the folder it belongs to root."""
     verify: Verify = Verify()
-    """What the check needs."""
+    """Needs of the check."""
     targets: dict[Annotated[TargetKind, Field(strict=False)], Target] = Field(default_factory=dict)
     """Further images of this spec, by kind: gateway-client, kernel, batch."""
 
@@ -135,12 +135,12 @@ class ImageSpec(Strict):
 
     @property
     def account(self) -> User:
-        """Who it runs as, root included."""
+        """User it runs as, or root."""
         return self.user or ROOT
 
     @property
     def full_name(self) -> str:
-        """Name of the image as registries and workloads know it; a target has one of its own."""
+        """Name of the image as registries and workloads know it; a target has its own."""
         return self.name
 
     @property
@@ -150,25 +150,25 @@ class ImageSpec(Strict):
 
     @property
     def cuda_lines(self) -> tuple[str, ...]:
-        """CUDA lines that the spec asks for, lowest first."""
+        """CUDA lines of the spec, lowest first."""
         environments = (self.cuda, *(kernel.cuda for kernel in self.kernels))
         lines = {cuda.line for cuda in environments if cuda}
         return tuple(sorted(lines, key=lambda line: [int(part) for part in line.split(".")]))
 
     @property
     def server_wheels(self) -> tuple[str, ...]:
-        """Pins on PyPI of the server's environment, its CUDA included: what the lock is made from."""
+        """PyPI pins of the server's environment, its CUDA included: the input of the lock."""
         pins = tuple(package.pypi for package in self.python.packages) if self.python else ()
         return pins + (self.cuda.packages if self.cuda else ())
 
     @property
     def frameworks(self) -> tuple[str, ...]:
-        """Pins of builds of frameworks for GPUs, as the spec writes them."""
+        """Pins of frameworks' GPU builds, as the spec writes them."""
         return tuple(pin.text for environment in self.environments for pin, _ in environment.frameworks)
 
     @property
     def environments(self) -> tuple[Environment, ...]:
-        """What is loaded together: the server's environment, then one for each kernel."""
+        """Packages loaded together: the server's environment, then each kernel's."""
         server = Environment(self.main_environment, tuple(map(read_pin, self.server_wheels)), self.cuda)
         kernels = (
             Environment(

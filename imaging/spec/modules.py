@@ -1,4 +1,4 @@
-"""The part of an image spec that makes a driver container of it: which kernel modules it builds, and for what."""
+"""Image spec section of driver containers: the kernel modules to build, and their target."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from imaging.spec.text_types import OsPackage, Strict
 
 
 class Modules(Strict):
-    """Kernel modules of NVIDIA's driver, built in a stage with a compiler, and loaded by the image, which has none.
+    """Kernel modules of NVIDIA's driver: a stage with a compiler builds them, the image without one loads them.
 
     They fit one kernel. Building needs no GPU; loading needs root, so such an image has no `user`.
     """
 
     driver: str
-    """Driver, quoted: "535.309.01". The build stops where the source is of another one."""
+    """Driver, quoted: "535.309.01". The build stops if the source has another version."""
     kernel: str
     """Kernel release of the nodes, as `uname -r` prints it."""
     os: str
     """ID and VERSION_ID of the nodes' /etc/os-release: debian12, flatcar4593.2.5."""
     source: OsPackage
-    """Debian package with the source: nvidia-kernel-source, or nvidia-open-kernel-source for the open modules."""
+    """Debian source package: nvidia-kernel-source, or nvidia-open-kernel-source for the open modules."""
     headers: tuple[OsPackage, ...] = Field(default=(), strict=False)
     """Debian packages with the kernel's headers."""
     headers_image: str | None = None
-    """Or an image, by digest, with a compiler and /lib/modules/KERNEL/build, where Debian has no headers."""
+    """Or an image, by digest, with a compiler and /lib/modules/KERNEL/build, if Debian has no headers."""
     components: tuple[Literal["contrib", "non-free", "non-free-firmware"], ...] = Field(default=(), strict=False)
-    """Components of Debian's archive, beside main, that the source and os_packages come from."""
+    """Components of Debian's archive, besides main, for the source and os_packages."""
 
     @model_validator(mode="after")
     def _can_be_built(self) -> Self:
@@ -53,5 +53,5 @@ class Modules(Strict):
 
     @property
     def key(self) -> DriverKey:
-        """What the modules fit."""
+        """The modules' target."""
         return DriverKey(int(self.driver.partition(".")[0] or 0), self.kernel, self.os)

@@ -1,6 +1,6 @@
-"""Until when a Linux release gets security updates that everybody may have, and which release an image has.
+"""End of free security updates for Linux releases, and the release of an image.
 
-Paid extensions (Ubuntu Pro, RHEL ELS, Debian ELTS) do not count: an image does not bring them along.
+Paid extensions (Ubuntu Pro, RHEL ELS, Debian ELTS) do not count: an image does not include them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 TABLE: Final = Path(__file__).parent / "os_releases.csv"
 
-# What stands before the number, in `PRETTY_NAME` of os-release or in a reference, and which system is meant.
+# Text before the number, in `PRETTY_NAME` of os-release or in a reference, and its system.
 _NAMES: Final[tuple[tuple[str, str], ...]] = (
     (r"debian(?: gnu/linux)?", "debian"),
     ("ubuntu", "ubuntu"),
@@ -27,7 +27,7 @@ _NAMES: Final[tuple[tuple[str, str], ...]] = (
     (r"amazon ?linux", "amazonlinux"),
     (r"alpine(?: linux)?", "alpine"),
 )
-_STEPS: Final = {"ubuntu": 2, "alpine": 2}  # numbers that make a release; one for the others
+_STEPS: Final = {"ubuntu": 2, "alpine": 2}  # numbers of a release; one for other systems
 _WORDS: Final = {"debian": "Debian", "ubuntu": "Ubuntu", "rhel": "Red Hat Enterprise Linux", "rocky": "Rocky Linux"} | {
     "centos": "CentOS Linux",
     "centos-stream": "CentOS Stream",
@@ -51,10 +51,10 @@ class Release:
 
 
 def release_in(text: str) -> Release | None:
-    """The release that a text names, None where it names none of the table.
+    """The release that a text names; None if the table lacks it.
 
-    Takes `PRETTY_NAME` of os-release (`Ubuntu 22.04.5 LTS`), a label, or an image reference, whose tag may say it of
-    an image's base: `python:3.9-slim-buster`, `nvidia/cuda:12.4.1-base-ubi8`.
+    Takes `PRETTY_NAME` of os-release (`Ubuntu 22.04.5 LTS`), a label, or an image reference, whose tag may name
+    the base's release: `python:3.9-slim-buster`, `nvidia/cuda:12.4.1-base-ubi8`.
     """
     plain = text.partition("@")[0].lower()
     for form, system in _NAMES:
@@ -66,7 +66,7 @@ def release_in(text: str) -> Release | None:
 
 
 def supported_releases(system: str, today: dt.date) -> tuple[Release, ...]:
-    """Releases of a system that are still supported, the one that ends first is first."""
+    """Supported releases of a system, by the end of their support."""
     known = (each for (name, _), each in _table()[0].items() if name == system)
     return tuple(sorted((each for each in known if each.ends >= today), key=lambda each: each.ends))
 

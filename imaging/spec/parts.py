@@ -31,14 +31,14 @@ CUDA_CONDA_PACKAGES: Final = ("cudatoolkit", "cudnn", "nccl")
 
 
 class Layout(StrEnum):
-    """How Python lives in a base image, and so how packages get in."""
+    """Python setup of a base image, and so of package installation."""
 
     DEBIAN = "debian"  # plain Debian: a virtual environment in /opt/venv, wheels from PyPI
     JUPYTER = "jupyter"  # Jupyter Docker Stacks: conda in /opt/conda, user jovyan, tini and start.sh
 
 
 class CudaSource(StrEnum):
-    """Where an environment's CUDA comes from. One source, never two: it would be there twice."""
+    """Where an environment's CUDA comes from. One source, never two: it would be double."""
 
     BASE = "base"
     CONDA = "conda"
@@ -46,26 +46,26 @@ class CudaSource(StrEnum):
 
 
 class TargetKind(StrEnum):
-    """What else a spec can be made into, beside the image that it describes itself."""
+    """Further images of a spec, besides the one that it describes itself."""
 
     GATEWAY_CLIENT = "gateway-client"  # JupyterLab without CUDA, whose kernels run behind a gateway
-    KERNEL = "kernel"  # ipykernel and frameworks without a server: a gateway starts it
-    BATCH = "batch"  # frameworks alone, nothing of Jupyter
+    KERNEL = "kernel"  # ipykernel and frameworks, no server: a gateway starts it
+    BATCH = "batch"  # frameworks only, nothing of Jupyter
 
 
 class Base(Strict):
-    """What the image stands on: another image of ours (`image`), or one of somebody else (`reference`)."""
+    """Base of the image: another image of ours (`image`), or an external one (`reference`)."""
 
     image: Name | None = None
-    """Folder of another image; its pushed digest is handed to the build."""
+    """Folder of another image; the build gets its pushed digest."""
     reference: str | None = None
     """Reference with registry and tag, without digest."""
     digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")] | None = None
     """Digest of `reference`."""
     digest_note: Text | None = None
-    """Who said so, or, without a digest, why there is none."""
+    """Source of the digest, or the reason for none."""
     layout: Annotated[Layout, Field(strict=False)] | None = None
-    """How Python lives in `reference`."""
+    """Python setup of `reference`."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -89,12 +89,12 @@ class Base(Strict):
 
 
 class Package(Strict):
-    """A Python package of the server's environment, by its name on PyPI and on conda-forge."""
+    """A Python package of the server's environment, by name on PyPI and conda-forge."""
 
     pypi: WheelPin
     """Pin on PyPI."""
     conda: CondaPin | Literal["none"] | None = None
-    """Pin on conda-forge, if the name differs; `none`: on every base the wheel of PyPI, because its build matters."""
+    """Pin on conda-forge, if the name differs; `none`: PyPI's wheel on every base, because its build matters."""
 
     @property
     def name(self) -> str:
@@ -103,17 +103,17 @@ class Package(Strict):
 
     @property
     def conda_pin(self) -> str | None:
-        """What conda-forge calls it; None for a wheel of PyPI."""
+        """Its pin on conda-forge; None for a PyPI wheel."""
         return None if self.conda == "none" else self.conda or self.pypi.replace("==", "=")
 
 
 class Python(Strict):
-    """The environment that the image's own server runs in."""
+    """The environment of the image's own server."""
 
     packages: tuple[Annotated[Package, BeforeValidator(as_package)], ...] = Field(min_length=1, strict=False)
-    """Exact pins; `jupyterlab==4.6.6`, or both names where they differ."""
+    """Exact pins: `jupyterlab==4.6.6`, or both names if they differ."""
     lock: RelativePath = "requirements.lock"
-    """All wheels with hashes; `gpu-commons image lock IMAGE` prints the command that makes it from the pins."""
+    """All wheels with hashes; `gpu-commons image lock IMAGE` prints the command to make it from the pins."""
 
 
 class Node(Strict):
@@ -133,9 +133,9 @@ class Cuda(Strict):
     line: CudaLine
     """CUDA line, quoted: "10.1"."""
     source: Annotated[CudaSource, Field(strict=False)]
-    """`conda` packages, `wheels`, or the `base` that the image stands on."""
+    """`conda` packages, `wheels`, or the image's `base`."""
     packages: tuple[str, ...] = Field(default=(), strict=False)
-    """Pins of the toolkit and its libraries; may be empty where a framework's wheel brings them."""
+    """Pins of the toolkit and its libraries; may be empty if a framework's wheel brings them."""
 
     @model_validator(mode="after")
     def _pinned_completely(self) -> Self:
@@ -157,12 +157,12 @@ class Cuda(Strict):
 
 
 class Kernel(Strict):
-    """A kernel with a conda environment of its own, so that it can have an older Python than the server."""
+    """A kernel with its own conda environment, so that it can have an older Python than the server."""
 
     name: KernelName
-    """Name of the kernel and of its environment."""
+    """Name of the kernel and its environment."""
     title: Text
-    """What people read in the launcher."""
+    """Title in the launcher."""
     python: Annotated[str, Field(pattern=r"^3\.[0-9]{1,2}\.[0-9]{1,2}$")]
     """Exact Python version, quoted."""
     cuda: Cuda | None = None
@@ -172,7 +172,7 @@ class Kernel(Strict):
     pypi: tuple[WheelPin, ...] = Field(default=(), strict=False)
     """Pins from PyPI."""
     index: Annotated[str, Field(pattern=r"^https://\S+$"), AfterValidator(index_page)] | None = None
-    """A page of wheels that PyPI does not have."""
+    """A page of wheels that PyPI lacks."""
 
     @model_validator(mode="after")
     def _one_cuda(self) -> Self:
@@ -192,7 +192,7 @@ class Kernel(Strict):
 
 
 class User(Strict):
-    """Who the image runs as. Root is refused."""
+    """User of the image. Root is refused."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
     """Name in /etc/passwd."""
@@ -204,11 +204,11 @@ class User(Strict):
     """Home and working folder."""
 
 
-ROOT: Final = User.model_construct(name="root", uid=0, gid=0, home="/root")  # who loads kernel modules
+ROOT: Final = User.model_construct(name="root", uid=0, gid=0, home="/root")  # loads kernel modules
 
 
 class File(Strict):
-    """A file of the image's folder that is copied in, owned by root and not writable."""
+    """A file copied in from the image's folder, owned by root and not writable."""
 
     source: RelativePath
     """Path in the image's folder."""
@@ -219,28 +219,28 @@ class File(Strict):
 
 
 class Target(Strict):
-    """Another image of the same spec. What is not said here is as in the spec, or as its kind needs it."""
+    """Another image of the same spec. Keys not given are as in the spec, or as its kind needs them."""
 
     without: tuple[KernelName, ...] = Field(default=(), strict=False)
-    """Names of python.packages that are left out."""
+    """Names of python.packages to leave out."""
     title: Text | None = None
     """One line for people."""
     description: Text | None = None
-    """What it is for."""
+    """Its purpose."""
     ports: tuple[Port, ...] | None = Field(default=None, strict=False)
-    """Ports it listens on. A kernel and a batch image have none unless they are given."""
+    """Ports it listens on. A kernel and a batch image have none by default."""
     env: dict[Variable, Line] = Field(default_factory=dict)
-    """Environment variables beside those of the spec."""
+    """Environment variables besides the spec's."""
     entry_point: tuple[Text, ...] | None = Field(default=None, strict=False)
-    """What always runs; of a batch image the spec's and then `python`."""
+    """Entry point; for a batch image the spec's, then `python`."""
     command: tuple[Text, ...] | None = Field(default=None, strict=False)
-    """What runs unless the pod says otherwise; default: what the kind is for."""
+    """Default command, unless the pod sets one; default: by kind."""
     runtime: Runtime | None = None
     """Instead of the spec's."""
 
 
 class Verify(Strict):
-    """How the built image is checked: `verify.py` of its folder, run inside as its own user, without network."""
+    """Check of the built image: `verify.py` of its folder, run inside it as its own user, without network."""
 
     os_packages: tuple[OsPackage, ...] = Field(default=(), strict=False)
-    """What only the check needs, such as python3 in an image without; never part of the image."""
+    """Packages of the check only, such as python3 in an image without; never in the image."""

@@ -1,4 +1,4 @@
-"""Exact pins of packages, `torch==1.7.1+cu101` of PyPI and `cudnn=7.6.5.32` of conda, and the frameworks among them."""
+"""Parses exact pins, `torch==1.7.1+cu101` of PyPI and `cudnn=7.6.5.32` of conda, and finds frameworks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compat.evidence.names.distributions import gpu_framework
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One pin, taken apart."""
+    """One parsed pin."""
 
     text: str  # as it was written
     name: NormalizedName
@@ -45,14 +45,14 @@ def conda_pin(text: str) -> Pin:
 
 
 def read_pin(text: str) -> Pin:
-    """Either of them, by its sign."""
+    """Either kind, by its sign."""
     return wheel_pin(text) if "==" in text else conda_pin(text)
 
 
 def frameworks_in(pins: Sequence[Pin], *, conda_cuda: str = "") -> Iterator[tuple[Pin, str]]:
-    """The pins of one environment that are builds of frameworks for GPUs, with the framework as the tables name it.
+    """The pins of frameworks' GPU builds in an environment, with the framework's name in the tables.
 
-    `conda_cuda` is the CUDA line that conda installs beside them: then it takes their builds for it.
+    `conda_cuda` is the CUDA line that conda installs with them: then it picks their builds for it.
     """
     names = frozenset(pin.name for pin in pins)
     for pin in pins:

@@ -1,7 +1,7 @@
-"""What of a spec really goes into an image here: its base, what is installed, what is left out and named.
+"""Plans the image that a site can build from a spec: base, packages, and named omissions.
 
-A site that cannot reach a base or a package source says so in its list of substitutes. A base is replaced by another
-one; a package source is replaced by nothing: its packages are left out and named, never imitated. Pure.
+A site lists bases and package sources that it cannot reach as substitutes. Another base replaces a base; nothing
+replaces a package source: its packages are left out and named, never imitated. Pure.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from imaging.spec.parts import CudaSource, Kernel, Layout, Package
 from imaging.spec.problems import SpecError
 
 CONDA_FORGE: Final = "conda-forge"
-NOTHING: Final = "nothing"  # what replaces a package source
+NOTHING: Final = "nothing"  # the replacement of a package source
 
 
 @dataclass(frozen=True, slots=True)
 class Substitute:
-    """A reference that cannot be reached, what stands in for it, and why."""
+    """An unreachable reference, its replacement, and the reason."""
 
     reference: str  # a base image without digest, `conda-forge`, or the URL of a page of wheels
     replacement: str  # a base image by digest; `nothing` for a package source
@@ -30,16 +30,16 @@ class Substitute:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An image as it will be built here."""
+    """An image as built here."""
 
     spec: ImageSpec
-    root: str  # FROM of the image, or of its outermost ancestor of ours
+    root: str  # FROM of the image, or of our outermost ancestor
     layout: Layout
     packages: tuple[Package, ...]  # of the server's environment
     cuda_wheels: tuple[str, ...]  # of the server's environment
-    kernels: tuple[Kernel, ...]  # that can be made here
-    missing: tuple[str, ...]  # pins that are left out, ancestors' included
-    substitutes: tuple[Substitute, ...]  # that were used, ancestors' included
+    kernels: tuple[Kernel, ...]  # that can be built here
+    missing: tuple[str, ...]  # pins left out, ancestors' included
+    substitutes: tuple[Substitute, ...]  # the ones used, ancestors' included
 
     @property
     def substituted_references(self) -> tuple[str, ...]:
@@ -49,13 +49,13 @@ class Plan:
 def plan_image(family: Sequence[ImageSpec], *, substitutes: Sequence[Substitute] = ()) -> Plan:
     """Decide what goes into `family[0]`; the others are its ancestors among our images, nearest first.
 
-    Substitutes that do not concern the image are ignored: a site has one list for all. Raises SpecError for a base
-    without a digest to stand in, and for a source that the base that is really there cannot use.
+    Substitutes of other images are ignored: a site has one list for all. Raises SpecError for a base without a
+    digest or substitute, and for a source that the actual base cannot use.
     """
     spec, *ancestors = family
     by_reference = {substitute.reference: substitute for substitute in substitutes}
     outermost = ancestors[-1] if ancestors else spec
-    assert outermost.base.reference is not None  # noqa: S101 - load_family ends at somebody else's base
+    assert outermost.base.reference is not None  # noqa: S101 - load_family ends at an external base
     assert outermost.base.layout is not None  # noqa: S101 - Base checks it
     stand_in = by_reference.get(outermost.base.reference)
     layout = Layout.DEBIAN if stand_in else outermost.base.layout
@@ -99,12 +99,12 @@ def plan_image(family: Sequence[ImageSpec], *, substitutes: Sequence[Substitute]
 
 
 def pinned(spec: ImageSpec) -> str:
-    """The base that a spec names, by digest where one is known."""
+    """The base of a spec, by digest if known."""
     return f"{spec.base.reference}@{spec.base.digest}" if spec.base.digest else spec.base.reference or ""
 
 
 def outside_references(family: Sequence[ImageSpec]) -> tuple[str, ...]:
-    """All that an image takes from elsewhere and that a substitute may replace: bases and package sources."""
+    """External inputs of an image that a substitute may replace: bases and package sources."""
     found: list[str] = []
     for spec in family:
         if spec.base.reference:
@@ -126,7 +126,7 @@ def kernel_pins(kernel: Kernel) -> tuple[str, ...]:
 
 
 def conda_pins(packages: Sequence[Package]) -> list[str]:
-    """Pins of those packages that a Jupyter base takes from conda-forge."""
+    """Pins of packages that a Jupyter base takes from conda-forge."""
     return [pin for package in packages if (pin := package.conda_pin)]
 
 

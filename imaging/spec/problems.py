@@ -1,4 +1,4 @@
-"""Mistakes in an image's spec, and where they are: the file as messages call it."""
+"""Mistakes in an image's spec, and the file's name in messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an image asks of the engine that runs it, in the words of each engine. Pure.
+"""An image's needs from the container engine, as options of each engine. Pure.
 
     docker_flags(Runtime(shm_gib=1, memlock="unlimited", stack_mib=64))
     ("--shm-size=1g", "--ulimit memlock=-1", "--ulimit stack=67108864")
@@ -6,7 +6,7 @@
 A pod has no field for limits of a process (kubernetes/kubernetes#3595; KEP-5758 plans one), and may not share the
 node's IPC under the Pod Security Standards (kubernetes.io/docs/concepts/security/pod-security-standards). Apptainer
 binds the host's /dev and starts a program with the limits of its caller (apptainer.org, bind paths and mounts).
-What an engine cannot say is a sentence, never silence.
+A sentence states what an engine cannot express.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHM: Final = "/dev/shm"  # noqa: S108 - shared memory, not a file
 
 
 class Ipc(StrEnum):
-    """Whose System V and POSIX shared memory processes see."""
+    """Owner of the System V and POSIX shared memory."""
 
     HOST = "host"
     PRIVATE = "private"
@@ -38,10 +38,10 @@ def _memlock(given: object) -> object:
 
 
 class Runtime(Strict):
-    """What the image's programs need from the engine, besides a GPU. What is not given stays the engine's default.
+    """Needs of the image's programs from the engine, besides a GPU. The rest stays at the engine's default.
 
     A registry cannot enforce it: it becomes labels of the image, `image plan` prints the flags of each engine, and
-    workloads of a stack that say nothing of shared memory take `shm_gib` from here.
+    a stack's workloads without a setting for shared memory take `shm_gib` from here.
     """
 
     shm_gib: Annotated[float, Field(gt=0, le=1024, strict=False, allow_inf_nan=False)] | None = None
@@ -51,7 +51,7 @@ class Runtime(Strict):
     stack_mib: Annotated[int, Field(ge=1, le=1048576)] | None = None
     """Largest stack of a process in MiB."""
     ipc: Annotated[Ipc, Field(strict=False)] | None = None
-    """`host` shares the node's shared memory with everybody on it; `private` is the image's own."""
+    """`host` shares the node's shared memory with all its users; `private` is the image's own."""
 
     @model_validator(mode="after")
     def _one_shared_memory(self) -> Self:
@@ -62,7 +62,7 @@ class Runtime(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How to configure one engine: options to write, and sentences about what has to come from elsewhere."""
+    """Configuration of one engine: options, and sentences about settings that belong elsewhere."""
 
     name: str
     says: tuple[str, ...]
@@ -70,7 +70,7 @@ class Engine:
 
 
 def runtime_words(runtime: Runtime | None) -> dict[str, str]:
-    """What was given, as the image's labels have it, each below `org.gpu-commons.runtime.`"""
+    """The given values as in the image's labels, each below `org.gpu-commons.runtime.`"""
     if runtime is None:
         return {}
     words = {
@@ -92,7 +92,7 @@ def engines(runtime: Runtime) -> tuple[Engine, ...]:
 
 
 def docker_flags(runtime: Runtime) -> tuple[str, ...]:
-    """Options of `docker run`, and of Podman."""
+    """Options of `docker run` and Podman."""
     flags = []
     if runtime.shm_gib is not None:
         flags.append(f"--shm-size={_docker_size(runtime.shm_gib)}")

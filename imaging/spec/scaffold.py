@@ -1,6 +1,6 @@
-"""The files of a new image: what is least needed for it to plan, lock, build and pass its check. Pure.
+"""Makes a new image's files: the minimum to plan, lock, build and pass the check. Pure.
 
-The bases and versions are those of the images of this project, so that they share layers, locks and what was proved.
+Bases and versions are those of this project's images, so that they share layers, locks and test results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 DEBIAN: Final = "debian"
 _LOCK: Final = "requirements.lock"
-# CUDA lines whose runtime and run-time compiler are on PyPI, as CuPy 14 takes them: their last releases.
+# CUDA lines whose runtime and run-time compiler are on PyPI, as CuPy 14 needs them: their last releases.
 CUDA_WHEELS: Final = MappingProxyType(
     {
         "12.0": ("12.0.146", "12.0.140"),
@@ -44,15 +44,15 @@ _ENVIRONMENT: Final = "env:\n  LANG: C.UTF-8\n  SHELL: /bin/bash\n"
 
 
 class ImageKind(StrEnum):
-    """What an image is for."""
+    """Use of an image."""
 
     NOTEBOOK = "notebook"  # a JupyterLab server that a hub starts
-    BATCH = "batch"  # programs of jobs
+    BATCH = "batch"  # programs for jobs
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The requested image. `base` is DEBIAN, or an image of ours, which brings its server along."""
+    """The requested image. `base` is DEBIAN, or an image of ours, which brings its server."""
 
     name: str
     kind: ImageKind
@@ -64,19 +64,19 @@ class Wanted:
 
     @property
     def has_server(self) -> bool:
-        """It brings JupyterLab itself."""
+        """Does it bring JupyterLab?"""
         return self.kind is ImageKind.NOTEBOOK and self.base == DEBIAN
 
     @property
     def pins(self) -> tuple[str, ...]:
-        """What goes in. An image needs one package at least."""
+        """Its packages. An image needs at least one."""
         own = (_NUMPY, _CUPY) if self.cuda else self.packages or (() if self.has_server else (_NUMPY,))
         every = {pin.partition("==")[0]: pin for pin in ((*_SERVER,) if self.has_server else ()) + own}
         return tuple({**every, **{pin.partition("==")[0]: pin for pin in self.packages}}.values())
 
 
 def files_of(wanted: Wanted) -> dict[str, str]:
-    """Text by file name. The lock is not among them: PyPI resolves it."""
+    """Text by file name, except the lock: PyPI resolves it."""
     return {
         "image.yaml": "".join(_spec(wanted)),
         "verify.py": "".join(_check(wanted)),
@@ -107,7 +107,7 @@ def _spec(wanted: Wanted) -> Iterator[str]:
 
 
 def _package(pin: str, wanted: Wanted) -> str:
-    """A Jupyter base installs from conda-forge; a build for a CUDA line is PyPI's on every base."""
+    """A Jupyter base installs from conda-forge; CUDA builds come from PyPI on every base."""
     return f"{{pypi: {pin}, conda: none}}" if pin == _CUPY and wanted.base != DEBIAN else pin
 
 

@@ -1,7 +1,7 @@
-"""The further images of a spec: each target as a spec of its own, smaller than the server's. Pure.
+"""Targets, the further images of a spec: each as its own spec, smaller than the server's. Pure.
 
-Whatever takes a spec takes a target's as well: `plan_image([targeted(spec, kind)])`. Its wheels are locked in a file
-of their own, under the server's lock as a constraint, so that one version of a package is in all images of a spec.
+Functions on specs accept a target's too: `plan_image([targeted(spec, kind)])`. Its wheels are locked in their own
+file, constrained by the server's lock, so that all images of a spec have the same version of a package.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import Field
 from imaging.spec.model import ImageSpec
 from imaging.spec.parts import Python, Target, TargetKind
 
-SERVER: Final = "server"  # what the spec itself describes
+SERVER: Final = "server"  # the image that the spec itself describes
 
 _TITLES: Final = {
     TargetKind.GATEWAY_CLIENT: "server whose kernels run behind a gateway",
@@ -28,7 +28,7 @@ _TITLES: Final = {
 _COMMANDS: Final = {
     TargetKind.GATEWAY_CLIENT: ("jupyter", "lab", "--ip=0.0.0.0", "--no-browser"),
     TargetKind.KERNEL: ("python", "-m", "ipykernel_launcher"),
-    TargetKind.BATCH: ("-",),  # the program comes on standard input, or in place of this as the name of a file
+    TargetKind.BATCH: ("-",),  # the program comes from standard input, or from a file named here instead
 }
 _NEEDS: Final = {TargetKind.GATEWAY_CLIENT: "jupyterlab", TargetKind.KERNEL: "ipykernel", TargetKind.BATCH: ""}
 _SERVERS: Final = r"jupyter-server|jupyterhub|jupyterlab"
@@ -41,12 +41,12 @@ _FORBIDDEN: Final = {
 
 
 class TargetSpec(ImageSpec):
-    """One target of a spec, as a spec of its own."""
+    """One target of a spec, as its own spec."""
 
-    needs_command: ClassVar[bool] = False  # a target with its own entry point states by it what runs
+    needs_command: ClassVar[bool] = False  # a target's own entry point already states what runs
 
     kind: TargetKind = Field(strict=False)
-    """Which of the spec's targets it is."""
+    """Its kind among the spec's targets."""
 
     @property
     def full_name(self) -> str:
@@ -85,7 +85,7 @@ def target_specs(spec: ImageSpec) -> tuple[TargetSpec, ...]:
 
 
 def kind_of(spec: ImageSpec) -> TargetKind | None:
-    """Which target it is; None: no target, but what the spec itself describes."""
+    """Kind of target; None: not a target, but the spec's own image."""
     return spec.kind if isinstance(spec, TargetSpec) else None
 
 
@@ -96,14 +96,14 @@ def target_lock(lock: str, kind: TargetKind) -> str:
 
 
 def smallest_first(specs: Sequence[ImageSpec]) -> list[ImageSpec]:
-    """In an order in which each can stand on those before it."""
+    """In an order that lets each build on those before it."""
     return sorted(specs, key=lambda spec: len(spec.server_wheels))
 
 
 def stands_on(spec: ImageSpec, smaller: Sequence[ImageSpec]) -> ImageSpec | None:
-    """The smaller image whose layers it starts with: the biggest of which it has all pins. None: there is none.
+    """The smaller image whose layers it builds on: the biggest whose pins it all has. None: there is none.
 
-    What both have is then one layer, on a node's disk and in the registry. Of two, the one with CUDA is bigger.
+    They then share common content as layers, on disk and in the registry. Of two, the one with CUDA is bigger.
     """
     return max(
         (each for each in smaller if set(each.server_wheels) <= set(spec.server_wheels)),
@@ -113,12 +113,12 @@ def stands_on(spec: ImageSpec, smaller: Sequence[ImageSpec]) -> ImageSpec | None
 
 
 def needed(kind: TargetKind) -> str:
-    """The package that a target of this kind is nothing without; empty: none."""
+    """The package that a target of this kind requires; empty: none."""
     return _NEEDS[kind]
 
 
 def forbidden(kind: TargetKind, package: str) -> str:
-    """Why a target of this kind must not have the package of that name; empty: it may."""
+    """Why a target of this kind must not have this package; empty: it may."""
     pattern, reason = _FORBIDDEN[kind]
     return reason if pattern.fullmatch(canonicalize_name(package)) else ""
 

@@ -1,4 +1,4 @@
-"""Kinds of text in an image spec, each with what is refused in it."""
+"""Text types of an image spec, each with its validation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from errors.problems import has_password
 from imaging.spec.pins import conda_pin, wheel_pin
 
 NAME_PATTERN = r"[a-z0-9]+(-[a-z0-9]+)*"
-# Read as pod settings by the NVIDIA container toolkit: an image that sets them sees GPUs that nobody gave it.
+# The NVIDIA container toolkit reads these as pod settings: an image that sets them sees GPUs not assigned to it.
 VISIBILITY_VARIABLES: Final = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
 OWN_LABELS: Final = "org.gpu-commons."
 OCI_LABELS: Final = "org.opencontainers.image."
@@ -69,7 +69,7 @@ def index_page(text: str) -> str:
 
 
 def released(given: object) -> object:
-    """A day in quotes or without: pydantic alone would take a number for seconds."""
+    """A date, quoted or not: pydantic alone would read a number as seconds."""
     try:
         day = dt.date.fromisoformat(given) if isinstance(given, str) else None
     except ValueError:
@@ -103,6 +103,6 @@ OsPackage = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+(=[0-9A-Za-z.+~:
 
 
 class Strict(BaseModel):
-    """Unknown keys and lax conversions are refused: 10.1 without quotes is a number, and no version."""
+    """Refuses unknown keys and lax conversions: 10.1 without quotes is a number, not a version."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)

@@ -1,7 +1,7 @@
-"""The wheels that go into an image, from its lock and its pins, and how big their files are. Pure.
+"""Wheels of an image, from its lock and pins, and the sizes of their files. Pure.
 
-A file `requirements.sizes.csv` beside a lock keeps the sizes, because asking an index takes a network. It holds for
-Linux on x86_64 and the Python of Debian 12, which is the image's own wherever wheels are installed from the lock.
+A file `requirements.sizes.csv` beside a lock keeps the sizes, because an index needs a network. It applies to Linux
+on x86_64 and the Python of Debian 12, the image's own wherever wheels are installed from the lock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from imaging.spec.parts import Kernel
 from imaging.spec.pins import wheel_pin
 
 SIZES_FILE: Final = "requirements.sizes.csv"
-SERVER: Final = ""  # the environment that the image's own server runs in; every other one is a kernel's, by name
+SERVER: Final = ""  # the environment of the image's own server; all others are kernels', by name
 PYTHON: Final = "3.11.2"  # of Debian 12, which never changes it
 _GLIBC: Final = 36  # Debian 12 has glibc 2.36; a Jupyter base has a later one
 _ENVIRONMENT: Final[Mapping[str, str]] = {
@@ -43,7 +43,7 @@ _ENVIRONMENT: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One distribution in one environment. Only the server's are locked: of the others any hash will do."""
+    """One distribution in one environment. Only the server's are locked: others may have any hash."""
 
     environment: str
     name: NormalizedName
@@ -54,7 +54,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class WheelSize:
-    """One file of an index, and its bytes. The columns of a size file."""
+    """One file of an index, with its size. The columns of a size file."""
 
     environment: str
     name: str
@@ -68,9 +68,9 @@ COLUMNS: Final = tuple(field.name for field in fields(WheelSize))
 
 
 def wanted_wheels(spec: ImageSpec, lock: str) -> tuple[Wanted, ...]:
-    """What an image takes from the index: all of its lock, and what its kernels pin themselves.
+    """What an image takes from the index: all of its lock, and its kernels' own pins.
 
-    A kernel's build with a local version (1.7.1+cu101) is on a page of its own: `other_pins` names it.
+    A kernel's build with a local version (1.7.1+cu101) is on its own page: `other_pins` has it.
     """
     kernels = [
         Wanted(kernel.name, pin.name, pin.version, kernel.python)
@@ -82,12 +82,12 @@ def wanted_wheels(spec: ImageSpec, lock: str) -> tuple[Wanted, ...]:
 
 
 def other_pins(kernels: Iterable[Kernel]) -> tuple[str, ...]:
-    """Pins of kernels that the index does not have."""
+    """Pins of kernels that the index lacks."""
     return tuple(pin for kernel in kernels for pin in kernel.pypi if "+" in pin)
 
 
 def best_wheel(wanted: Wanted, files: Mapping[str, str]) -> str:
-    """The file that an installer takes, of file names with their SHA-256. Raises LookupError that says why none."""
+    """The file that an installer picks from file names with their SHA-256. Raises LookupError with a reason."""
     of_version = {name: parsed for name in files if (parsed := _parsed(name)) and parsed.is_of(wanted)}
     ranked = [
         (rank, [-number for number in parsed.build[:1] if isinstance(number, int)], name)
@@ -114,7 +114,7 @@ def read_sizes(text: str) -> tuple[WheelSize, ...]:
 
 
 def sizes_text(sizes: Iterable[WheelSize]) -> str:
-    """A size file, in the order that it was given."""
+    """A size file, in the given order."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -123,7 +123,7 @@ def sizes_text(sizes: Iterable[WheelSize]) -> str:
 
 
 def is_current(sizes: Sequence[WheelSize], wanted: Sequence[Wanted]) -> bool:
-    """Is there a row for each wheel that is wanted, with a hash of the lock, and none more?"""
+    """Does each wanted wheel have a row, with a hash of the lock, and are there no others?"""
     by_key = {(size.environment, size.name, size.version): size for size in sizes}
     keys = {(each.environment, each.name, each.version) for each in wanted}
     return (
@@ -163,7 +163,7 @@ def _parsed(filename: str) -> _Parsed | None:
 
 @cache
 def _ranks(python: str) -> dict[Tag, int]:
-    """Tags that this Python installs here, the best first."""
+    """Tags that this Python accepts here, best first."""
     version = tuple(int(part) for part in python.split(".")[:2])
     legacy = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
     platforms = [

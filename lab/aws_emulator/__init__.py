@@ -1,1 +1,1 @@
-"""What plays AWS in the lab: moto for every service but EKS, and the lab's own EKS beside it."""
+"""The lab's AWS: moto for every service but EKS, and the lab's own EKS beside it."""

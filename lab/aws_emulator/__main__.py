@@ -1,6 +1,6 @@
-"""The process of the emulator: `python -m lab.aws_emulator --port 4566`, on loopback alone, its state in memory.
+"""The emulator's process: `python -m lab.aws_emulator --port 4566`, on loopback only, with its state in memory.
 
-`--cluster-endpoint` and `--cluster-authority` (a PEM file) are where EKS clusters report that they can be reached.
+`--cluster-endpoint` and `--cluster-authority` (a PEM file) are the address that EKS clusters report.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HOST = "127.0.0.1"
 
 
 class Quiet(WSGIRequestHandler):
-    """Every request of AWS's query protocol is `POST /`: not worth a line."""
+    """Logs no requests: in AWS's query protocol, each is `POST /`."""
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         del code, size
@@ -33,7 +33,7 @@ class Quiet(WSGIRequestHandler):
 def _moto() -> Application:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MOTO_AMIS_PATH"] = str(images.write(Path(folder) / "images.json"))
-        # Not above: it reads that file when it is imported.
+        # Not at the top: the import reads that file.
         from moto.ec2.models import amis  # noqa: F401, PLC0415
         from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app  # noqa: PLC0415
     application: Application = DomainDispatcherApplication(create_backend_app)

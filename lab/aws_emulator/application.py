@@ -1,6 +1,6 @@
-"""The emulator as one WSGI application: EKS is answered here, everything else by moto behind it.
+"""The emulator as one WSGI application: it answers EKS itself and passes the rest to moto.
 
-A request says in its signature which service and region it is for; the signature itself is not checked.
+The signature of a request names its service and region; it is not verified.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ Application = Callable[[Environment, Any], Iterable[bytes]]
 SCOPE: Final = re.compile(r"Credential=[^/]+/\d+/(?P<region>[\w-]+)/(?P<service>[\w-]+)/aws4_request")
 ANSWERED: Final = "/lab/answered"
 ACCOUNT_ID: Final = "/lab/account"
-RESET: Final = "/moto-api/reset"  # moto's own address for it
+RESET: Final = "/moto-api/reset"  # moto's own path for it
 STATUS: Final = {200: "OK", 400: "Bad Request", 404: "Not Found", 409: "Conflict", 501: "Not Implemented"}
 
 
 @dataclass
 class Emulator:
-    """`cloud_of(region)` is how EKS reaches the account's other services."""
+    """`cloud_of(region)` gives EKS the account's other services."""
 
     moto: Application
     cloud_of: Callable[[str], Cloud]
     log: Callable[[str], None]
     endpoint: Endpoint = field(default_factory=Endpoint)
-    identity: str = field(default_factory=fresh_id)  # another one as soon as everything is forgotten
+    identity: str = field(default_factory=fresh_id)  # changes whenever everything is forgotten
     _protocol: Protocol = field(default_factory=lambda: Protocol("eks"))
     _regions: dict[str, State] = field(default_factory=dict)
     _answered: Counter[str] = field(default_factory=Counter)
     _counting: threading.Lock = field(default_factory=threading.Lock)
-    # A lock of its own: EKS holds it while it asks moto behind this very application.
+    # A separate lock: EKS holds it while it calls moto behind this same application.
     _changing: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, environ: Environment, start_response: Any) -> Iterable[bytes]:

@@ -1,6 +1,6 @@
-"""What EKS asks of the account's other services: subnets, launch templates, and what it makes there itself.
+"""EKS's calls to the account's other services: subnets, launch templates, and resources that it creates there.
 
-It asks as any client does, over HTTP, so nothing here knows how moto keeps its things.
+They use HTTP like any client, so nothing here knows how moto stores anything.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OverHttp:
 
     def __init__(self, endpoint: str, region: str) -> None:
         session = botocore.session.Session()
-        keys = {"aws_access_key_id": "eks", "aws_secret_access_key": "eks"}  # of nobody: the emulator takes any
+        keys = {"aws_access_key_id": "eks", "aws_secret_access_key": "eks"}  # made up: the emulator takes any
         self._clients = {
             name: session.create_client(name, region_name=region, endpoint_url=endpoint, **keys)
             for name in ("ec2", "iam", "autoscaling")
@@ -49,7 +49,7 @@ class OverHttp:
             raise ServiceFault(INVALID, error.response["Error"]["Message"]) from error
 
     def launch_template(self, given: Mapping[str, str]) -> Values:
-        """Id, name and version of a launch template that is named by id or name, and its data."""
+        """Id, name and version of a launch template given by id or name, and its data."""
         named = {"LaunchTemplateId": given["id"]} if "id" in given else {"LaunchTemplateName": given.get("name", "")}
         version = given.get("version", "$Default")
         try:
@@ -74,7 +74,7 @@ class OverHttp:
         return True
 
     def make_security_group(self, cluster: str, vpc: str) -> str:
-        """The security group between control plane and nodes, as EKS names and tags it."""
+        """A security group between control plane and nodes, as EKS names and tags it."""
         tags = [{"Key": f"kubernetes.io/cluster/{cluster}", "Value": "owned"}]
         made = self._clients["ec2"].create_security_group(
             GroupName=f"eks-cluster-sg-{cluster}",
@@ -85,11 +85,11 @@ class OverHttp:
         return str(made["GroupId"])
 
     def drop_security_group(self, group: str) -> None:
-        with contextlib.suppress(ClientError):  # somebody may have taken it away
+        with contextlib.suppress(ClientError):  # somebody may have deleted it
             self._clients["ec2"].delete_security_group(GroupId=group)
 
     def make_scaling_group(self, name: str, subnets: Sequence[str], tags: Mapping[str, str]) -> None:
-        """A group that can be read and tagged. It starts no instance: what runs is the lab's nodes."""
+        """A group that can be read and tagged. It starts no instances: the lab's nodes run instead."""
         template = f"eks-{name}"
         data = {"InstanceType": "t3.medium", "ImageId": "ami-12c6146b"}
         self._clients["ec2"].create_launch_template(LaunchTemplateName=template, LaunchTemplateData=data)

@@ -1,4 +1,4 @@
-"""The lab's EKS: every operation that it answers, by name. moto's has too little and reads back wrongly."""
+"""The lab's EKS: every operation it answers, by name. moto's EKS lacks much and reads back wrongly."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ OPERATIONS: Final[Mapping[str, Callable[[State, Values], Values]]] = {
 
 
 def answer(state: State, call: Call) -> Values:
-    """Raises ServiceFault for what AWS would refuse, and for what this EKS does not have."""
+    """Raises ServiceFault for requests that AWS would refuse or that this EKS lacks."""
     if call.operation not in OPERATIONS:
         raise ServiceFault("UnknownOperationException", f"the lab's EKS has no {call.operation}", status=501)
     return OPERATIONS[call.operation](state, call.parameters)

@@ -1,4 +1,4 @@
-"""Access entries and the access policies that are associated with them.
+"""Access entries and their associated access policies.
 
 Facts: docs.aws.amazon.com/eks/latest/userguide/access-entries.html and creating-access-entries.html.
 """
@@ -24,7 +24,7 @@ from lab.aws_emulator.faults import ServiceFault
 
 WHOLE: Final = {"type": "cluster"}
 POLICY_PREFIX: Final = "arn:aws:eks::aws:cluster-access-policy/"
-CREATOR: Final = f"arn:aws:iam::{ACCOUNT}:user/moto"  # who everybody is to moto's STS
+CREATOR: Final = f"arn:aws:iam::{ACCOUNT}:user/moto"  # the identity of everybody in moto's STS
 NODE_NAME: Final = "system:node:{{EC2PrivateDNSName}}"
 
 
@@ -47,13 +47,13 @@ def create(state: State, parameters: Values) -> Values:
 
 
 def entry_for_nodes(state: State, cluster: Cluster, role: str) -> None:
-    """What EKS does for a managed node group by itself: its nodes may join."""
+    """As EKS does for a managed node group: its nodes may join."""
     if cluster.values["accessConfig"]["authenticationMode"] != "CONFIG_MAP":
         cluster.access_entries.setdefault(role, _entry(state, cluster, role, "EC2_LINUX"))
 
 
 def entry_for_creator(state: State, cluster: Cluster) -> None:
-    """Who makes a cluster may administer it, unless they do not want to."""
+    """The creator of a cluster may administer it, unless they opt out."""
     if cluster.values["accessConfig"]["authenticationMode"] != "CONFIG_MAP":
         cluster.access_entries[CREATOR] = _entry(state, cluster, CREATOR, "STANDARD")
         whose = {"clusterName": cluster.name, "principalArn": CREATOR}

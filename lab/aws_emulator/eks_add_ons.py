@@ -82,7 +82,7 @@ def _check(parameters: Values) -> None:
 
 
 def _own_identities(state: State, cluster: Cluster, add_on: Values, parameters: Values) -> None:
-    """The Pod Identity associations that an add-on brings with it, and that end with it."""
+    """The Pod Identity associations that are created and deleted with an add-on."""
     if "podIdentityAssociations" not in parameters:
         return
     _drop_owned(cluster, add_on)

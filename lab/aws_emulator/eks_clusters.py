@@ -1,4 +1,4 @@
-"""EKS clusters: made, read, changed and deleted. Facts: docs.aws.amazon.com/eks/latest/APIReference."""
+"""EKS clusters: create, read, change, delete. Facts: docs.aws.amazon.com/eks/latest/APIReference."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def create(state: State, parameters: Values) -> Values:
         "deletionProtection": parameters.get("deletionProtection", False),
         **given(parameters, *KEPT),
     }
-    # Only stated at the creation; AWS does not show it again either.
+    # Only given at creation; AWS does not show it again either.
     is_creators = values["accessConfig"].pop("bootstrapClusterCreatorAdminPermissions", True)
     state.clusters[name] = Cluster(values)
     if is_creators:
@@ -133,7 +133,7 @@ def delete(state: State, parameters: Values) -> Values:
 
 
 def change(state: State, parameters: Values) -> Values:
-    """`UpdateClusterConfig`: one kind of change in a call, as AWS wants it."""
+    """`UpdateClusterConfig`: one kind of change per call, as in AWS."""
     cluster = state.cluster(parameters["name"])
     changes = {key: value for key, value in parameters.items() if key not in ("name", "clientRequestToken")}
     if len(changes) != 1:

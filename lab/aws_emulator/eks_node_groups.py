@@ -1,4 +1,4 @@
-"""Managed node groups: what AWS refuses, what it fills in, and how versions move."""
+"""Managed node groups: what AWS refuses, its defaults, and how versions move."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def create(state: State, parameters: Values) -> Values:
         "nodegroupArn": state.arn("nodegroup", cluster.name, name, identity),
         "clusterName": cluster.name,
         "version": version,
-        # The newest release is not known here: one that was requested is kept, any other says whose it is.
+        # The newest release is not known here: a requested one is kept, any other says whose it is.
         "releaseVersion": parameters.get("releaseVersion", f"{version}-lab"),
         "createdAt": now(),
         "modifiedAt": now(),
@@ -169,7 +169,7 @@ def _taint_key(taint: Values) -> tuple[str, str]:
 
 
 def change_version(state: State, parameters: Values) -> Values:
-    """`UpdateNodegroupVersion`: another version, release or launch template, each of which replaces the nodes."""
+    """`UpdateNodegroupVersion`: another version, release or launch template; each replaces the nodes."""
     cluster, group = state.cluster(parameters["clusterName"]), _group(state, parameters)
     if template := parameters.get("launchTemplate"):
         before = group.get("launchTemplate")

@@ -1,4 +1,4 @@
-"""What the lab's EKS remembers: clusters, and what each of them has. Lost when the emulator ends."""
+"""The state of the lab's EKS: clusters and what belongs to them. Lost when the emulator ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BAD_REQUEST: Final = "InvalidRequestException"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where clusters answer: the lab's API server, else an address of nobody."""
+    """The address of clusters: the lab's API server, else a made-up one."""
 
     url: str = ""
     authority: str = "bGFi"  # PEM in base64
@@ -27,7 +27,7 @@ class Endpoint:
 
 @dataclass(slots=True)
 class Cluster:
-    """One cluster as `DescribeCluster` shows it, and what belongs to it by name, ARN or id."""
+    """One cluster as `DescribeCluster` shows it, and its resources by name, ARN or id."""
 
     values: Values
     node_groups: dict[str, Values] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class State:
         return self.clusters[name]
 
     def tagged(self, arn: str) -> Values:
-        """Whatever has that ARN, to read or change its tags."""
+        """The resource with that ARN, for its tags."""
         for cluster in self.clusters.values():
             parts = (cluster.node_groups, cluster.access_entries, cluster.add_ons, cluster.pod_identities)
             for each in [cluster.values, *(values for part in parts for values in part.values())]:
@@ -71,7 +71,7 @@ class State:
         raise ServiceFault("NotFoundException", f"Resource was not found: {arn}", status=404)
 
     def check_role(self, arn: str) -> None:
-        """Raise ServiceFault for a role of this account that does not exist; others cannot be looked at."""
+        """Raise ServiceFault for a role of this account that does not exist; others cannot be checked."""
         if f"::{ACCOUNT}:role/" in arn and not self.cloud.role_exists(arn):
             raise ServiceFault(INVALID, f"The role {arn} does not exist.")
 
@@ -91,7 +91,7 @@ def now() -> datetime:
 
 
 def updated(cluster: Cluster, kind: str, **parameters: Any) -> Values:
-    """The answer to a change: an update that has succeeded already; `DescribeUpdate` finds it again."""
+    """The answer to a change: an update that has already succeeded; `DescribeUpdate` finds it again."""
     identity = fresh_id()
     update = {
         "id": identity,
@@ -106,5 +106,5 @@ def updated(cluster: Cluster, kind: str, **parameters: Any) -> Values:
 
 
 def given(parameters: Values, *names: str) -> Values:
-    """Those of the parameters that were given."""
+    """The parameters that were given."""
     return {name: parameters[name] for name in names if name in parameters}

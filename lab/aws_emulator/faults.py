@@ -1,4 +1,4 @@
-"""An error as a service of AWS reports it."""
+"""An error as an AWS service reports it."""
 
 from __future__ import annotations
 

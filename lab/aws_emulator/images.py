@@ -1,7 +1,7 @@
-"""Machine images that the account can see: moto's own, and Flatcar's releases as far as the table knows them.
+"""Machine images visible to the account: moto's own, and those releases of Flatcar that the table has.
 
-Their ids are made up; names and owner are those by which stacks look for them. They say nothing of their age: moto
-reads such a date once, and fails in a second region.
+Their ids are made up; stacks look for their names and owner. They have no creation date: moto reads such a date once,
+and fails in a second region.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ARCHITECTURES: Final = {"x86_64": "hvm", "arm64": "arm64-hvm"}
 
 
 def write(target: Path) -> Path:
-    """The list in moto's own format, for its variable MOTO_AMIS_PATH; returns `target`."""
+    """Write the list in moto's format for its variable MOTO_AMIS_PATH; return `target`."""
     every = [*load_resource("ec2/resources/amis.json"), *(image for each in releases() for image in _images(each))]
     target.write_text(json.dumps(every), encoding="utf-8")
     return target

@@ -1,4 +1,4 @@
-"""The protocol rest-json: HTTP requests to operations of a service model and their parameters, and answers back.
+"""The rest-json protocol: HTTP requests to operations of a service model and their parameters, and answers back.
 
 The models are botocore's, which are AWS's own: https://smithy.io/2.0/aws/protocols/aws-restjson1-protocol.html.
 """
@@ -24,7 +24,7 @@ INVALID: Final = "InvalidParameterException"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request, understood: the operation's name and its parameters, all valid."""
+    """One parsed request: the operation's name and its valid parameters."""
 
     operation: str
     parameters: Values
@@ -42,7 +42,7 @@ class Protocol:
         ]
 
     def call(self, method: str, path: str, query: str, body: bytes) -> Call:
-        """What a request asks for; `path` is still escaped. Raises ServiceFault for one that AWS would refuse."""
+        """The call in a request; `path` is still escaped. Raises ServiceFault for one that AWS would refuse."""
         for expected, pattern, operation in self._routes:
             if expected == method and (match := pattern.fullmatch(path)):
                 shape = operation.input_shape
@@ -60,7 +60,7 @@ class Protocol:
         raise ServiceFault("UnknownOperationException", f"no operation answers {method} {path}", status=404)
 
     def mistakes(self, parameters: Values, shape: Any) -> Iterator[str]:
-        """What is wrong with the parameters: what botocore finds, and what it leaves to the server."""
+        """Mistakes in the parameters: those botocore finds, and those it leaves to the server."""
         report = ParamValidator().validate(parameters, shape)
         if report.has_errors():
             yield " ".join(report.generate_report().split())
@@ -68,13 +68,13 @@ class Protocol:
         yield from _beyond_botocore(parameters, shape, "")
 
     def output_mistakes(self, operation: str, answer: Values) -> list[str]:
-        """What is wrong with an answer; a fault of the emulator."""
+        """Mistakes in an answer; a fault of the emulator."""
         shape = self._model.operation_model(operation).output_shape
         return [] if shape is None else list(self.mistakes(answer, shape))
 
 
 def render(answer: Values) -> bytes:
-    """The body of an answer; times are seconds since 1970, as rest-json has them."""
+    """The body of an answer; times are seconds since 1970, as in rest-json."""
     return json.dumps(answer, default=_seconds).encode()
 
 

@@ -1,4 +1,4 @@
-"""`python -m lab.language_host ENGINE_ADDRESS`: print the port, serve until the engine or a signal ends it."""
+"""`python -m lab.language_host ENGINE_ADDRESS`: prints its port; the engine or a signal ends it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 EXEC_NAME = "pulumi-language-python-exec"
 EXEC_VARIABLE = "GPU_COMMONS_PULUMI_EXEC"
-MESSAGE_BYTES = 400 * 1024 * 1024  # what Pulumi's own servers accept; a state can be large
+MESSAGE_BYTES = 400 * 1024 * 1024  # the limit of Pulumi's own servers; a state can be large
 PARENT_CHECK_S = 1.0
 
 
 def main(argv: Sequence[str]) -> int:
-    # Until the loop listens for it, an interrupt ends us without Python's traceback.
+    # Until the loop handles interrupts, one ends us without a Python traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parser = argparse.ArgumentParser(
         prog="pulumi-language-python",
@@ -47,9 +47,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def find_exec_script(beside: Path | None) -> Path:
-    """The SDK's script that runs programs: the variable, then the one beside the launcher, then PATH.
+    """The SDK's script that runs programs: from the variable, beside the launcher, or from PATH.
 
-    The name alone when there is none: the call that needs it says so.
+    The name alone if there is none: the call that needs it reports that.
     """
     if named := os.environ.get(EXEC_VARIABLE):
         return Path(named)
@@ -75,7 +75,7 @@ async def _serve(addresses: Addresses, parent: int) -> None:
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     print(port, flush=True)
-    # An engine that was killed tells nobody. Its death shows in our parent: then nobody waits for us either.
+    # A killed engine notifies nobody. Its death changes our parent, and then nobody waits for us either.
     while not stopped.is_set() and os.getppid() == parent:
         try:
             await asyncio.wait_for(stopped.wait(), PARENT_CHECK_S)
@@ -86,9 +86,9 @@ async def _serve(addresses: Addresses, parent: int) -> None:
 
 
 def _hide_the_sdk() -> None:
-    """Let the stubs be imported without the SDK around them.
+    """Import the stubs without the SDK around them.
 
-    `import pulumi` costs a third of a second on each of the engine's starts, and a host needs only two of its files.
+    `import pulumi` costs a third of a second at each start of the engine, and a host needs only two of its files.
     """
     specification = importlib.util.find_spec("pulumi")
     if specification is None or not specification.submodule_search_locations or "pulumi" in sys.modules:

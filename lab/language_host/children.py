@@ -1,4 +1,4 @@
-"""The processes a language host starts: programs, packs, plug-ins, installers. None outlives the host."""
+"""The processes of a language host: programs, packs, plug-ins, installers. None outlives the host."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Output(Enum):
 
 
 class Children:
-    """Starts processes, each in a process group of its own, and ends those groups.
+    """Starts processes, each in its own process group, and ends those groups.
 
-    The engine interrupts our whole group at the end. In groups of their own the children do not hear that, so that
-    no Python program answers it with a traceback of KeyboardInterrupt; the host ends them with SIGTERM instead.
+    At the end, the engine interrupts our whole group. In their own groups the children do not receive that, so no
+    Python program prints a KeyboardInterrupt traceback; the host ends them with SIGTERM instead.
     """
 
     def __init__(self) -> None:
@@ -44,9 +44,9 @@ class Children:
         return process
 
     async def end(self, process: Process) -> None:
-        """SIGTERM, then SIGKILL after GRACE_S, to the process and what it started. Does nothing when it has ended."""
+        """SIGTERM, then SIGKILL after GRACE_S, to the process and its children. Does nothing if it has ended."""
         for number in (signal.SIGTERM, signal.SIGKILL):
-            if process.returncode is not None:  # its number may belong to somebody else by now
+            if process.returncode is not None:  # its PID may belong to another process by now
                 break
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
@@ -59,7 +59,7 @@ class Children:
 
 
 async def read_output(process: Process) -> AsyncIterator[tuple[Stream, bytes]]:
-    """What a captured process writes, in pieces as they come, until both streams are closed."""
+    """The output of a captured process, piece by piece, until both streams are closed."""
     pieces: asyncio.Queue[tuple[Stream, bytes]] = asyncio.Queue()
 
     async def forward(reader: asyncio.StreamReader, stream: Stream) -> None:

@@ -1,4 +1,4 @@
-"""Command lines: what is run for a program, a pack, a plug-in, an installation. Pure, so that tests can read them."""
+"""Command lines for a program, a pack, a plug-in, an installation. Pure, so that tests can read them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lab.language_host.environment import (
 if TYPE_CHECKING:
     from pulumi.runtime.proto.language_pb2 import RunPluginRequest, RunRequest
 
-# What the exec script returns after it has shown the error itself.
+# The exec script's exit code after it has shown the error itself.
 EXIT_SHOWN = 32
 
 
@@ -34,7 +34,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """What a program needs of its host: the engine, where traces go, and the script that runs programs."""
+    """What a program needs of its host: the engine, where traces go, the script that runs programs."""
 
     engine: str
     tracing: str
@@ -56,7 +56,7 @@ def run_command(
         "organization": request.organization,
         "pwd": request.pwd,
         "dry_run": "true" if request.dryRun else "",
-        "parallel": str(request.parallel),  # the script converts it without asking whether it is there
+        "parallel": str(request.parallel),  # the script converts it without checking that it exists
         "tracing": addresses.tracing,
     }
     entry = request.info.entry_point or request.program or "."
@@ -77,12 +77,12 @@ def run_command(
 
 
 def plugin_command(request: RunPluginRequest, environment: Environment) -> Command:
-    """The command that runs a pack or a plug-in. Its folder is the entry point, the engine's address an argument."""
+    """The command for a pack or a plug-in. Its folder is the entry point, the engine's address an argument."""
     environ = dict(entry.partition("=")[::2] for entry in request.env)
     start = [str(environment.python(environ)), "-u"]
     env = environment.activated(environ)
     if request.kind == "analyzer":
-        # A pack imports its modules from its own folder, and reads files beside itself.
+        # A pack imports modules from its own folder, and reads files beside itself.
         return Command([*start, "-m", "pulumi.policy", *request.args, "."], environment.program, env)
     pwd = Path(request.pwd) if request.pwd else environment.program
     if (environment.program / "__main__.py").exists():
@@ -98,9 +98,9 @@ def typecheck_command(environment: Environment, environ: Mapping[str, str]) -> C
 
 
 def install_commands(environment: Environment, environ: Mapping[str, str], uv: str | None) -> list[Command]:
-    """What makes the environment of a program: `uv sync`, or a virtual environment and `pip install -r`.
+    """Commands that create a program's environment: `uv sync`, or a virtual environment and `pip install -r`.
 
-    `uv` is its path, None when it is not there. Raises EnvironmentFault when nothing can be done.
+    `uv` is its path, None if missing. Raises EnvironmentFault if there is no way.
     """
     virtualenv, program = environment.virtualenv, environment.program
     listed = (folder / "requirements.txt" for folder in (program, environment.root))
@@ -134,7 +134,7 @@ def install_commands(environment: Environment, environ: Mapping[str, str], uv: s
 
 
 def _distribution(folder: Path) -> str:
-    """The package name of a plug-in that has no `__main__.py`: it is run as an installed package."""
+    """The package name of a plug-in without `__main__.py`: it runs as an installed package."""
     try:
         name = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["name"]
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Which Python runs a program, pack or plug-in: the options in its yaml, read once and turned into paths."""
+"""Selects the Python for a program, pack or plug-in from the options in its yaml, as paths."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ class Typechecker(StrEnum):
 
 
 class EnvironmentFault(Exception):  # noqa: N818 - a fault of the user's settings, shown as it is
-    """Options that cannot be used, or an environment that is not there. Its text is the whole message."""
+    """Unusable options, or a missing environment. The text is the whole message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where a program lies and what it runs with. Paths are absolute."""
+    """A program's folder and environment. Paths are absolute."""
 
-    root: Path  # the folder of the yaml: `virtualenv` is relative to it
+    root: Path  # the yaml's folder: `virtualenv` is relative to it
     program: Path
     toolchain: Toolchain
-    virtualenv: Path | None  # None: the Python of the machine
+    virtualenv: Path | None  # None: the machine's Python
     lock: Path | None  # the nearest uv.lock at or above the program
     typechecker: Typechecker | None
 
     def python(self, environ: Mapping[str, str]) -> Path:
-        """The interpreter. Raises EnvironmentFault when there is none."""
+        """The interpreter. Raises EnvironmentFault if there is none."""
         if self.virtualenv is None:
             return machine_python(environ)
         python = self.virtualenv / "bin" / "python"
@@ -53,7 +53,7 @@ class Environment:
         return python
 
     def activated(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """`environ` as it is after `source VIRTUALENV/bin/activate`."""
+        """`environ` after `source VIRTUALENV/bin/activate`."""
         if self.virtualenv is None:
             return dict(environ)
         kept = {name: value for name, value in environ.items() if name != "PYTHONHOME"}
@@ -64,7 +64,7 @@ class Environment:
 def parse_environment(
     root: Path, program: Path, options: Mapping[str, object], environ: Mapping[str, str]
 ) -> Environment:
-    """Read `runtime.options` of the yaml in `root`. Raises EnvironmentFault that names every bad option at once."""
+    """Read `runtime.options` of the yaml in `root`. Raises EnvironmentFault with every bad option at once."""
     problems = list(_problems(options))
     if problems:
         raise EnvironmentFault("\n".join(f"{project_file(root)}: runtime.options.{problem}" for problem in problems))
@@ -88,7 +88,7 @@ def parse_environment(
 
 
 def project_file(root: Path) -> Path:
-    """The yaml that describes what lies in `root`, for messages."""
+    """The yaml that describes `root`'s contents, for messages."""
     return next((root / name for name in PROJECT_FILES if (root / name).exists()), root / PROJECT_FILES[0])
 
 
@@ -112,7 +112,7 @@ def _virtualenv(
         return Path(os.path.normpath(root / str(option)))
     if toolchain is Toolchain.PIP:
         return None
-    # As uv does it: beside the lock, else beside the project, and its own variable moves it.
+    # As in uv: beside the lock, else beside the project; uv's own variable overrides it.
     beside = search_upward(program, "uv.lock") or search_upward(program, "pyproject.toml") or program / "uv.lock"
     return Path(os.path.normpath(beside.parent / (environ.get("UV_PROJECT_ENVIRONMENT") or ".venv")))
 

@@ -1,4 +1,4 @@
-"""The executable that `pulumi` looks for: written by the toolchain, told apart from an official one."""
+"""The executable that `pulumi` looks for: writes it, and tells it apart from an official one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 MARK = "stand-in for pulumi-language-python, written by gpu-commons"
 PROJECT = Path(__file__).resolve().parents[2]
 
-# A shell script and not a shebang: a path may be longer than the kernel reads there, or hold a space.
-# `-I`: neither PYTHONPATH nor the current folder of the caller decides what the host imports. `exec`: one process,
-# the one the engine interrupts.
+# A shell script and not a shebang: a path may be too long for the kernel there, or contain a space.
+# `-I`: neither PYTHONPATH nor the caller's folder decides what the host imports. `exec`: one process,
+# the one that the engine interrupts.
 TEMPLATE = """\
 #!/bin/sh
 # {mark}
@@ -24,9 +24,9 @@ START = (
 
 
 def write_launcher(target: Path, python: Path, project: Path = PROJECT) -> None:
-    """Write the executable `pulumi-language-python` that starts this host with `python`, an environment's own.
+    """Write the executable `pulumi-language-python`, which starts this host with `python`, an environment's own.
 
-    `project` is the folder that holds `lab/`. The exec script of the SDK belongs beside the target.
+    `project` is the folder with `lab/`. The SDK's exec script belongs beside the target.
     """
     text = TEMPLATE.format(
         mark=MARK, python=shlex.quote(str(python)), start=shlex.quote(START), project=shlex.quote(str(project))
@@ -34,11 +34,11 @@ def write_launcher(target: Path, python: Path, project: Path = PROJECT) -> None:
     draft = target.with_name(f"{target.name}.{os.getpid()}")
     draft.write_text(text)
     draft.chmod(0o755)
-    draft.replace(target)  # an engine that starts just now finds the old one or the new one, never half of one
+    draft.replace(target)  # an engine that starts now finds the old one or the new one, never half of one
 
 
 def is_official(path: Path) -> bool:
-    """Whether this is a host that can be run and is not one that `write_launcher` wrote."""
+    """Whether this is a working host that `write_launcher` did not write."""
     if not (path.is_file() and os.access(path, os.X_OK)):
         return False
     with path.open("rb") as file:

@@ -1,6 +1,6 @@
-"""What an environment contains: provider plugins that its packages need, and the packages themselves.
+"""The contents of an environment: packages, and the provider plugins they need.
 
-Read from the folders and from uv.lock. `pip list` says the same and costs a second on every operation.
+Read from its folders and uv.lock. `pip list` says the same and costs a second per operation.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 from lab.language_host.environment import EnvironmentFault
 
 PRE_RELEASES = {"a": "alpha", "b": "beta", "rc": "rc"}
-NOT_PROVIDERS = frozenset({"pulumi-esc-sdk"})  # an SDK without a plugin, named like one with
+NOT_PROVIDERS = frozenset({"pulumi-esc-sdk"})  # an SDK without a plugin, named like one with a plugin
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
     name: str  # normalised: lower case, dashes
     version: str
-    metadata: Path | None = None  # the dist-info folder, None when read from a lock
+    metadata: Path | None = None  # the dist-info folder, None if read from a lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Parameterization:
 
 @dataclass(frozen=True, slots=True)
 class RequiredPlugin:
-    """A resource plugin that an installed SDK needs. The version is empty when the SDK states none."""
+    """A resource plugin that an installed SDK needs. The version is empty if the SDK states none."""
 
     name: str
     version: str
@@ -46,10 +46,10 @@ class RequiredPlugin:
 
 
 def required_plugins(folders: Iterable[Path]) -> list[RequiredPlugin]:
-    """Plugins that the packages in these site-packages folders need, by name.
+    """Plugins needed by packages in these site-packages folders, by name.
 
-    A package says so in its `pulumi-plugin.json`. One named `pulumi-*` without that file counts as the SDK of a
-    provider of that name, as in the official host. Raises EnvironmentFault for a file that cannot be read.
+    A package declares its plugin in `pulumi-plugin.json`. One named `pulumi-*` without that file counts as the SDK of
+    the provider of that name, as in the official host. Raises EnvironmentFault for a bad file.
     """
     required: dict[str, RequiredPlugin] = {}
     for folder in folders:
@@ -67,10 +67,10 @@ def required_plugins(folders: Iterable[Path]) -> list[RequiredPlugin]:
 
 
 def obtainable(plugins: Iterable[RequiredPlugin], environ: Mapping[str, str]) -> list[RequiredPlugin]:
-    """All of them, or where plugins must not be downloaded those that are on this machine.
+    """All of them, or only those on this machine if plugins must not be downloaded.
 
-    Commands such as `pulumi package get-schema` download whatever the host names, needed or not, and fail where they
-    cannot. A plugin that is really used is missed all the same when its first resource is registered.
+    Commands such as `pulumi package get-schema` download every plugin the host names, needed or not, and fail if they
+    cannot. A plugin that is really used is still missed when its first resource is registered.
     """
     if environ.get("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "").lower() not in {"true", "1"}:
         return list(plugins)
@@ -94,14 +94,14 @@ def installed(folders: Iterable[Path]) -> list[Distribution]:
 
 
 def without_required(distributions: Iterable[Distribution]) -> list[Distribution]:
-    """Those that no other one requires: what somebody requested, like `pip list --not-required`."""
+    """Packages that no other requires: those somebody asked for, like `pip list --not-required`."""
     kept = list(distributions)
     required = {name for distribution in kept for name in _requirements(distribution)}
     return [distribution for distribution in kept if distribution.name not in required]
 
 
 def locked(lock: Path, *, is_transitive: bool) -> list[Distribution]:
-    """Packages of a uv.lock, by name, without the projects it belongs to; all, or those the projects ask for."""
+    """Packages of a uv.lock, by name, without its own projects; all, or those the projects require."""
     try:
         packages: list[dict[str, Any]] = tomllib.loads(lock.read_text()).get("package", [])
     except (OSError, tomllib.TOMLDecodeError) as error:
@@ -124,12 +124,12 @@ def site_packages(virtualenv: Path) -> list[Path]:
 
 
 def normalised(name: str) -> str:
-    """A package name as PEP 503 writes it."""
+    """A package name in PEP 503's form."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def semver(version: str) -> str:
-    """A Python version as Pulumi's plugins are versioned: 1.2.0a3 → 1.2.0-alpha.3, 1.2 → 1.2.0."""
+    """A Python version in Pulumi's plugin form: 1.2.0a3 → 1.2.0-alpha.3, 1.2 → 1.2.0."""
     match = re.match(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:(a|b|rc)(\d+))?", version)
     if match is None:
         return ""

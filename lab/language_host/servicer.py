@@ -1,4 +1,4 @@
-"""The service itself: each call of the contract; the other modules decide."""
+"""The gRPC service: each call of the contract; the other modules decide."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OFFICIAL = "is part of the official Pulumi release (https://www.pulumi.com/docs/
 
 
 class LanguageHost(LanguageRuntimeServicer):
-    """LanguageRuntime for Python. Faults of the user become an error of the call, never a traceback of ours."""
+    """LanguageRuntime for Python. A user's mistake becomes an error of the call, never a traceback of ours."""
 
     def __init__(self, addresses: Addresses, children: Children) -> None:
         self._addresses = addresses
@@ -41,7 +41,7 @@ class LanguageHost(LanguageRuntimeServicer):
         return language_pb2.LanguageHandshakeResponse()
 
     async def GetPluginInfo(self, request: Any, context: Context) -> Any:  # noqa: ARG002, N802
-        # The contract is that of the SDK whose stubs we serve; the engine lists this as the host's version.
+        # The contract's version is that of the SDK with our stubs; the engine lists it as the host's version.
         return plugin_pb2.PluginInfo(version=importlib.metadata.version("pulumi"))
 
     async def GetRequiredPackages(self, request: Any, context: Context) -> Any:  # noqa: N802
@@ -51,7 +51,7 @@ class LanguageHost(LanguageRuntimeServicer):
         return language_pb2.GetRequiredPackagesResponse(packages=[_package_dependency(plugin) for plugin in plugins])
 
     async def Run(self, request: Any, context: Context) -> Any:  # noqa: ARG002, N802
-        """Run a program to its end. The output of the program is our own; the engine shows it."""
+        """Run a program to its end. Its output goes to ours; the engine shows it."""
         if request.attach_debugger:
             return language_pb2.RunResponse(error=f"starting a program under a debugger {OFFICIAL}")
         try:
@@ -127,7 +127,7 @@ class LanguageHost(LanguageRuntimeServicer):
         return language_pb2.AboutResponse(executable=executable, version=version, metadata=metadata)
 
     async def RuntimeOptionsPrompts(self, request: Any, context: Context) -> Any:  # noqa: ARG002, N802
-        """What `pulumi new` asks: the toolchain, when the yaml does not say it."""
+        """The question of `pulumi new`: the toolchain, if the yaml has none."""
         prompt = language_pb2.RuntimeOptionPrompt
         choices = [
             prompt.RuntimeOptionValue(promptType=prompt.STRING, stringValue=str(toolchain), displayName=str(toolchain))
@@ -170,13 +170,13 @@ class LanguageHost(LanguageRuntimeServicer):
 
     async def _site_packages(self, environment: Environment) -> list[Path]:
         if environment.virtualenv:
-            environment.python(os.environ)  # says what to do when it is not there
+            environment.python(os.environ)  # says what to do if it is missing
             return packages.site_packages(environment.virtualenv)
         output = await self._ask_python(environment, "import json, sys; print(json.dumps(sys.path))")
         return [Path(entry) for entry in json.loads(output)]
 
     async def _typecheck(self, environment: Environment) -> str:
-        """The type checker's errors; empty when there are none or no check was requested."""
+        """The type checker's errors; empty if there are none or no check was requested."""
         command = commands.typecheck_command(environment, os.environ)
         if command is None:
             return ""
@@ -215,7 +215,7 @@ class LanguageHost(LanguageRuntimeServicer):
 
 @asynccontextmanager
 async def _faults_refused(context: Context) -> AsyncIterator[None]:
-    """What the user has to mend ends the call with its message."""
+    """A mistake the user can fix ends the call with a message."""
     try:
         yield
     except EnvironmentFault as fault:
@@ -223,7 +223,7 @@ async def _faults_refused(context: Context) -> AsyncIterator[None]:
 
 
 async def _refuse(context: Context, code: grpc.StatusCode, message: str) -> NoReturn:
-    """End the call with this error. Nothing runs after it: grpc leaves the handler by an exception of its own."""
+    """End the call with this error. Nothing runs after it: grpc leaves the handler by its own exception."""
     await context.abort(code, message)
     raise AssertionError(message)
 

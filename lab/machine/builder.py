@@ -1,4 +1,4 @@
-"""The end of the lab's image builder on this machine."""
+"""Ends the lab's image builder and its mounts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 
 def end(instance: Instance) -> None:
-    """End it, and take away the mounts of builds that it was killed in: they keep the folder. Safe to repeat."""
+    """End it, and remove the mounts of interrupted builds, which keep its folder in use. Safe to repeat."""
     processes.stop(instance, buildkit.NAME)
     mounts.unmount_below(buildkit.root(instance), buildkit.scratch(instance))

@@ -1,4 +1,4 @@
-"""The lab's Debian: a root file system by debootstrap, the same for the same archive, kept in the cache."""
+"""The lab's Debian: a root file system from debootstrap, reproducible per archive, kept in the cache."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 SUITE: Final = "bookworm"
 PACKAGES: Final = ("ca-certificates", "python3", "python3-venv", "tini")
 PUBLIC_MIRROR: Final = "http://deb.debian.org/debian"
-ROOTFS: Final = "rootfs.tar"  # name in the build context
-RECIPE: Final = "1"  # raise it when what is done below changes the result
+ROOTFS: Final = "rootfs.tar"  # its name in the build context
+RECIPE: Final = "1"  # raise it if the code below changes the result
 
-# What a machine leaves in the system it makes, and what only takes space. Copyright files stay.
+# Traces of this machine in the new system, and files that only take space. Copyright files stay.
 LEFTOVERS: Final = (
     "etc/.pwd.lock",
     "etc/group-",
@@ -50,7 +50,7 @@ deb {PUBLIC_MIRROR} {SUITE} main
 deb {PUBLIC_MIRROR} {SUITE}-updates main
 deb http://deb.debian.org/debian-security {SUITE}-security main
 """
-# Later installs in a build leave the same things out.
+# Later installs in a build leave out the same files.
 DPKG_EXCLUDES: Final = """\
 path-exclude=/usr/share/doc/*
 path-include=/usr/share/doc/*/copyright
@@ -68,25 +68,25 @@ CMD ["/bin/bash"]
 
 
 def rootfs() -> Path:
-    """Where the tar file lies once it is made. Its name holds the key of its pins."""
+    """The tar file's path. Its name holds the key of its pins."""
     return cache_home() / "bases" / f"debian-{SUITE}-{_key()}.tar"
 
 
 def make_rootfs(tools: Tools, report: Callable[[str], None]) -> None:
-    """Make the tar file unless it is there (about a minute; needs root).
+    """Create the tar file unless it exists (about a minute; needs root).
 
-    Raises LabError when it cannot be made. Signatures of the archive are checked by debootstrap, always.
+    Raises LabError if that fails. debootstrap always checks the archive's signatures.
     """
     target = rootfs()
     target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / "debian.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # a second lab on this machine waits for the first one's
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a second lab on this machine waits for the first
         if not target.exists():
             _make(tools, target, report)
 
 
 def mirror() -> str:
-    """The machine's own mirror of the suite, else the public one; used to build, never left in the image."""
+    """The machine's own mirror of the suite, else the public one; for building, never left in the image."""
     pattern = "$(REPO_URI) $(CODENAME) $(ORIGIN)"
     try:
         text = processes.run(["apt-get", "indextargets", "--format", pattern, "Created-By: Packages"])
@@ -98,7 +98,7 @@ def mirror() -> str:
 
 
 def archive_date(root: Path) -> int:
-    """Seconds since 1970 at which the archive that `root` was made from was published: newer than all its files."""
+    """The publication time of `root`'s archive, in seconds since 1970: newer than all its files."""
     for path in sorted((root / "var/lib/apt/lists").glob(f"*_{SUITE}_*Release")):
         if match := re.search(r"^Date: (.+)$", path.read_text(errors="replace"), re.MULTILINE):
             return int(email.utils.parsedate_to_datetime(match[1]).timestamp())
@@ -106,14 +106,14 @@ def archive_date(root: Path) -> int:
 
 
 def tidy(root: Path) -> None:
-    """Take away what this machine left in the new system, and give it the public package sources."""
+    """Remove this machine's traces from the new system, and set the public package sources."""
     for pattern in LEFTOVERS:
         for path in root.glob(pattern):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     for path in (root / "usr/share/doc").glob("*/*"):
         if path.name != "copyright":
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-    (root / "etc/machine-id").touch()  # empty: every container that wants one makes its own
+    (root / "etc/machine-id").touch()  # empty: every container that needs one creates its own
     (root / "etc/apt/sources.list").write_text(SOURCES)
     (root / "etc/dpkg/dpkg.cfg.d/lab").write_text(DPKG_EXCLUDES)
 
@@ -140,7 +140,7 @@ def _make(tools: Tools, target: Path, report: Callable[[str], None]) -> None:
 
 
 def _pack(root: Path, target: Path, date: int) -> None:
-    """Files made by debootstrap itself get the archive's date, so that the same archive gives the same tar."""
+    """Files by debootstrap itself get the archive's date, so that the same archive gives the same tar."""
     draft = target.with_suffix(".draft")
     kernel_folders = [f"--exclude=./{name}/*" for name in ("dev", "proc", "run", "sys", "tmp")]
     order = ["--sort=name", "--numeric-owner", f"--mtime=@{date}", "--clamp-mtime", "--format=gnu"]
@@ -149,7 +149,7 @@ def _pack(root: Path, target: Path, date: int) -> None:
 
 
 def _apt_proxy() -> dict[str, str]:
-    """The proxy that apt is configured with, for debootstrap's wget; none: whatever the environment says."""
+    """The proxy in apt's configuration, for debootstrap's wget; without one, the environment's."""
     try:
         text = processes.run(["apt-config", "shell", "PROXY", "Acquire::http::Proxy"])
     except LabError:

@@ -1,4 +1,4 @@
-"""The lab's Docker host: how its engine starts, and how all that it did to the machine is undone.
+"""Starts the lab's Docker engine, and undoes its changes to the machine.
 
 Containers end with the engine; images, volumes and networks stay in the instance's data.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lab.servers import Tools
 
 BRIDGE = re.compile(rb'"BridgeName":"([\w.-]+)"')
-USE = "docker"  # of stand-ins for GPUs
+USE = "docker"  # selects stand-ins for GPUs
 SHOWN_LIMITS = ("RLIMIT_MEMLOCK", "RLIMIT_NOFILE", "RLIMIT_STACK")
 
 
@@ -33,16 +33,16 @@ def start(
     report: Callable[[str], None] = lambda _: None,
     gpus: StandInGpus | None = None,
 ) -> None:
-    """Start the engine, also after a crash; ready when it returns. Safe to repeat.
+    """Start the engine, also after a crash; ready on return. Safe to repeat.
 
-    Its containers find `gpus`, which stand in for those of the host.
+    Its containers see `gpus`, stand-ins for the host's.
 
-    Raises LabError without root, and when the range of its networks is in use on this machine.
+    Raises LabError without root, and if the range of its networks is in use on this machine.
     """
     if os.geteuid() != 0:
         raise LabError("the lab's Docker engine needs root: containers, network devices and mounts; run it as root")
     if not processes.is_running(instance, docker.NAME):
-        end(instance)  # what one that was killed left, its containers first
+        end(instance)  # leftovers of a killed one, containers first
         docker.clamp_log(instance).unlink(missing_ok=True)
         _check_range(instance)
     leftovers.record(instance, cgroup=docker.cgroup(instance), folders=leftovers.RUNTIME_STATE)
@@ -53,7 +53,7 @@ def start(
 
 
 def hard_limits() -> str:
-    """The limits of this machine that a GPU container most often asks to be raised: `memlock 8388608, …`."""
+    """This machine's limits that GPU containers most often ask to raise: `memlock 8388608, …`."""
     values = {kind: clamped_runc.hard_limit(kind) for kind in SHOWN_LIMITS}
     return ", ".join(
         f"{kind.removeprefix('RLIMIT_').lower()} {'unlimited' if value == clamped_runc.UNLIMITED else value}"
@@ -62,7 +62,7 @@ def hard_limits() -> str:
 
 
 def lowered_limits(instance: Instance) -> list[str]:
-    """Limits of containers that the engine lowered since it started: `memlock unlimited lowered to 8388608`."""
+    """Container limits that the engine has lowered since its start: `memlock unlimited lowered to 8388608`."""
     try:
         lines = docker.clamp_log(instance).read_text().splitlines()
     except FileNotFoundError:
@@ -71,9 +71,9 @@ def lowered_limits(instance: Instance) -> list[str]:
 
 
 def end(instance: Instance) -> None:
-    """End the engine and its containers, and take away their mounts and network devices. Safe to repeat.
+    """End the engine and its containers, and remove their mounts and network devices. Safe to repeat.
 
-    `lab.machine.leftovers.remove` takes the rest away, once every other runtime of the lab has ended too.
+    `lab.machine.leftovers.remove` removes the rest once every other runtime of the lab has ended.
     """
     processes.stop(instance, docker.NAME, within_s=docker.SHUTDOWN_WITHIN_S + 20)
     leftovers.kill_shims(docker.containerd_socket(instance))
@@ -88,7 +88,7 @@ def end(instance: Instance) -> None:
 
 
 def bridges(instance: Instance) -> set[str]:
-    """Network devices of the engine's networks, by its own database: they outlive an engine that was killed."""
+    """Network devices of the engine's networks, from its own database: they outlive a killed engine."""
     try:
         database = (docker.root(instance) / "network" / "files" / "local-kv.db").read_bytes()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Folders of a node that the pod of a driver container mounts, on a machine that has none of them.
+"""The node folders that a driver container's pod mounts, on a machine that lacks them.
 
 A machine in a container has no /lib/modules, and one without a driver no /run/nvidia.
 """
@@ -21,17 +21,17 @@ SHOWN: Final = Path(
 
 
 def make(instance: Instance) -> None:
-    """Make those that are missing. What is mounted below /run/nvidia has to be seen by the node: so it is shared."""
+    """Create the missing ones. The node must see mounts below /run/nvidia, so that folder is shared."""
     for folder in (MODULES, SHOWN):
         if not folder.exists():
             traces.record(instance, Trace(Kind.SHARED_FOLDER, str(folder)))
             folder.mkdir()
-    if SHOWN in _ours(instance):  # else it is the machine's, and systemd shares all that is mounted
+    if SHOWN in _ours(instance):  # otherwise it is the machine's, and systemd shares all mounts
         mounts.share(SHOWN)
 
 
 def unmount(instance: Instance) -> None:
-    """Take away what is mounted on those that were made; the folders themselves are traces."""
+    """Unmount everything on the created folders; the folders themselves are traces."""
     mounts.unmount_below(*_ours(instance))
 
 

@@ -1,4 +1,4 @@
-"""The chains of packet filters that a node makes, and how to take exactly those away again. Pure, but for two calls."""
+"""A node's packet filter chains, and how to remove exactly those. Pure, but for two calls."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ FAMILIES = ("iptables", "ip6tables")
 
 
 def chains(saved: str) -> set[str]:
-    """Names of the user-defined chains in the output of `iptables-save`, those that a node would make."""
+    """User-defined chains in the output of `iptables-save` that a node would create."""
     names = (line[1:].split()[0] for line in saved.splitlines() if line.startswith(":"))
     return {name for name in names if OURS.match(name)}
 
 
 def render_removal(saved: str, keep: Collection[str]) -> str:
-    """Input of `iptables-restore --noflush` that deletes our chains and every rule that jumps to one of them.
+    """Input for `iptables-restore --noflush` that deletes our chains and every rule that jumps to one.
 
-    `saved` is the output of `iptables-save`; chains in `keep` were there before the lab and stay.
-    Empty when there is nothing to delete.
+    `saved` is the output of `iptables-save`; chains in `keep` are older than the lab and stay. Empty if there is
+    nothing to delete.
     """
     ours = chains(saved) - set(keep)
     tables = []
@@ -55,19 +55,19 @@ def _target(rule: str) -> str | None:
 
 
 def present(tools: Tools) -> set[str]:
-    """The chains that a node would make and that are there now, of IPv4 and IPv6."""
+    """Existing IPv4 and IPv6 chains that a node would create."""
     return {name for family in FAMILIES for name in chains(_save(tools, family))}
 
 
 def remove(tools: Tools, keep: Collection[str]) -> None:
-    """Take our chains away, both families. Does nothing when there are none."""
+    """Remove our chains, both families. Does nothing if there are none."""
     for family in FAMILIES:
         if text := render_removal(_save(tools, family), keep):
             restore(tools, text, family)
 
 
 def restore(tools: Tools, text: str, family: str = "iptables") -> None:
-    """Apply a text in the format of `iptables-restore` on top of what is there, in one step per table."""
+    """Apply text in the format of `iptables-restore` to the present rules, in one step per table."""
     processes.run([_program(tools, f"{family}-restore"), "--wait", "20", "--noflush"], stdin=text)
 
 
@@ -76,5 +76,5 @@ def _save(tools: Tools, family: str) -> str:
 
 
 def _program(tools: Tools, name: str) -> str:
-    # All of Debian's iptables programs lie beside each other.
+    # All of Debian's iptables programs are in one folder.
     return str(tools.path("iptables").with_name(name))

@@ -1,4 +1,4 @@
-"""What container runtimes leave on a machine: shims, control groups, and folders that all of them share."""
+"""Cleans up after container runtimes: shims, control groups, and the folders they share."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 CGROUPS = Path("/sys/fs/cgroup")
 SHIM_SOCKETS = "/run/containerd/s/"
-# Every runtime makes them anew when it starts. Several labs use them, and the one that made them may end first.
+# Every runtime recreates them at start. Several labs use them, and the one that created them may end first.
 RUNTIME_STATE = tuple(
     Path(each) for each in ("/run/containerd", "/run/containerd/s", "/run/docker", "/run/docker/plugins")
 )
-# Of the CNI library. A lab that was killed may have left them behind; our own files in them go all the same.
+# The CNI library's. A killed lab may have left them behind; our own files in them are removed all the same.
 CNI_STATE = (Path("/var/lib/cni"), Path("/var/lib/cni/results"))
 
 
 def record(instance: Instance, *, cgroup: str, folders: Iterable[Path]) -> None:
-    """Write down what a runtime is about to make and is not there yet: its control groups and shared folders."""
+    """Record what a runtime is about to create: its control groups and shared folders."""
     for folder in folders:
         if not folder.exists() or folder in (*RUNTIME_STATE, *CNI_STATE):
             traces.record(instance, Trace(Kind.SHARED_FOLDER, str(folder)))
@@ -40,7 +40,7 @@ def record(instance: Instance, *, cgroup: str, folders: Iterable[Path]) -> None:
 
 
 def remove(instance: Instance) -> None:
-    """Take away what was recorded and nobody uses any more, of every runtime of the lab: all must have ended."""
+    """Remove what was recorded and is no longer in use, for every runtime of the lab: all must have ended."""
     traces.undo(
         instance,
         {
@@ -51,17 +51,17 @@ def remove(instance: Instance) -> None:
 
 
 def cgroups(name: str) -> list[Path]:
-    """Where control groups of that name are: one place with cgroup v2, one in each hierarchy with v1."""
+    """The control groups of that name: one with cgroup v2, one in each hierarchy with v1."""
     if (CGROUPS / "cgroup.controllers").exists():
         return [CGROUPS / name]
     return [one / name for one in sorted(CGROUPS.iterdir()) if one.is_dir() and not one.is_symlink()]
 
 
 def kill_cgroup(name: str) -> None:
-    """End the processes of those control groups: a container outlives a shim that was killed."""
+    """End the processes of those control groups: a container outlives a killed shim."""
     found: set[int] = set()
     for file in (file for group in cgroups(name) for file in group.rglob("cgroup.procs")):
-        with contextlib.suppress(OSError):  # gone just now
+        with contextlib.suppress(OSError):  # it has just ended
             found |= {int(pid) for pid in file.read_text().split()}
     family = []
     for pid in sorted(found):
@@ -73,7 +73,7 @@ def kill_cgroup(name: str) -> None:
 
 
 def shims(address: Path) -> list[psutil.Process]:
-    """The parents of the containers of a containerd: a shim says its socket in its command line."""
+    """The parents of a containerd's containers: a shim's command line names its socket."""
     return [
         process
         for process in psutil.process_iter(["name", "cmdline"])
@@ -82,7 +82,7 @@ def shims(address: Path) -> list[psutil.Process]:
 
 
 def kill_shims(address: Path) -> None:
-    """End them, with what runs in their containers, and take away their sockets, which are in a shared folder."""
+    """End them and their containers, and remove their sockets, which are in a shared folder."""
     for shim in shims(address):
         with contextlib.suppress(psutil.Error):
             sockets = {str(each.laddr) for each in shim.net_connections("unix")}
@@ -118,7 +118,7 @@ def _remove_if_unused(instance: Instance, folder: Path) -> None:
 
 
 def _network_results(instance: Instance, folder: Path) -> set[Path]:
-    """What the CNI library noted of our pods, in files NETWORK-CONTAINER-DEVICE: a killed runtime leaves them."""
+    """The CNI library's records of our pods, in files NETWORK-CONTAINER-DEVICE: a killed runtime leaves them."""
     network_name = containerd.network_name(instance)
     containers = [path.name[len(network_name) + 1 :].rpartition("-")[0] for path in folder.glob(f"{network_name}-*")]
     return {
@@ -128,7 +128,7 @@ def _network_results(instance: Instance, folder: Path) -> set[Path]:
 
 
 def is_listened_to(path: Path) -> bool:
-    """Whether somebody would answer at that socket."""
+    """Whether anything listens at that socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))

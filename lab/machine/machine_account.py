@@ -1,6 +1,6 @@
-"""A user of this machine that a lab makes for itself, and that ends with it.
+"""Temporary user accounts for a lab on this machine.
 
-It has no password, no rights and no file outside the lab's own folders.
+It has no password, no rights, and no file outside the lab's own folders.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from lab.machine.traces import Kind, Trace
 if TYPE_CHECKING:
     from lab.instance import Instance
 
-NO_PASSWORD = "*"  # no password fits, and sshd does not take the account for a locked one  # noqa: S105
+NO_PASSWORD = "*"  # no password fits, and sshd does not consider the account locked  # noqa: S105
 
 
 def ensure(instance: Instance, name: str, home: Path) -> pwd.struct_passwd:
-    """The account, made when it is missing, with the number that it had before where that is free."""
+    """The account; creates a missing one, with its earlier uid if that is free."""
     if (found := _find(name)) is None:
         traces.record(instance, Trace(Kind.ACCOUNT, name))
         before = home.stat().st_uid if home.exists() else 0
@@ -36,7 +36,7 @@ def ensure(instance: Instance, name: str, home: Path) -> pwd.struct_passwd:
 
 
 def give(account: pwd.struct_passwd, folder: Path, *, mode: int) -> None:
-    """A folder of the account's own, with all that is in it; another number of the account changes the owner."""
+    """Give the account a folder and all its contents; needed again if its uid has changed."""
     folder.mkdir(parents=True, exist_ok=True)
     if folder.stat().st_uid != account.pw_uid:
         for path in (*folder.rglob("*"), folder):
@@ -45,7 +45,7 @@ def give(account: pwd.struct_passwd, folder: Path, *, mode: int) -> None:
 
 
 def end_processes(name: str) -> None:
-    """End all that runs as the account."""
+    """End all processes of the account."""
     if (found := _find(name)) is None:
         return
     ours = []
@@ -58,14 +58,14 @@ def end_processes(name: str) -> None:
 
 
 def end_all_processes(instance: Instance) -> None:
-    """End all that runs as any account of the lab."""
+    """End all processes of any account of the lab."""
     for trace in traces.traces(instance):
         if trace.kind is Kind.ACCOUNT:
             end_processes(trace.value)
 
 
 def remove(instance: Instance) -> None:
-    """Take the lab's accounts away, and what runs as them. Safe to repeat."""
+    """Remove the lab's accounts and end their processes. Safe to repeat."""
     traces.undo(instance, {Kind.ACCOUNT: lambda trace: _remove(trace.value)})
 
 

@@ -1,4 +1,4 @@
-"""Mounts below a folder, and how to take them away."""
+"""Finds and removes mounts below a folder."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def below(*folders: Path) -> list[Path]:
 
 
 def share(folder: Path) -> None:
-    """Make the folder a mount whose later mounts its users see and the machine too, as all are under systemd."""
+    """Make the folder a shared mount: both its users and the machine see later mounts, as under systemd."""
     if folder not in below(folder):
         processes.run(["mount", "--bind", str(folder), str(folder)])
     processes.run(["mount", "--make-rshared", str(folder)])
 
 
 def unmount_below(*folders: Path) -> None:
-    """Take all of them away, last first; those in use vanish for everybody who opens the path from now on."""
+    """Unmount all of them, last first; those in use vanish for everybody who opens the path from now on."""
     for point in reversed(below(*folders)):
         try:
             processes.run(["umount", str(point)])

@@ -1,8 +1,8 @@
-"""Addresses and routes of one lab: its ranges exist on this machine and nowhere else.
+"""Addresses and routes of one lab: its ranges exist only on this machine.
 
-`claim` gives every lab its node address, on the loopback device. `enclose` adds what a real node needs: routes to
-nowhere for the pod, service and simulated-pod ranges (the bridge's own subnet is more specific and works), a guard
-that drops what comes for them from outside, and the kernel's settings. All of it is recorded first.
+`claim` gives every lab its node address, on the loopback device. `enclose` adds what a real node needs: blackhole
+routes for the pod, service and simulated-pod ranges (the bridge's own subnet is more specific and works), a guard that
+drops outside packets for them, and kernel settings. All of it is recorded first.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 PROC_SYS = Path("/proc/sys")
 RESOLV_CONF = Path("/etc/resolv.conf")
 
-# What routing between pods needs, then what kubelet and kube-proxy set without being asked.
-# None: somebody else sets it, only the value before is kept.
+# Settings for routing between pods, then those that kubelet and kube-proxy make unasked.
+# None: somebody else sets it, and only the earlier value is kept.
 SETTINGS: dict[str, str | None] = {
     "net/ipv4/ip_forward": "1",
     "net/bridge/bridge-nf-call-iptables": "1",  # two pods of one bridge that talk through a Service
@@ -50,7 +50,7 @@ def pod_subnet(networks: Networks) -> IPv4Network:
 def claim(instance: Instance) -> None:
     """Give the lab its node address. Safe to repeat.
 
-    Raises LabError when a range of the lab is in use on this machine.
+    Raises LabError if a range of the lab is in use on this machine.
     """
     if clashes := find_clashes(instance.networks, used_networks(), resolv_conf()):
         raise LabError(
@@ -59,16 +59,16 @@ def claim(instance: Instance) -> None:
             "(after `make clean`: addresses are part of its data)"
         )
     address = f"{instance.networks.node_address}/32"
-    # One that is there and not in our record belongs to a lab with another state folder: it stays when we go.
+    # An address that is not in our record belongs to a lab with another state folder: it stays when we go.
     if address not in loopback_addresses():
         traces.record(instance, Trace(Kind.ADDRESS, address))
         processes.run([_ip(), "address", "add", address, "dev", "lo"])
 
 
 def enclose(instance: Instance, tools: Tools) -> None:
-    """Everything else that a real node needs of the network. Safe to repeat.
+    """Set up the rest of the network that a real node needs. Safe to repeat.
 
-    Raises LabError when the machine is a Kubernetes node already: two kubelets cannot share its packet filter.
+    Raises LabError if the machine is already a Kubernetes node: two kubelets cannot share its packet filter.
     """
     known = traces.traces(instance)
     if not any(trace.kind is Kind.CHAINS for trace in known):
@@ -102,8 +102,8 @@ def guard_chain(instance: Instance) -> str:
 def render_guard(name: str, networks: Networks) -> str:
     """A chain that drops packets for the lab's ranges unless this machine or a pod of it sent them.
 
-    Addresses on the loopback device, forwarding and `route_localnet` would otherwise open them to neighbours that
-    set a route. In the table `raw`, before any translation.
+    Otherwise addresses on the loopback device, forwarding and `route_localnet` would open them to neighbours that set a
+    route. In the table `raw`, before any translation.
     """
     inside = [f"-A {name} -i {link} -j RETURN" for link in ("lo", networks.bridge)]
     dropped = [f"-A {name} -d {cidr} -j DROP" for cidr in (f"{networks.node_address}/32", *_enclosed(networks))]
@@ -111,7 +111,7 @@ def render_guard(name: str, networks: Networks) -> str:
 
 
 def restore(instance: Instance, tools: Tools) -> None:
-    """Undo what `enclose` did, and what the node did to links and chains. Safe to repeat."""
+    """Undo `enclose`, and the node's changes to links and chains. Safe to repeat."""
     ways: Mapping[Kind, Callable[[Trace], None]] = {
         Kind.ROUTE: _remove_route,
         Kind.SETTING: _restore_setting,
@@ -122,14 +122,14 @@ def restore(instance: Instance, tools: Tools) -> None:
 
 
 def release(instance: Instance) -> None:
-    """Undo `claim`: the very last step, because every server of the control plane uses the address. Safe to repeat."""
+    """Undo `claim`: the very last step, because every control plane server uses the address. Safe to repeat."""
     traces.undo(instance, {Kind.ADDRESS: _remove_address})
 
 
 def find_clashes(networks: Networks, used: Iterable[tuple[str, str]], resolver: str) -> list[str]:
-    """What on this machine lies within the lab's ranges: (network, where it was seen), and name servers of `resolver`.
+    """What this machine has within the lab's ranges: (network, where it was seen), and name servers of `resolver`.
 
-    A wider route (10.0.0.0/8 through a VPN) is no clash: the lab's are more specific and win.
+    A wider route (10.0.0.0/8 through a VPN) does not clash: the lab's are more specific and win.
     """
     ours = [IPv4Network(cidr) for cidr in (f"{networks.node_address}/32", *_enclosed(networks))]
     servers = ((f"{server}/32", "name server") for server in name_servers(resolver) if ":" not in server)
@@ -141,7 +141,7 @@ def find_clashes(networks: Networks, used: Iterable[tuple[str, str]], resolver: 
 
 
 def resolv_conf() -> str:
-    """The machine's own; empty where there is none."""
+    """The machine's own; empty if there is none."""
     try:
         return RESOLV_CONF.read_text()
     except FileNotFoundError:
@@ -149,7 +149,7 @@ def resolv_conf() -> str:
 
 
 def name_servers(resolver: str) -> list[str]:
-    """Addresses of the `nameserver` lines of a resolv.conf; what is not an address is left out."""
+    """Addresses in the `nameserver` lines of a resolv.conf; others are left out."""
     rows = (line.split() for line in resolver.splitlines())
     servers = []
     for row in rows:
@@ -160,7 +160,7 @@ def name_servers(resolver: str) -> list[str]:
 
 
 def used_networks() -> list[tuple[str, str]]:
-    """Addresses and routes of this machine that are not a lab's: neither to nowhere nor through a bridge of a lab."""
+    """Addresses and routes of this machine that are not a lab's: neither blackholes nor on a lab's bridge."""
     routes = [
         (str(route["dst"]), f"route through {route['dev']}")
         for route in ip_json("-4", "route", "show")
@@ -180,7 +180,7 @@ def _enclosed(networks: Networks) -> tuple[str, ...]:
 
 
 def loopback_addresses() -> set[str]:
-    """Addresses of the loopback device, with their prefix length: where labs put their node addresses."""
+    """Addresses of the loopback device, with their prefix length: labs put their node addresses there."""
     return {
         f"{info['local']}/{info['prefixlen']}"
         for link in ip_json("-4", "address", "show", "dev", "lo")
@@ -206,12 +206,12 @@ def _restore_setting(trace: Trace) -> None:
 
 
 def remove_link(name: str) -> None:
-    """Take a network device away, with what is plugged into it. Safe to repeat. Raises LabError when it stays."""
+    """Remove a network device and the devices attached to it. Safe to repeat. Raises LabError if it stays."""
     if name not in {link["ifname"] for link in ip_json("link", "show")}:
         return
     plugged = [link["ifname"] for link in ip_json("link", "show", "master", name)]
     for each in (*plugged, name):
-        # A pod's end goes away by itself when its namespace does, maybe just now.
+        # A pod's end disappears with its namespace, perhaps just now.
         with contextlib.suppress(LabError):
             processes.run([_ip(), "link", "delete", each])
     if name in {link["ifname"] for link in ip_json("link", "show")}:
@@ -219,9 +219,9 @@ def remove_link(name: str) -> None:
 
 
 def ip_json(*argv: str) -> list[dict[str, Any]]:
-    """What `ip -json` answers: one mapping for each address, link or route."""
+    """What `ip -json` answers: one mapping per address, link or route."""
     answer = processes.run([_ip(), "-json", *argv]).strip()
-    # Links that vanish while they are listed leave empty objects behind.
+    # Links that vanish during the listing leave empty objects.
     return [row for row in json.loads(answer or "[]") if row]
 
 

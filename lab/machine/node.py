@@ -1,6 +1,6 @@
-"""The one node of the lab that really runs pods: how it starts, when it is healthy, and how all of it is removed.
+"""The lab's one node that really runs pods: starts it, checks its health, and removes all of it.
 
-The order of the end matters: a kubelet would start pods again, containers outlive containerd, and mounts outlive both.
+The order of stopping matters: a kubelet would restart pods, containers outlive containerd, and mounts outlive both.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
     from lab.machine.stand_in_gpus import StandInGpus
     from lab.servers import Tools
 
-USE = "node"  # of stand-ins for GPUs
-OWNER_FILE = ".gpu-commons-lab"  # in the kubelet's folder: the home of the lab that made it
-SERVERS = ("local-path-provisioner", "coredns", "kube-proxy", "kubelet")  # in the order of the end; containerd is last
-# Made by containerd, its shims, the CNI library and the kubelet, wherever their own folders are.
+USE = "node"  # selects stand-ins for GPUs
+OWNER_FILE = ".gpu-commons-lab"  # in the kubelet's folder: names the home of the lab that wrote it
+SERVERS = ("local-path-provisioner", "coredns", "kube-proxy", "kubelet")  # in the order of stopping; containerd is last
+# Created by containerd, its shims, the CNI library and the kubelet, wherever their own folders are.
 SHARED_FOLDERS = (
     *(Path(name) for name in ("/run/containerd", "/run/containerd/s")),
     *leftovers.CNI_STATE,
     *(Path(name) for name in ("/var/log/containers", "/etc/cni", "/etc/cni/net.d")),
 )
-# Which pod has which GPU. It lives as long as etcd: a kubelet that had forgotten would give a GPU away twice.
+# Which pod has which GPU. Lives as long as etcd: a kubelet without it would give a GPU away twice.
 CHECKPOINT = kubelet.ROOT / "device-plugins" / "kubelet_internal_checkpoint"
-CONTAINER_CGROUP = "k8s.io"  # containerd's name for all that Kubernetes runs
-# Reasons of a pod with GPUs that the kubelet met before the device plugin was back: the plugin's devices are not
-# there to be given, or the node reports none by then.
+CONTAINER_CGROUP = "k8s.io"  # containerd's name for everything in Kubernetes
+# Reasons of GPU pods that the kubelet met before the device plugin was back: the plugin's devices are not
+# available, or the node reports none.
 REJECTED = ("UnexpectedAdmissionError", "OutOf")
 
 
 @dataclass(frozen=True, slots=True)
 class RealNode:
-    """The machine of the fleet whose place the real node takes."""
+    """The machine of the fleet that the real node represents."""
 
     name: str
     gpus: StandInGpus | None  # what NVIDIA's programs find on it
@@ -57,9 +57,9 @@ class RealNode:
 
 
 def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[str], None] = lambda _: None) -> None:
-    """Start the node and what pods need of it, after the control plane; also after a crash. Safe to repeat.
+    """Start the node and what pods need from it, after the control plane; also after a crash. Safe to repeat.
 
-    Raises LabError without root, beside another Kubernetes, and when the substitute images were not pushed.
+    Raises LabError without root, beside another Kubernetes, and if the substitute images were not pushed.
     """
     if os.geteuid() != 0:
         raise LabError("the real node needs root: containers, network devices and mounts; run it as root")
@@ -90,15 +90,15 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
 
 
 def discovered_labels(instance: Instance, tools: Tools, node: RealNode) -> dict[str, str]:
-    """What GPU feature discovery says of the node's GPUs; nothing where it has none."""
+    """GPU feature discovery's labels for the node's GPUs; none if it has no GPUs."""
     return stand_in_gpus.labels(instance, tools, USE) if node.gpus else {}
 
 
 def settle(instance: Instance, node_name: str, *, within_s: float = 120) -> None:
-    """Wait until the node is Ready by its present kubelet and no pod of an earlier life is left on it.
+    """Wait until the node is Ready by its present kubelet and has no pods from an earlier life.
 
-    Pods that requested GPUs and were met before the device plugin was back can never run: they are deleted, and
-    whoever made them makes new ones. Raises LabError that names what is missing.
+    GPU pods that it met before the device plugin was back can never run: they are deleted, and their controllers create
+    new ones. Raises LabError with what is missing.
     """
     with Cluster(instance) as cluster:
         wait_until(
@@ -110,10 +110,10 @@ def settle(instance: Instance, node_name: str, *, within_s: float = 120) -> None
 
 
 def stop(instance: Instance, tools: Tools) -> None:
-    """End the node and undo all that it changed on the machine, but for the address. Safe to repeat, also half-way.
+    """End the node and undo all its changes to the machine except the address. Safe to repeat, also half-way.
 
-    The API server need not run: its pods stay recorded there and start again with the next `start`.
-    Raises LabError that names what could not be removed.
+    The API server need not run: pods stay recorded there and restart with the next `start`. Raises LabError with what
+    could not be removed.
     """
     for name in SERVERS:
         processes.stop(instance, name)
@@ -132,10 +132,10 @@ def stop(instance: Instance, tools: Tools) -> None:
 
 
 def own_kubelet_folder(instance: Instance, tools: Tools) -> None:
-    """Make the kubelet's folder ours, by a file in it that names this lab.
+    """Make the kubelet's folder ours, by a file in it with this lab's name.
 
-    A lab whose node has died, as after a restart of the machine, gives it up: what that node left is removed first.
-    Raises LabError when a kubelet of the machine or of another lab that runs has it.
+    A lab whose node has died, as after a reboot, gives it up: that node's leftovers are removed first. Raises LabError
+    if a kubelet of the machine or of another running lab has it.
     """
     root, owner = kubelet.ROOT, kubelet.ROOT / OWNER_FILE
     home = _owner()
@@ -160,7 +160,7 @@ def own_kubelet_folder(instance: Instance, tools: Tools) -> None:
 
 
 def _runs(instance: Instance) -> bool:
-    """Whether anything of its node lives: the servers, or the parents of containers, which outlive them."""
+    """Whether any part of its node runs: the servers, or the parents of containers, which outlive them."""
     return any(processes.is_running(instance, name) for name in (*SERVERS, "containerd")) or bool(
         leftovers.shims(containerd.socket_path(instance))
     )
@@ -193,7 +193,7 @@ def _check_pushed(instance: Instance, image: images.StandInImage) -> None:
 
 
 def _is_up(instance: Instance, cluster: Cluster, node_name: str) -> bool:
-    """Ready, by a report of the kubelet that runs now: the API server remembers those of earlier ones."""
+    """Ready, as reported by the present kubelet: the API server remembers reports of earlier ones."""
     record = processes.read_record(instance, "kubelet")
     node = cluster.get(f"/api/v1/nodes/{node_name}")
     if record is None or node is None or not is_ready(node):
@@ -205,7 +205,7 @@ def _is_up(instance: Instance, cluster: Cluster, node_name: str) -> bool:
 def _stale(cluster: Cluster, node_name: str) -> set[str]:
     """Pods of the node that the kubelet has not met yet, lost, is ending, or rejected.
 
-    The kubelet is queried too: it reports a pod that it rejected to the API server only half a minute later.
+    The kubelet is queried too: it reports a rejected pod to the API server only half a minute later.
     """
     kubelet_api = f"/api/v1/nodes/{node_name}/proxy"
     running = {pod["metadata"]["uid"] for pod in cluster.items(f"{kubelet_api}/runningpods/") or ()}
@@ -229,7 +229,7 @@ def _pod_path(pod: dict[str, Any]) -> str:
 
 
 def _end_pods(instance: Instance, tools: Tools) -> None:
-    """Through the runtime, which also takes addresses and namespaces back; it is started for that if it has died."""
+    """Through the runtime, which also frees addresses and namespaces; it is started for that if it has died."""
     if not processes.is_running(instance, "containerd"):
         if not leftovers.shims(containerd.socket_path(instance)):
             return
@@ -237,7 +237,7 @@ def _end_pods(instance: Instance, tools: Tools) -> None:
     try:
         cri.end_pods(containerd.socket_path(instance))
     except LabError as error:
-        # What it leaves is ended by the steps that follow; the reason must not be lost.
+        # The next steps end whatever is left; the reason must not be lost.
         with processes.log_path(instance, "containerd").open("a") as log:
             log.write(f"--- {error}\n")
 

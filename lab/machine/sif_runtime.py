@@ -1,7 +1,7 @@
-"""SingularityCE where every node and user of the lab's Slurm reaches it, and a driver that stands in for NVIDIA's.
+"""Installs SingularityCE for every node and user of the lab's Slurm, with a stand-in for NVIDIA's driver.
 
-The tool in the cache is below somebody's home, which the account of the jobs may not enter: so it is copied. It was
-built without suid, and finds its files beside itself.
+The tool in the cache is below somebody's home, which the jobs' account may not enter: so it is copied. It was built
+without suid, and finds its files beside itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def search_path(instance: Instance) -> str:
 
 
 def install(instance: Instance, tools: Tools, driver: str | None) -> None:
-    """Copy the tool and make the driver's stand-in; without `driver`, `--nv` finds none. Safe to repeat."""
+    """Copy the tool and write a driver stand-in; without `driver`, `--nv` finds none. Safe to repeat."""
     built = tools.path(NAME).resolve().parent.parent
     target = _prefix(instance)
     if not (target / built.name).exists():
@@ -57,18 +57,18 @@ def install(instance: Instance, tools: Tools, driver: str | None) -> None:
 
 
 def configuration(text: str, ldconfig: Path) -> str:
-    """The tool's own, but for the program that it asks which libraries there are."""
+    """The tool's own, except for the program that lists libraries."""
     kept = [line for line in text.splitlines() if not line.lstrip("# ").startswith("ldconfig path =")]
     return "\n".join([*kept, f"ldconfig path = {ldconfig}", ""])
 
 
 def brought_by_nv(text: str, program: Path) -> str:
-    """The tool's own list of what --nv brings, but for nvidia-smi, which is not on the PATH of a job here."""
+    """The tool's own list for --nv without nvidia-smi, which is not on the PATH of a job here."""
     return "".join(f"{program if line == SMI else line}\n" for line in text.splitlines())
 
 
 def _stand_in_driver(instance: Instance, tools: Tools, version: str) -> None:
-    """Libraries of the driver's names, listed by an ldconfig of our own, and a program that names the version."""
+    """Libraries with the driver's names, listed by our own ldconfig, and a program that prints the version."""
     root = _driver(instance)
     (root / "lib").mkdir(parents=True, exist_ok=True)
     listed = []

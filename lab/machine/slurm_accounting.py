@@ -1,4 +1,4 @@
-"""Accounts and limits in the accounting of the lab's Slurm: what is missing is added, nothing is taken away."""
+"""Accounts and limits in the accounting of the lab's Slurm: adds missing ones, removes none."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Qos:
     """A quality of service: jobs that ask for it get its limits."""
 
     name: str
-    max_gpus: int  # of all running jobs of a user together
+    max_gpus: int  # total of a user's running jobs
 
 
 def ensure_cluster(instance: Instance, tools: Tools) -> None:
-    """The controller of a cluster that the accounting does not know refuses to start. Safe to repeat."""
+    """The controller of a cluster unknown to the accounting refuses to start. Safe to repeat."""
     if CLUSTER not in _shown(instance, tools, "cluster", "cluster"):
         _add(instance, tools, "cluster", CLUSTER)
 
@@ -32,7 +32,7 @@ def ensure_cluster(instance: Instance, tools: Tools) -> None:
 def ensure(instance: Instance, tools: Tools, accounts: Iterable[str], qos: Iterable[Qos], user: str) -> None:
     """Accounts and limits, and the user in each account. Raises LabError. Safe to repeat.
 
-    The controller must run: it tells the accounting what there is to limit.
+    The controller must run: it tells the accounting which resources exist.
     """
     missing = [each for each in qos if each.name not in _shown(instance, tools, "qos", "name")]
     for each in missing:

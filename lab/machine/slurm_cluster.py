@@ -1,6 +1,6 @@
-"""The lab's Slurm: a controller, its accounting and a daemon for each node of the stack's partitions, on this machine.
+"""The lab's Slurm on this machine: a controller, its accounting, and a daemon for each node of the stack's partitions.
 
-Jobs end with it; images, ended jobs, accounts in the accounting and the queue stay in the instance's data.
+Jobs end with it; images, ended jobs, accounts and the queue stay in the instance's data.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from lab.instance import Instance
     from lab.servers import Tools
 
-NODE_PORTS: Final = range(16818, 31818)  # below those that the kernel gives away
-PORTS_APART: Final = 60  # labs that start at the same time look for free ports at different places
+NODE_PORTS: Final = range(16818, 31818)  # below the kernel's ephemeral ports
+PORTS_APART: Final = 60  # labs that start at the same time search for free ports in different places
 NODES_WITHIN_S: Final = 60
 LOGINS_WITHIN_S: Final = 3
-ACCOUNT: Final = "lab"  # where jobs go that name none
+ACCOUNT: Final = "lab"  # for jobs that name no account
 FRONT: Final = (sshd.NAME, slurmrestd.NAME, slurmrestd.BY_TOKEN)
 BACK: Final = (slurmctld.NAME, slurmdbd.NAME, mariadb.NAME, munge.NAME)
 NAMES: Final = frozenset({*FRONT, *BACK})
@@ -53,20 +53,20 @@ NAMES: Final = frozenset({*FRONT, *BACK})
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What a Slurm is made of."""
+    """The parts of a Slurm."""
 
     groups: Sequence[NodeGroup]
     accounts: Sequence[str] = (ACCOUNT,)
     qos: Sequence[Qos] = ()
-    driver: str | None = None  # that a stand-in on all nodes has
-    people: Sequence[str] = ()  # users of hubs, by the names that they log in with
-    has_images: bool = True  # whether its nodes start images: SingularityCE must have been built
+    driver: str | None = None  # the version that a stand-in on all nodes reports
+    people: Sequence[str] = ()  # users of hubs, by their login names
+    has_images: bool = True  # whether its nodes start images, which requires SingularityCE
 
 
 def start(instance: Instance, tools: Tools, cluster: Cluster, report: Callable[[str], None] = lambda _: None) -> None:
-    """Start what does not run, also after a crash; all nodes are up when it returns. Safe to repeat.
+    """Start what does not run, also after a crash; all nodes are up on return. Safe to repeat.
 
-    Raises LabError without root, and when a server or a node does not come up.
+    Raises LabError without root, and if a server or a node does not come up.
     """
     if os.geteuid() != 0:
         raise LabError(
@@ -97,7 +97,7 @@ def start(instance: Instance, tools: Tools, cluster: Cluster, report: Callable[[
 
 
 def end(instance: Instance) -> None:
-    """End all servers, all jobs and whoever is logged in, and take the account away. Safe to repeat."""
+    """End all servers, jobs and logins, and remove the account. Safe to repeat."""
     for name in FRONT:
         processes.stop(instance, name)
     machine_account.end_all_processes(instance)
@@ -114,14 +114,14 @@ def forget(instance: Instance) -> None:
 
 
 def states(instance: Instance, tools: Tools) -> dict[str, str]:
-    """Nodes with their states in Slurm's words, such as `idle`; `*` after one says that it does not answer."""
+    """Nodes with their states in Slurm's words, such as `idle`; a trailing `*` means no answer."""
     argv = [str(tools.path("sinfo")), "--noheader", "--Node", "--format=%N %T"]
     lines = processes.run(argv, env=slurm_files.environment(instance), timeout_s=60).splitlines()
     return dict(sorted((name, state) for name, state in (line.split() for line in lines)))
 
 
 def _folders(instance: Instance) -> str:
-    """Make the folders that nodes and users share, and the account; returns its name."""
+    """The account, and the folders that nodes and users share; returns its name."""
     root = slurm_files.root(instance)
     traces.record(instance, Trace(Kind.PUBLIC_FOLDER, str(root)))
     open_to_all = (
@@ -146,7 +146,7 @@ def _folders(instance: Instance) -> str:
 
 
 def _people(instance: Instance, users: Sequence[str]) -> list[str]:
-    """Makes an account for hubs and one for each user of theirs, which are returned; none where there is no hub."""
+    """Create an account for hubs and one for each of their users; return the latter. None without a hub."""
     names = [slurm_files.person_account(instance, user) for user in users]
     for name in (slurm_files.hub_account(instance), *names) if names else ():
         home = slurm_files.home_of(instance, name)
@@ -178,7 +178,7 @@ def _configure(instance: Instance, groups: Sequence[NodeGroup], ports: dict[str,
 
 
 def _token_key(instance: Instance) -> Path:
-    """Signs tokens; made once, and for root alone."""
+    """Signs tokens; made once, for root only."""
     path = instance.data / "slurm" / "controller" / "jwt_hs256.key"
     if not path.exists():
         files.write(path, secrets.token_hex(32), mode=0o600)
@@ -186,7 +186,7 @@ def _token_key(instance: Instance) -> Path:
 
 
 def _node_ports(instance: Instance, groups: Sequence[NodeGroup]) -> dict[str, int]:
-    """A port for each node: that of its daemon where it runs, else the last one where it is free, else another."""
+    """A port for each node: that of its running daemon, else the last one if free, else another."""
     record = instance.data / "slurm" / "node-ports.json"
     before: dict[str, int] = json.loads(record.read_text()) if record.exists() else {}
     names = [name for group in groups for name in group.node_names]
@@ -218,7 +218,7 @@ def _is_away(state: str) -> bool:
 
 
 def _end_nodes(instance: Instance, keep: dict[str, int] | None = None) -> None:
-    """End the daemons of nodes, and the jobs on them, but of nodes to keep."""
+    """End the nodes' daemons and their jobs, except on nodes to keep."""
     kept = {slurmd.name(node) for node in keep or ()}
     for record in processes.records(instance):
         if record.name.startswith(slurmd.PREFIX) and record.name not in kept:
@@ -228,7 +228,7 @@ def _end_nodes(instance: Instance, keep: dict[str, int] | None = None) -> None:
 
 
 def _end_steps(spool: Path) -> None:
-    """The parents of jobs, which outlive the daemons of their nodes: each listens at a socket of its node's folder."""
+    """The parents of jobs, which outlive their nodes' daemons: each listens at a socket in its node's folder."""
     found = []
     for process in psutil.process_iter(["name"]):
         with contextlib.suppress(psutil.Error):
@@ -251,7 +251,7 @@ def _keep_runtime(instance: Instance) -> None:
 
 
 def _release_runtime(instance: Instance) -> None:
-    """It goes when no sshd of this machine is left that would lock itself into it; until then it stays recorded.
+    """Removed when no sshd of this machine is left that would chroot into it; recorded until then.
 
     The parent of a login ends a moment after the login's processes.
     """
@@ -266,5 +266,5 @@ def _release_runtime(instance: Instance) -> None:
 
 def _remove_public(root: Path) -> None:
     shutil.rmtree(root, ignore_errors=True)
-    with contextlib.suppress(OSError):  # another lab of this machine has one in it
+    with contextlib.suppress(OSError):  # another lab of this machine has a process in it
         root.parent.rmdir()

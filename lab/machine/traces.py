@@ -1,7 +1,7 @@
-"""What a lab changes on the machine outside its own folder: written down first, then done, undone in reverse.
+"""Records a lab's changes to the machine outside its own folder before making them, and undoes them in reverse.
 
-A killed `make up` therefore never leaves something that nobody knows of, and undoing twice does no harm.
-The record says what there was before, so that a setting goes back to the user's value and not to a default.
+So a killed `make up` leaves nothing unknown, and undoing twice does no harm. The record has the earlier values, so that
+a setting returns to the user's value and not to a default.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 class Kind(StrEnum):
     ADDRESS = "address"  # on the loopback device
     ROUTE = "route"  # to nowhere
-    SETTING = "setting"  # of the kernel, by its path below /proc/sys
+    SETTING = "setting"  # a kernel setting, by its path below /proc/sys
     CHAINS = "chains"  # of iptables; `before` lists those that are not ours
     CGROUP = "cgroup"  # of one hierarchy each, with the empty ones below it
-    LINK = "link"  # a network device, with what is plugged into it
-    FOLDER = "folder"  # removed with all that is in it
-    SHARED_FOLDER = "shared folder"  # removed when nothing is in it any more
-    LOGIN_FOLDER = "login folder"  # empty, of every sshd of the machine
+    LINK = "link"  # a network device, with the devices attached to it
+    FOLDER = "folder"  # removed with its contents
+    SHARED_FOLDER = "shared folder"  # removed once it is empty
+    LOGIN_FOLDER = "login folder"  # empty, shared by every sshd of the machine
     ACCOUNT = "account"  # a user of this machine
-    PUBLIC_FOLDER = "public folder"  # outlives `make down`, as the instance's data does
+    PUBLIC_FOLDER = "public folder"  # outlives `make down`, like the instance's data
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Trace:
 
 
 def traces(instance: Instance) -> list[Trace]:
-    """What this lab has changed and not yet undone, oldest first."""
+    """Changes of this lab that are not undone yet, oldest first."""
     try:
         rows = json.loads(_path(instance).read_text())
     except FileNotFoundError:
@@ -49,16 +49,16 @@ def traces(instance: Instance) -> list[Trace]:
 
 
 def record(instance: Instance, trace: Trace) -> None:
-    """Write `trace` down. One that is known keeps its first `before`: that was the user's value."""
+    """Record `trace`. A known one keeps its first `before`: that was the user's value."""
     known = traces(instance)
     if not any((one.kind, one.value) == (trace.kind, trace.value) for one in known):
         _write(instance, [*known, trace])
 
 
 def undo(instance: Instance, ways: Mapping[Kind, Callable[[Trace], None]]) -> None:
-    """Undo those traces that `ways` knows how to, last first; each is forgotten as soon as it is undone.
+    """Undo the traces that `ways` can undo, last first; each is forgotten as soon as it is undone.
 
-    A way that raises ends the work; what is left stays in the record for the next try.
+    A way that raises ends the work; the rest stays in the record for the next try.
     """
     for trace in reversed(traces(instance)):
         if trace.kind in ways:
@@ -73,5 +73,5 @@ def _write(instance: Instance, known: list[Trace]) -> None:
 
 
 def _path(instance: Instance) -> Path:
-    # Not in `run`: the lab's process records are the only *.json there.
+    # Not in `run`: the only *.json there are the lab's process records.
     return instance.home / "traces.json"

@@ -1,4 +1,4 @@
-"""Paths into properties, and what changed between two values, path by path. Pure."""
+"""Paths into properties, and the differences of two values, path by path. Pure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def parse(text: str) -> Path:
 
 
 def changes_between(path: Path, old: Any, new: Any) -> Iterator[tuple[Path, Change]]:
-    """What is different below `path`. An unknown new value counts as a change."""
+    """Differences below `path`. An unknown new value counts as a change."""
     old, new = bare(old), bare(new)
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:

@@ -1,4 +1,4 @@
-"""The process of a stand-in plugin: start, stop, talk to the engine, and the launcher.
+"""The process of a stand-in plugin: start, stop, talk to the engine, and its launcher.
 
 It prints its port on standard output and takes the engine's address as its argument.
 """
@@ -23,14 +23,14 @@ from lab.providers.servicer import Servicer
 from lab.providers.vocabulary import CancelledError, Provider
 
 CHANNEL_OPTIONS: Final = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
-# Most of these threads only wait (for a rollout, for a build); they are made when needed and then reused.
-# More than any sensible --parallel: a Cancel must not stand in line behind what it is to cancel.
+# Most of these threads only wait (for a rollout, for a build); they are created as needed and then reused.
+# More than any sensible --parallel: a Cancel must not queue behind what it is to cancel.
 MAX_WORKERS: Final = 512
 STARTED_BY: Final = "GPU_COMMONS_PLUGIN_STARTED_BY"  # the engine's process id, from the launcher
 
 
 class Engine:
-    """The engine's side of the conversation: log lines, status lines, and the wish to stop."""
+    """The engine's side of the conversation: log lines, status lines, and requests to stop."""
 
     def __init__(self) -> None:
         self.cancelled = threading.Event()
@@ -40,7 +40,7 @@ class Engine:
         self._stub = engine_pb2_grpc.EngineStub(grpc.insecure_channel(address, options=CHANNEL_OPTIONS))
 
     def status(self, urn: str, message: str) -> None:
-        """A line beside the resource that the next one replaces."""
+        """A line beside the resource, replaced by the next one."""
         self._log(engine_pb2.INFO, urn, message, ephemeral=True)
 
     def info(self, urn: str, message: str) -> None:
@@ -53,7 +53,7 @@ class Engine:
         self.cancelled.set()
 
     def wait(self, seconds: float) -> None:
-        """Sleep that ends with CancelledError as soon as the engine cancels."""
+        """Sleep; raises CancelledError as soon as the engine cancels."""
         if self.cancelled.wait(seconds):
             raise CancelledError("cancelled")
 
@@ -69,8 +69,8 @@ class Engine:
 
 
 def serve(version: str, make_provider: Callable[[Engine], Provider]) -> NoReturn:
-    """Serve until SIGINT, SIGTERM or the end of the process that started us. Never returns."""
-    # The launcher's word, because the engine may be killed while this interpreter still starts.
+    """Serve until SIGINT, SIGTERM or the end of our parent process. Never returns."""
+    # From the launcher, because the engine may be killed while this interpreter still starts.
     parent = int(os.environ.get(STARTED_BY) or os.getppid())
     engine = Engine()
     ended = threading.Event()
@@ -90,19 +90,19 @@ def serve(version: str, make_provider: Callable[[Engine], Provider]) -> NoReturn
     server.stop(grace=1).wait(2)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # a thread inside a long request must not hold the process; the state is the engine's affair
+    os._exit(0)  # a thread in a long request must not block the exit; the engine keeps the state
 
 
 def write_launcher(target: Path, python: Path, module: str) -> Path:
     """Write the executable `pulumi-resource-X` that runs `module` with that interpreter; returns `target`.
 
-    Isolated from the caller's PYTHONPATH and folder (`-I`). `python` is not resolved: a virtual environment is found
-    by the path of its interpreter's link.
+    Isolated from the caller's PYTHONPATH and folder (`-I`). `python` is not resolved: the interpreter's link locates
+    the virtual environment.
     """
     root = Path(__file__).resolve().parents[2]
     start = f"import runpy, sys; sys.path.insert(0, {str(root)!r}); runpy.run_module({module!r}, run_name='__main__')"
     target.parent.mkdir(parents=True, exist_ok=True)
-    # `exec` keeps the process id that the engine signals; /bin/sh, because a shebang line may not be long.
+    # `exec` keeps the process id that the engine signals; /bin/sh, because a shebang line must be short.
     target.write_text(
         f"#!/bin/sh\n# {module}: a stand-in for the official plugin of this name\n"
         f"export {STARTED_BY}=$PPID\n"

@@ -32,17 +32,17 @@ from lab.providers.vocabulary import (
 Message = TypeVar("Message")
 Answer = TypeVar("Answer")
 
-# What the protocol's messages call the fields of a Request, apart from properties.
+# The protocol's names for fields of a Request, apart from properties.
 FIELDS: Final = {"id": "identifier", "timeout": "timeout_s", "preview": "is_preview", "randomSeed": "seed"}
 
 
 def _answers(
     method: Callable[[Servicer, Message], Answer],
 ) -> Callable[[Servicer, Message, grpc.ServicerContext], Answer]:
-    """A method of the service. The one place where exceptions become gRPC errors.
+    """A method of the service. The only place where exceptions become gRPC errors.
 
-    The code matters: the engine takes UNKNOWN and INTERNAL for "the resource may be anything now" and keeps a pending
-    operation; every other code says that nothing was changed.
+    The code matters: for UNKNOWN and INTERNAL, the engine assumes that the resource may be anything and keeps a pending
+    operation; every other code means that nothing changed.
     """
 
     @functools.wraps(method)
@@ -134,7 +134,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def Read(self, request: provider_pb2.ReadRequest) -> provider_pb2.ReadResponse:
         found = self._provider.read(_request(request, state=request.properties, old_inputs=request.inputs))
         if found is None:
-            return provider_pb2.ReadResponse()  # an empty id says that the resource is gone
+            return provider_pb2.ReadResponse()  # an empty id means that the resource is gone
         return provider_pb2.ReadResponse(
             id=found.identifier, properties=to_struct(found.properties), inputs=to_struct(found.inputs)
         )
@@ -152,12 +152,12 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def Invoke(self, request: provider_pb2.InvokeRequest) -> provider_pb2.InvokeResponse:
         response = provider_pb2.InvokeResponse()
         result = self._provider.invoke(request.tok, from_struct(request.args))
-        getattr(response, "return").CopyFrom(to_struct(result))  # the field's name is a word of Python
+        getattr(response, "return").CopyFrom(to_struct(result))  # the field's name is a Python keyword
         return response
 
 
 def _request(message: Any, *, autonaming: Autonaming | None = None, **properties: struct_pb2.Struct) -> Request:
-    """A message about one resource; `properties` are its properties under our names."""
+    """A message about one resource; `properties` maps its properties to our names."""
     has = message.DESCRIPTOR.fields_by_name
     fields: dict[str, Any] = {ours: getattr(message, theirs) for theirs, ours in FIELDS.items() if theirs in has}
     fields |= {name: from_struct(struct) for name, struct in properties.items()}
@@ -206,7 +206,7 @@ def _diff_response(difference: Difference) -> provider_pb2.DiffResponse:
 
 
 class _PartialStatus(grpc.Status):
-    """A gRPC status that carries the half-made resource in its details."""
+    """A gRPC status with the half-created resource in its details."""
 
     def __init__(self, error: PartialFailureError) -> None:
         details = provider_pb2.ErrorResourceInitFailed(

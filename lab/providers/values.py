@@ -1,7 +1,7 @@
-"""Pulumi's property values: protobuf `Struct` <-> plain Python, secrets and unknowns kept. Pure.
+"""Converts Pulumi's property values: protobuf `Struct` <-> plain Python with secrets and unknowns. Pure.
 
-Plain Python here means None, bool, int, float, str, list and dict, and besides them `UNKNOWN` and `Secret`.
-The signatures are those of sdk/go/common/resource/properties.go and sdk/go/common/resource/plugin/rpc.go.
+Plain Python here means None, bool, int, float, str, list and dict, plus `UNKNOWN` and `Secret`. The signatures are
+those of sdk/go/common/resource/properties.go and sdk/go/common/resource/plugin/rpc.go.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Secret:
 
 
 def from_struct(struct: struct_pb2.Struct) -> Properties:
-    """A message's properties; whole numbers become int, because protobuf knows only doubles."""
+    """A message's properties; whole numbers become int, because protobuf only has doubles."""
     return {key: _decode(value) for key, value in struct.fields.items()}
 
 
@@ -81,13 +81,13 @@ def _decode_object(struct: struct_pb2.Struct) -> Any:
     fields = from_struct(struct)
     match fields.get(SIGNATURE_KEY):
         case str(signature) if signature == SECRET_SIGNATURE:
-            return Secret(plain(fields.get("value")))  # a secret inside a secret says nothing more
+            return Secret(plain(fields.get("value")))  # a secret inside a secret adds nothing
         case str(signature) if signature == OUTPUT_SIGNATURE:
             value = fields.get("value", UNKNOWN)
             return Secret(plain(value)) if fields.get("secret") else value
         case str(signature) if signature == RESOURCE_SIGNATURE:
             return fields.get("id") or fields.get("urn")
-    return fields  # assets and archives keep their signature and pass through as they are
+    return fields  # assets and archives keep their signature and pass through unchanged
 
 
 def to_struct(properties: Mapping[str, Any]) -> struct_pb2.Struct:
@@ -123,12 +123,12 @@ def _rebuilt(value: Any, leaf: Callable[[Any], Any]) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """The same value without secret marks. What comes out may be sent to a server, never to a log."""
+    """The same value without secret marks. The result may be sent to a server, never to a log."""
     return _rebuilt(value, lambda leaf: plain(leaf.value) if isinstance(leaf, Secret) else leaf)
 
 
 def without_unknowns(value: Any) -> Any:
-    """The same value without dictionary entries and list items that are unknown."""
+    """The same value without unknown dictionary entries and list items."""
     if isinstance(value, dict):
         return {key: without_unknowns(item) for key, item in value.items() if item is not UNKNOWN}
     if isinstance(value, list):
@@ -137,7 +137,7 @@ def without_unknowns(value: Any) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """The same value without dictionary entries that are null, which Pulumi's SDKs send for "not set"."""
+    """The same value without null dictionary entries, which Pulumi's SDKs send for "not set"."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -158,7 +158,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def has_unknown(value: Any) -> bool:
-    """Whether something in there is not known yet, inside a secret too."""
+    """Whether any part is not known yet, even inside a secret."""
     return any(leaf is UNKNOWN or (isinstance(leaf, Secret) and has_unknown(leaf.value)) for leaf in leaves(value))
 
 
@@ -169,7 +169,7 @@ def has_secret(value: Any) -> bool:
 def marked_like(value: Any, pattern: Any) -> Any:
     """`value` with a secret mark wherever `pattern` has one at the same place.
 
-    A list whose pattern holds a secret but has another length is marked as a whole: items may have moved.
+    A list is marked as a whole if its pattern has a secret but another length: items may have moved.
     """
     if isinstance(pattern, Secret):
         return value if isinstance(value, Secret) or value is None else Secret(value)

@@ -1,4 +1,4 @@
-"""What the engine asks and the provider answers: requests, answers and errors as plain Python values. Pure."""
+"""Requests from the engine, answers and errors of the provider, as plain Python values. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class PluginError(Exception):
 
 
 class CancelledError(PluginError):
-    """The engine asked to stop; what was being waited for is neither done nor failed."""
+    """The engine asked to stop; the awaited operation is neither done nor failed."""
 
 
 class PartialFailureError(PluginError):
-    """The resource exists but is not what was requested; the engine keeps it and tries again at the next update."""
+    """The resource exists but not as requested; the engine keeps it and retries at the next update."""
 
     def __init__(self, identifier: str, properties: Properties, inputs: Properties, reasons: Sequence[str]) -> None:
         super().__init__("; ".join(reasons))
@@ -30,7 +30,7 @@ class PartialFailureError(PluginError):
 
 
 class Change(IntEnum):
-    """What happened to one property, numbered as `PropertyDiff.Kind`; the REPLACE kinds need a new resource."""
+    """A change of one property, numbered as `PropertyDiff.Kind`; the REPLACE kinds need a new resource."""
 
     ADD = 0
     ADD_REPLACE = 1
@@ -68,7 +68,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    identifier: str  # empty in a preview when it is not known yet
+    identifier: str  # empty in a preview if not known yet
     properties: Properties
 
 
@@ -81,7 +81,7 @@ class ReadBack:
 
 @dataclass(frozen=True, slots=True)
 class Autonaming:
-    """The user's autonaming configuration: take `name` when it is there, make none when `disabled`."""
+    """The user's autonaming configuration: use `name` if given, generate none if `disabled`."""
 
     name: str
     disabled: bool
@@ -89,7 +89,7 @@ class Autonaming:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the engine says about one resource. Each call fills the fields that it knows of."""
+    """What the engine says about one resource. Each call fills the fields it knows."""
 
     urn: str
     type: str
@@ -98,15 +98,15 @@ class Request:
     state: Properties = field(default_factory=dict)  # the old outputs
     old_inputs: Properties = field(default_factory=dict)  # in `check`: the old inputs too
     inputs: Properties = field(default_factory=dict)  # the new inputs
-    timeout_s: float = 0.0  # custom time-out; 0 = none was given
+    timeout_s: float = 0.0  # custom time-out; 0 = none given
     is_preview: bool = False
     ignore_changes: tuple[str, ...] = ()
-    seed: bytes = b""  # chance for names, from the engine
+    seed: bytes = b""  # randomness for names, from the engine
     autonaming: Autonaming | None = None
 
 
 class Provider(Protocol):
-    """What a stand-in does; the frame (`plugin`, `servicer`) does the rest. Each method raises PluginError."""
+    """What a stand-in does; the frame (`plugin`, `servicer`) does the rest. All methods raise PluginError."""
 
     def check_config(self, request: Request) -> Checked: ...
     def diff_config(self, request: Request) -> Difference: ...
@@ -123,7 +123,7 @@ class Provider(Protocol):
 
 
 class Conversation(Protocol):
-    """The engine, as far as the frame's messages are about it."""
+    """The engine, as far as the frame's messages concern it."""
 
     def connect(self, address: str) -> None: ...
     def cancel(self) -> None: ...

@@ -1,4 +1,4 @@
-"""One server a file: its command line, its ports, when it is healthy. No product logic."""
+"""One server per file: its command line, its ports, its health check. No product logic."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Protocol
 
 
 class Tools(Protocol):
-    """Where programs are, by name (`kube-apiserver`, `etcd`): `lab.toolchain` and tests have one each."""
+    """Paths of programs by name (`kube-apiserver`, `etcd`): `lab.toolchain` and tests have one each."""
 
     def path(self, name: str) -> Path:
-        """The program of that name. Raises LabError when it is not installed."""
+        """The program of that name. Raises LabError if it is not installed."""
         ...

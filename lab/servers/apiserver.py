@@ -1,8 +1,8 @@
 """The Kubernetes API server.
 
-It listens on the node address, which `lab.machine.network` puts on the loopback device: the only address that
-processes of this machine and pods of the real node can both reach without listening on a network card.
-The Service `kubernetes` gets that address as its endpoint from the server itself.
+It listens on the node address, which `lab.machine.network` puts on the loopback device: the only address that both
+processes of this machine and pods of the real node can reach without listening on a network card. The server itself
+makes that address the endpoint of the Service `kubernetes`.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def server(instance: Instance, tools: Tools) -> Server:
             f"--service-account-key-file={accounts.certificate}",
             f"--service-account-signing-key-file={accounts.key}",
             f"--service-cluster-ip-range={networks.service_cidr}",
-            # Lists by watch need progress notices; without them (Debian's etcd 3.4.23) clients retry for ever.
+            # Lists by watch need progress notices; without them (Debian's etcd 3.4.23), clients retry forever.
             "--feature-gates=WatchList=false",
-            "--shutdown-watch-termination-grace-period=1s",  # else it waits for its clients, a minute
+            "--shutdown-watch-termination-grace-period=1s",  # otherwise it waits a minute for its clients
             "--profiling=false",
         ],
         ready=answers(instance, f"{instance.apiserver_url}/readyz"),

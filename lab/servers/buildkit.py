@@ -1,7 +1,7 @@
-"""The lab's image builder: buildkitd as root, behind a socket of the instance, named for buildx as a remote builder.
+"""The lab's image builder: buildkitd as root on a socket of the instance, known to buildx as a remote builder.
 
-RUN steps share the machine's network, because package registries are reached the way the machine reaches them.
-That is the daemon's own setting: a build that asks for `network: host` would need an entitlement nobody gets here.
+RUN steps share the machine's network, because that is how the machine reaches package registries. It is the daemon's
+own setting: a build that asks for `network: host` would need an entitlement nobody gets here.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from lab.servers import Tools
 
 NAME = "buildkitd"
-BUILDER = "gpu-commons"  # the name that a stack's `site.builder` gives
+BUILDER = "gpu-commons"  # the name in a stack's `site.builder`
 MAX_SOCKET_PATH = 107  # bytes, sun_path of Linux without its closing zero
-CACHE_MAX = "40GB"  # what a full set of images of one stack needs, twice
-FREE_MIN = "5GB"  # the registry and the real node live on the same disk
+CACHE_MAX = "40GB"  # twice what a full set of one stack's images needs
+FREE_MIN = "5GB"  # the registry and the real node share the disk
 
 
 def server(instance: Instance, tools: Tools) -> Server:
-    """The builder of `instance`; writes its configuration and the DOCKER_CONFIG folder that names it."""
+    """The builder of `instance`; writes its configuration and the DOCKER_CONFIG folder with its name."""
     path = socket_path(instance)
     if len(str(path).encode()) > MAX_SOCKET_PATH:
         raise LabError(
@@ -45,17 +45,17 @@ def server(instance: Instance, tools: Tools) -> Server:
         files=[config],
         ready=lambda: _listens(path),
         ready_within_s=30,
-        stop_within_s=30,  # a running build is ended and its mounts are taken away
+        stop_within_s=30,  # ends a running build and removes its mounts
     )
 
 
 def root(instance: Instance) -> Path:
-    """What it keeps: layers and the cache of builds."""
+    """Its data: layers and the build cache."""
     return instance.data / "buildkit"
 
 
 def scratch(instance: Instance) -> Path:
-    """Where builds mount; each leaves empty mount points, so not in everybody's folder."""
+    """Mounts of builds; each leaves empty mount points, so not in a shared folder."""
     return instance.data / "buildkit-tmp"
 
 
@@ -64,7 +64,7 @@ def socket_path(instance: Instance) -> Path:
 
 
 def docker_config(instance: Instance) -> Path:
-    """Folder for `DOCKER_CONFIG`: no credential of the user's is read, none is written to the user's."""
+    """Folder for `DOCKER_CONFIG`: the user's credentials are neither read nor written."""
     return instance.config / "docker"
 
 

@@ -1,4 +1,4 @@
-"""The container runtime of the real node: Debian's containerd with folders, socket and registry of its own.
+"""The real node's container runtime: Debian's containerd with its own folders, socket and registry.
 
 Its second runtime handler, `nvidia`, is NVIDIA's container runtime: a RuntimeClass selects it, and it adds devices and
 driver of the node's GPUs, which are stand-ins (`lab.machine.stand_in_gpus`).
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NVIDIA_HANDLER = "nvidia"
 MAX_SOCKET_PATH = 107  # bytes, sun_path of Linux without its closing zero
-# Of no use here, and some would make folders outside ours.
+# Useless here, and some would create folders outside ours.
 DISABLED = (
     "io.containerd.internal.v1.opt",
     *(f"io.containerd.snapshotter.v1.{name}" for name in ("aufs", "btrfs", "devmapper", "zfs")),
@@ -30,9 +30,9 @@ DISABLED = (
 
 
 def server(instance: Instance, tools: Tools) -> Server:
-    """The runtime of `instance`, as `configure` left it.
+    """The runtime of `instance`, as `configure` set it up.
 
-    Raises LabError when the instance's folder is too long for a socket.
+    Raises LabError if the instance's folder is too long for a socket.
     """
     path = socket_path(instance)
     if len(str(path).encode()) > MAX_SOCKET_PATH:
@@ -54,12 +54,12 @@ def server(instance: Instance, tools: Tools) -> Server:
 
 
 def configure(instance: Instance, tools: Tools, pause_image: str, specs: Path) -> None:
-    """Write everything that the runtime reads; `specs` is the folder that tells in CDI which GPUs there are.
+    """Write all configuration of the runtime; `specs` is the folder of CDI specs for the GPUs.
 
     `pause_image` must be in the lab's registry before the first pod.
     """
     folder = instance.config / "containerd"
-    # Network and registry are read anew for each pod and each pull.
+    # Network and registry are read again for each pod and each pull.
     files.write(folder / "cni" / "10-lab.conflist", json.dumps(cni_configuration(instance), indent=2) + "\n")
     files.write(folder / "registries" / instance.registry_address / "hosts.toml", registry_hosts(instance))
     nvidia_runtime.write(tools, folder / "nvidia-runtime", specs=specs, below=tools.path("runc"))
@@ -76,7 +76,7 @@ def state(instance: Instance) -> Path:
 
 
 def root(instance: Instance) -> Path:
-    """Images and the metadata of containers."""
+    """Images and container metadata."""
     return instance.data / "containerd"
 
 
@@ -132,12 +132,12 @@ def registry_hosts(instance: Instance) -> str:
 
 
 def network_name(instance: Instance) -> str:
-    """The name of the pods' network; files that the CNI library writes outside our folders begin with it."""
+    """The name of the pods' network; the CNI library's files outside our folders begin with it."""
     return f"gpu-commons-{instance.slot}"
 
 
 def cni_configuration(instance: Instance) -> dict[str, object]:
-    """One bridge of the lab's own; addresses of pods are kept with what runs, not with the machine."""
+    """One bridge of the lab; pod addresses are stored with the running state, not with the machine."""
     networks = instance.networks
     subnet = {"subnet": str(network.pod_subnet(networks))}
     return {
@@ -158,7 +158,7 @@ def cni_configuration(instance: Instance) -> dict[str, object]:
                 },
             },
             {"type": "portmap", "capabilities": {"portMappings": True}},
-            # Pods may forward even where Docker has set the machine's policy to drop.
+            # Pods may forward even if Docker has set the machine's policy to drop.
             {"type": "firewall", "backend": "iptables"},
         ],
     }

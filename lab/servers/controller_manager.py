@@ -30,7 +30,7 @@ def server(instance: Instance, tools: Tools) -> Server:
             f"--root-ca-file={authority}",
             f"--service-account-private-key-file={certificates.service_account_keys(instance).key}",
             "--use-service-account-credentials=true",
-            "--allocate-node-cidrs=false",  # the real node's bridge and kwok have ranges of their own
+            "--allocate-node-cidrs=false",  # the real node's bridge and kwok have their own ranges
             "--leader-elect=false",
             "--feature-gates=WatchListClient=false",  # see the API server
             "--kube-api-qps=200",

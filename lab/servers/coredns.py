@@ -1,7 +1,7 @@
-"""CoreDNS as a process of the lab, on port 53 of the node address: `cluster.local` for pods, the rest from outside.
+"""CoreDNS as a lab process on port 53 of the node address: `cluster.local` for pods, other names from outside.
 
-Names from outside go to the machine's own name servers. A machine without one that answers gets "no such name" at
-once: a pod must not wait for a time-out that was certain from the start.
+Outside names go to the machine's own name servers. Without one that answers, the reply is "no such name" at once: a pod
+must not wait for a time-out that was certain from the start.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PORT = 53
 ASK_WITHIN_S = 1.0
-MAX_UPSTREAMS = 3  # as many as resolv.conf(5) reads
+MAX_UPSTREAMS = 3  # the limit of resolv.conf(5)
 
 # Source: coredns v1.13.1, plugin/kubernetes/README.md, without pods (`pods disabled`) and nodes.
 ACCOUNT = Account(
@@ -42,7 +42,7 @@ ACCOUNT = Account(
 def server(instance: Instance, tools: Tools, kubeconfig: Path) -> Server:
     """The name server of `instance`, with the kubeconfig of ACCOUNT; writes its Corefile.
 
-    Raises LabError when another program holds port 53 of the node address.
+    Raises LabError if another program holds port 53 of the node address.
     """
     address = instance.networks.node_address
     if not is_running(instance, "coredns") and not _is_free(address):
@@ -67,7 +67,7 @@ def server(instance: Instance, tools: Tools, kubeconfig: Path) -> Server:
 def render_corefile(instance: Instance, kubeconfig: Path, upstreams: list[str]) -> str:
     networks = instance.networks
     outside = (
-        # A server that stops answering is tried again every half second; queries in between fail at once.
+        # A server that stops answering is retried every half second; queries in between fail at once.
         f"""\
     forward . {" ".join(upstreams)} {{
         max_fails 2
@@ -95,7 +95,7 @@ def render_corefile(instance: Instance, kubeconfig: Path, upstreams: list[str]) 
 
 
 def does_answer(name_server: str) -> bool:
-    """Whether that name server answers the question for the root's name servers in time, whatever it says."""
+    """Whether that name server answers a query for the root's name servers in time, whatever the answer."""
     question = struct.pack(">6H", 1, 0x0100, 1, 0, 0, 0) + b"\0" + struct.pack(">2H", 2, 1)
     family = socket.AF_INET6 if ":" in name_server else socket.AF_INET
     with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as client:

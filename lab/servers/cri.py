@@ -1,6 +1,6 @@
-"""The few calls of the container runtime interface (CRI) that the lab makes itself: is it ready, and end its pods.
+"""The lab's few calls of the container runtime interface (CRI): check readiness, and end pods.
 
-crictl would do, but its module is not available on a registry-only machine. Only the fields that are used are declared:
+crictl would do, but its module is not available on a registry-only machine. Only the fields in use are declared:
 protobuf skips the rest.
 """
 
@@ -33,7 +33,7 @@ _MESSAGES: dict[str, list[tuple[str, int, str]]] = {
 
 
 def answers(socket: Path) -> bool:
-    """Whether the runtime has loaded what it keeps. It listens before that, and a kubelet that asks it then ends."""
+    """Whether the runtime has loaded its data. It listens earlier, and a kubelet that asks it then ends."""
     with grpc.insecure_channel(f"unix:{socket}") as channel:
         try:
             _future(channel, "Version", "Empty", within_s=5).result()
@@ -43,9 +43,9 @@ def answers(socket: Path) -> bool:
 
 
 def end_pods(socket: Path, *, grace_s: int = 10) -> int:
-    """Stop all containers (all at once, `grace_s` to end by themselves), then remove all pods. How many there were.
+    """Stop all containers at once, with `grace_s` to end, then remove all pods. Returns their number.
 
-    Raises LabError when the runtime does not answer or cannot end a pod.
+    Raises LabError if the runtime does not answer or cannot end a pod.
     """
     with grpc.insecure_channel(f"unix:{socket}") as channel:
         try:

@@ -1,7 +1,7 @@
-"""The lab's Docker engine: Debian's dockerd with socket, folders, control group and addresses of the instance's own.
+"""The lab's Docker engine: Debian's dockerd with its own socket, folders, control group and addresses.
 
 It leaves the machine's packet filter alone. So containers of a network reach each other by name, the machine reaches
-them, published ports work, and there is no way out of a container; a build takes the machine's own network.
+them, published ports work, and containers cannot reach the outside; builds use the machine's own network.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from lab.servers import Tools
 
 NAME = "dockerd"
-CLAMPED = "runc-clamped"  # the runtime where this machine cannot give a container the limits that it asks for
-# The runtime of every container. Docker before 25 knows no CDI: it writes the requested GPUs into
-# NVIDIA_VISIBLE_DEVICES, which this runtime reads, and adds a hook of NVIDIA's, which this runtime takes out again.
+CLAMPED = "runc-clamped"  # the runtime if this machine cannot give a container its requested limits
+# The runtime of every container. Docker before 25 lacks CDI: it writes the requested GPUs into
+# NVIDIA_VISIBLE_DEVICES, which this runtime reads, and adds NVIDIA's hook, which this runtime removes.
 NVIDIA = "nvidia"
 MAX_SOCKET_PATH = 107  # bytes, sun_path of Linux without its closing zero
-LONGEST_SOCKET = "containerd/containerd-debug.sock"  # of those that the engine makes below its folder
-SHUTDOWN_WITHIN_S = 10  # what containers get to end by themselves, all at once
+LONGEST_SOCKET = "containerd/containerd-debug.sock"  # of those that the engine creates below its folder
+SHUTDOWN_WITHIN_S = 10  # for containers to end by themselves, all at once
 
 
 def server(instance: Instance, tools: Tools, specs: Path) -> Server:
-    """The engine of `instance`; writes its configuration. `specs` is the folder that tells in CDI which GPUs there are.
+    """The engine of `instance`; writes its configuration. `specs` is the folder of CDI specs for the GPUs.
 
-    Raises LabError when the instance's folder is too long for a socket.
+    Raises LabError if the instance's folder is too long for a socket.
     """
     longest = state(instance) / LONGEST_SOCKET
     if len(str(longest).encode()) > MAX_SOCKET_PATH:
@@ -71,7 +71,7 @@ def socket_path(instance: Instance) -> Path:
 
 
 def address(instance: Instance) -> str:
-    """For `DOCKER_HOST` and the `host` of a provider."""
+    """For `DOCKER_HOST` and a provider's `host`."""
     return f"unix://{socket_path(instance)}"
 
 
@@ -81,12 +81,12 @@ def state(instance: Instance) -> Path:
 
 
 def root(instance: Instance) -> Path:
-    """Images, containers, volumes and networks: they outlive the engine, and its containers do not run then."""
+    """Images, containers, volumes and networks: they outlive the engine; its containers stop with it."""
     return instance.data / "docker"
 
 
 def cgroup(instance: Instance) -> str:
-    """The control group that all containers are in. Another state folder may have an instance of the same name."""
+    """The control group of all containers. Another state folder may have an instance of the same name."""
     return f"gpu-commons-{instance.name}-{hashlib.sha256(str(instance.home).encode()).hexdigest()[:8]}"
 
 
@@ -101,7 +101,7 @@ def clamp_log(instance: Instance) -> Path:
 
 
 def configuration(instance: Instance, runtimes: dict[str, Path]) -> dict[str, object]:
-    """`daemon.json`. NVIDIA's runtime is that of every container, and what clamps is below it."""
+    """`daemon.json`. Every container uses NVIDIA's runtime, with the one that clamps below it."""
     return {
         "hosts": [address(instance)],
         "data-root": str(root(instance)),
@@ -109,7 +109,7 @@ def configuration(instance: Instance, runtimes: dict[str, Path]) -> dict[str, ob
         "pidfile": str(instance.run / "dockerd.pid"),
         "deprecated-key-path": str(
             root(instance) / "key.json"
-        ),  # else 20.10 makes one in /etc/docker; later ones skip it
+        ),  # otherwise 20.10 creates one in /etc/docker; later ones skip it
         "bridge": "none",
         "iptables": False,
         "ip6tables": False,
@@ -125,7 +125,7 @@ def configuration(instance: Instance, runtimes: dict[str, Path]) -> dict[str, ob
 
 
 def render_clamp(runc: Path, log: Path) -> str:
-    """The program behind the runtime that clamps. `-I -S`: it runs for every container and every health check."""
+    """The program behind the clamping runtime. `-I -S`: it runs for every container and health check."""
     command = shlex.join([sys.executable, "-I", "-S", clamped_runc.__file__, str(runc), str(log)])
     return f'#!/bin/sh\nexec {command} "$@"\n'
 

@@ -36,7 +36,7 @@ def server(instance: Instance, tools: Tools) -> Server:
             f"--peer-key-file={files.key}",
             f"--peer-trusted-ca-file={authority}",
             "--peer-client-cert-auth",
-            # A killed process loses nothing, only a machine that loses power may: worth it in a lab.
+            # A killed process loses nothing; only a power failure may: fine for a lab.
             "--unsafe-no-fsync",
             "--auto-compaction-mode=periodic",
             "--auto-compaction-retention=1h",

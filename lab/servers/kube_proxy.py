@@ -1,4 +1,4 @@
-"""kube-proxy of the real node, with iptables. Node ports are open on 127.0.0.0/8 and nowhere else."""
+"""kube-proxy of the real node, with iptables. Node ports are open only on 127.0.0.0/8."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def configuration(instance: Instance, node_name: str) -> dict[str, object]:
         "iptables": {"localhostNodePorts": True},
         "healthzBindAddress": f"127.0.0.1:{instance.ports['kube_proxy_health']}",
         "metricsBindAddress": f"127.0.0.1:{instance.ports['kube_proxy_metrics']}",
-        # The machine's limits and times of tracked connections are the user's, not ours.
+        # The machine's limits and times for tracked connections are the user's, not ours.
         "conntrack": {"maxPerCore": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
-        "oomScoreAdj": 0,  # lower needs CAP_SYS_RESOURCE
+        "oomScoreAdj": 0,  # a lower value needs CAP_SYS_RESOURCE
     }

@@ -1,7 +1,7 @@
 """The kubelet of the real node. It owns /var/lib/kubelet while it runs, as on any node.
 
 That folder is not the instance's, because the kubelet's device-plugin socket is there whatever `--root-dir` says, and
-because DaemonSets written for real nodes mount it by that name.
+because DaemonSets for real nodes mount it by that name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROOT = Path("/var/lib/kubelet")
 def server(instance: Instance, tools: Tools, node_name: str) -> Server:
     """The kubelet that joins as `node_name`; writes its configuration."""
     config = files.write(instance.config / "kubelet.yaml", yaml.safe_dump(configuration(instance), sort_keys=False))
-    # The machine's own may name a server that pods cannot reach, and its search domains are nobody's business here.
+    # The machine's own may name a server that pods cannot reach, and its search domains do not belong here.
     files.write(resolv_conf(instance), f"nameserver {instance.networks.node_address}\n")
     health = f"http://127.0.0.1:{instance.ports['kubelet_health']}/healthz"
     return Server(
@@ -54,7 +54,7 @@ def resolv_conf(instance: Instance) -> Path:
 
 
 def configuration(instance: Instance) -> dict[str, object]:
-    """The KubeletConfiguration: no cgroups of its own, no listener off this machine, disk thresholds of a laptop."""
+    """The KubeletConfiguration: no cgroups of its own, no listener off this machine, a laptop's disk thresholds."""
     serving = certificates.pair(instance, "kubelet-serving")
     networks = instance.networks
     return {
@@ -79,15 +79,15 @@ def configuration(instance: Instance) -> dict[str, object]:
         "enforceNodeAllocatable": [],
         "failSwapOn": False,
         "failCgroupV1": False,
-        "oomScoreAdj": 0,  # lower needs CAP_SYS_RESOURCE
+        "oomScoreAdj": 0,  # a lower value needs CAP_SYS_RESOURCE
         "clusterDomain": "cluster.local",
         "clusterDNS": [networks.node_address],
         "resolvConf": str(resolv_conf(instance)),
-        "nodeStatusUpdateFrequency": "3s",  # how soon GPUs show after the device plugin has registered
+        "nodeStatusUpdateFrequency": "3s",  # how soon GPUs appear after the device plugin has registered
         "podLogsDir": str(instance.logs / "pods"),
         "volumePluginDir": str(ROOT / "volume-plugins"),  # its default is a folder in /usr
         "serializeImagePulls": False,
-        # Absolute, not percent: an image costs minutes to build again, and a laptop's disk is often 90 % full.
+        # Absolute, not percent: rebuilding an image takes minutes, and a laptop's disk is often 90 % full.
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1Gi", "imagefs.available": "1Gi"},
         "imageGCHighThresholdPercent": 97,
         "imageGCLowThresholdPercent": 95,

@@ -1,6 +1,6 @@
-"""kwok plays the nodes that this machine does not have: they are Ready, their pods run, nothing is executed.
+"""kwok simulates the nodes that this machine lacks: they are Ready, their pods run, nothing is executed.
 
-It manages only nodes that carry its label. `kubectl logs` of a simulated pod says that it is one.
+It only manages nodes with its label. `kubectl logs` of a simulated pod says that it is one.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ RULES = (
     ("", ("events",), ("create", "get", "list", "watch", "patch", "update")),
     ("coordination.k8s.io", ("leases",), ("create", "get", "list", "watch", "patch", "update")),
 )
-# In the format of the container runtime, which is what a kubelet reads.
+# In the container runtime's format, which a kubelet reads.
 SIMULATED_LOG = "2000-01-01T00:00:00.000000000Z stdout F This pod is simulated: no container was started for it.\n"
 
 
 def prepare(cluster: Cluster) -> None:
-    """Give kwok the rights it needs. Before its start, with the API server running."""
+    """Give kwok the rights it needs. Before its start, while the API server runs."""
     group = "rbac.authorization.k8s.io"
     cluster.apply(
         f"/apis/{group}/v1/clusterroles/{ROLE}",
@@ -56,7 +56,7 @@ def prepare(cluster: Cluster) -> None:
 
 
 def take_over(cluster: Cluster) -> None:
-    """Drop the leases of a kwok that ended: a new one is a stranger to them and would wait 40 s until they expire."""
+    """Delete the leases of an ended kwok: a new one does not own them and would wait 40 s until they expire."""
     for node in cluster.nodes(labels=SIMULATED_NODE):
         cluster.delete(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name_of(node)}")
 
@@ -74,7 +74,7 @@ def server(instance: Instance, tools: Tools) -> Server:
             f"--config={settings}",
             f"--manage-nodes-with-label-selector={'='.join(SIMULATED_NODE)}",
             f"--cidr={first_pod_address(instance)}",
-            # Simulated nodes are on this machine, so their address is: nothing is ever sent elsewhere for them.
+            # Simulated nodes have this machine's address: nothing is ever sent elsewhere for them.
             f"--node-ip={address}",
             f"--node-port={port}",
             f"--server-address={address}:{port}",
@@ -90,13 +90,13 @@ def server(instance: Instance, tools: Tools) -> Server:
 
 
 def first_pod_address(instance: Instance) -> str:
-    """Where kwok starts counting: the network's own address is no pod's."""
+    """The first address for kwok: the network's own address is no pod's."""
     network, _, bits = instance.networks.simulated_pod_cidr.partition("/")
     return f"{network.rsplit('.', 1)[0]}.1/{bits}"
 
 
 def render_configuration(log: Path) -> str:
-    """The stages, and a log that says what a simulated pod is."""
+    """The stages, and a log that explains simulated pods."""
     logs = {
         "apiVersion": "kwok.x-k8s.io/v1alpha1",
         "kind": "ClusterLogs",

@@ -1,7 +1,7 @@
-"""The default StorageClass: Rancher's local-path-provisioner as a process of the lab.
+"""The default StorageClass: Rancher's local-path-provisioner as a lab process.
 
-A volume is a folder below `data/volumes`, made and removed by a short-lived helper pod on the node of its first
-consumer. On a simulated node kwok ends the helper pod by its annotation, and no folder is made.
+A volume is a folder below `data/volumes`; a short-lived helper pod on the node of its first consumer creates and
+removes it. On a simulated node kwok ends the helper pod by its annotation, and no folder is created.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def volumes(instance: Instance) -> Path:
 
 
 def has_started(log: str) -> bool:
-    """Whether the newest start in that log got as far as its controller: the program has no health address."""
+    """Whether the log's newest start got as far as its controller: the program has no health address."""
     return "Started provisioner controller" in log.rpartition("\n--- ")[2]
 
 
@@ -97,7 +97,7 @@ def helper_pod(image: str) -> str:
 
 
 def objects() -> list[tuple[str, dict[str, Any]]]:
-    """API path and object of what the provisioner reads, and the StorageClass itself. Needs ACCOUNT's namespace."""
+    """API path and object of what the provisioner reads, and the StorageClass. Needs ACCOUNT's namespace."""
     scripts = "local-path-config"
     return [
         (

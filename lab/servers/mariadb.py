@@ -1,6 +1,6 @@
-"""MariaDB for the accounting of the lab's Slurm: on a socket of its own, without a port, without a password.
+"""MariaDB for the accounting of the lab's Slurm: on its own socket, without a port or a password.
 
-Only root gets in: the database takes the user of whoever connects to its socket.
+Only root gets in: the database identifies users by the owner of their socket connection.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAME = "mariadbd"
 
 
 def prepare(instance: Instance, tools: Tools) -> None:
-    """Make the empty database when there is none yet (two seconds). A killed one leaves a draft that is made anew."""
+    """Create the empty database if there is none (two seconds). A killed attempt leaves a draft, which is redone."""
     target = _data(instance)
     if target.exists():
         return
@@ -35,7 +35,7 @@ def prepare(instance: Instance, tools: Tools) -> None:
 
 
 def server(instance: Instance, tools: Tools) -> Server:
-    """Small: it keeps the jobs of one lab. No configuration of the machine's own is read."""
+    """Small: it stores the jobs of one lab. The machine's own configuration is not read."""
     socket = slurm_files.database_socket(instance)
     return Server(
         name=NAME,

@@ -1,6 +1,6 @@
 """AWS for a lab without an account: moto and the lab's own EKS, on loopback, in memory.
 
-What was made in it is gone when it ends; a stack notices at its next refresh and makes it again.
+Its resources vanish when it ends; a stack notices at its next refresh and creates them again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lab.processes import Server
 
 NAME = "aws"
 REGION = "us-east-1"
-# 32 zero bytes: the private half was never made.
+# 32 zero bytes: there never was a private half.
 KEY_OF_NOBODY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA lab"
 PROJECT = Path(__file__).parents[2]
 # https://docs.getmoto.org/en/latest/docs/configuration/environment_variables.html
@@ -35,7 +35,7 @@ def url(instance: Instance) -> str:
 
 
 def server(instance: Instance, *, cluster_endpoint: str = "", cluster_authority: Path | None = None) -> Server:
-    """The emulator; its EKS clusters report `cluster_endpoint` as their address, with that authority (a PEM file)."""
+    """The emulator; its EKS clusters report the address `cluster_endpoint`, with that authority (a PEM file)."""
     argv = [sys.executable, "-m", "lab.aws_emulator", f"--port={instance.ports[NAME]}"]
     if cluster_endpoint:
         argv.append(f"--cluster-endpoint={cluster_endpoint}")
@@ -52,12 +52,12 @@ def server(instance: Instance, *, cluster_endpoint: str = "", cluster_authority:
 
 
 def environment(instance: Instance, region: str = REGION) -> dict[str, str]:
-    """What makes a program, its plugin and every AWS client talk to this lab, with credentials of nobody."""
+    """Points a program, its plugin and every AWS client to this lab, with made-up credentials."""
     return {
         "AWS_ENDPOINT_URL": url(instance),
         "AWS_ACCESS_KEY_ID": "lab",
         "AWS_SECRET_ACCESS_KEY": "lab",
-        "AWS_SESSION_TOKEN": "",  # of somebody's own login: it would go with the lab's keys
+        "AWS_SESSION_TOKEN": "",  # from somebody's own login: it would be used with the lab's keys
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,
         "AWS_EC2_METADATA_DISABLED": "true",
@@ -65,8 +65,8 @@ def environment(instance: Instance, region: str = REGION) -> dict[str, str]:
 
 
 def keep_keys(instance: Instance, names: Iterable[str], region: str) -> None:
-    """Put a public key of nobody where a stack's pools say that keys are kept; a site has put its own there."""
-    given = {"aws_access_key_id": "lab", "aws_secret_access_key": "lab"}  # of nobody: the emulator takes any
+    """Put a made-up public key where a stack's pools expect one; a site has its own there."""
+    given = {"aws_access_key_id": "lab", "aws_secret_access_key": "lab"}  # made up: the emulator takes any
     client = botocore.session.Session().create_client("ssm", region_name=region, endpoint_url=url(instance), **given)
     for name in names:
         client.put_parameter(Name=name, Value=KEY_OF_NOBODY, Type="String", Overwrite=True)
@@ -78,7 +78,7 @@ def answered(instance: Instance) -> dict[str, int]:
 
 
 def account(instance: Instance) -> str:
-    """Which account this is: another one after each start, because everything in the last one is gone."""
+    """The account's id: a new one after each start, because everything in the last one is gone."""
     return str(_reported(instance, "account")["id"])
 
 
@@ -88,7 +88,7 @@ def _reported(instance: Instance, what: str) -> dict[str, Any]:
 
 
 def summary(calls: Mapping[str, int]) -> str:
-    """One line for `make up`: how much of AWS was the lab's own word."""
+    """One line for `make up`: how much of AWS the lab answered."""
     own = sum(count for who, count in calls.items() if who.startswith("lab "))
     return f"AWS is a stand-in: moto answered {sum(calls.values()) - own} calls, the lab's own EKS {own}"
 

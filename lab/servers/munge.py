@@ -1,4 +1,4 @@
-"""munged, which vouches for who asks: every part of the lab's Slurm has the key of this lab, and of no other."""
+"""munged, which authenticates requests: all parts of the lab's Slurm share this lab's own key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY_BYTES = 1024
 
 
 def server(instance: Instance, tools: Tools) -> Server:
-    """Makes the key when there is none yet."""
+    """Creates the key if there is none."""
     socket = slurm_files.munge_socket(instance)
     return Server(
         name=NAME,
@@ -32,7 +32,7 @@ def server(instance: Instance, tools: Tools) -> Server:
             f"--pid-file={instance.run / 'munged.pid'}",
             f"--seed-file={instance.data / 'slurm' / 'munge.seed'}",
             f"--log-file={instance.logs / 'munged-messages.log'}",
-            "--force",  # a socket that a killed one left
+            "--force",  # a killed server's socket
         ],
         ready=lambda: listening.on_socket(socket),
         ready_within_s=20,

@@ -1,7 +1,6 @@
-"""NVIDIA's container runtime as the runtimes of a lab start it: in CDI mode, and above runc or what takes its place.
+"""NVIDIA's container runtime for the lab's runtimes: in CDI mode, above runc or its replacement.
 
-It adds what the specs in a folder say of the devices that a container asks for by NVIDIA_VISIBLE_DEVICES, and leaves
-the rest to the program below.
+It adds the CDI specs of the devices in a container's NVIDIA_VISIBLE_DEVICES, and leaves the rest to the program below.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ if TYPE_CHECKING:
     from lab.servers import Tools
 
 PROGRAM: Final = "nvidia-container-runtime"
-HOOK: Final = "nvidia-container-runtime-hook"  # what an engine looks for before it takes a request for GPUs
+HOOK: Final = "nvidia-container-runtime-hook"  # the file an engine looks for before it accepts requests for GPUs
 
 
 def write(tools: Tools, program: Path, *, specs: Path, below: Path) -> Path:
-    """Write the program that a runtime's configuration names, with its settings beside it; the program's path."""
+    """Write the program for a runtime's configuration, with its settings beside it; returns its path."""
     settings = files.write(program.with_name(f"{program.name}.toml"), configuration(specs, [below]))
     started = f"NVIDIA_CTK_CONFIG_FILE_PATH={shlex.quote(str(settings))} exec {shlex.quote(str(tools.path(PROGRAM)))}"
     return files.write(program, f'#!/bin/sh\n{started} "$@"\n', mode=0o755)
 
 
 def configuration(specs: Path, below: Sequence[Path]) -> str:
-    """Its config.toml. What an image asks for by NVIDIA_VISIBLE_DEVICES it gets, as by the publisher's default."""
+    """Its config.toml. Images get the GPUs in their NVIDIA_VISIBLE_DEVICES, the publisher's default."""
     return f"""\
 [nvidia-container-runtime]
 mode = "cdi"

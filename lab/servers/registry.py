@@ -1,4 +1,4 @@
-"""The lab's registry: Debian's docker-registry on 127.0.0.1, plain HTTP, with deletion switched on."""
+"""The lab's registry: Debian's docker-registry on 127.0.0.1, plain HTTP, with deletion enabled."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def configuration(instance: Instance) -> dict[str, object]:
         "log": {"level": "warn", "accesslog": {"disabled": True}},
         "storage": {
             "filesystem": {"rootdirectory": str(instance.data / "registry")},
-            # The provider takes manifests away when an image leaves the stack; Debian's default refuses that (405).
+            # The provider deletes manifests of images that leave the stack; Debian's default refuses that (405).
             "delete": {"enabled": True},
             "maintenance": {"uploadpurging": {"enabled": True, "age": "24h", "interval": "24h", "dryrun": False}},
         },

@@ -1,6 +1,6 @@
 """The scheduler, set to prefer the one node that really runs pods.
 
-The preference is the lab's own configuration, so no stack file has to name a lab node.
+The preference is in the lab's configuration, so no stack file has to name a lab node.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from lab.instance import Instance
 from lab.processes import Server
 from lab.servers import Tools
 
-# Above what all other scores of a node add up to (at most 100 times a weight of 1 to 3 each):
+# Above the sum of all other scores of a node (at most 100 times a weight of 1 to 3 each):
 # a pod goes to the real node whenever it may land there, however full that node is.
 PREFERENCE = 50
 
 
 def configuration(instance: Instance) -> dict[str, Any]:
-    """The KubeSchedulerConfiguration of that lab."""
+    """The lab's KubeSchedulerConfiguration."""
     key, value = REAL_NODE
     prefer_real_node = {
         "weight": 100,

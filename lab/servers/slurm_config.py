@@ -1,4 +1,4 @@
-"""Configuration of the lab's Slurm: many nodes on one machine, GPUs that are clones of /dev/null.
+"""Configuration of the lab's Slurm: many nodes on one machine, with clones of /dev/null as GPUs.
 
 Keys by https://slurm.schedmd.com/archive/slurm-22.05.8/slurm.conf.html, gres.conf.html and slurmdbd.conf.html.
 """
@@ -15,7 +15,7 @@ CLUSTER: Final = "lab"  # in a database that no other cluster uses
 
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
-    """Nodes of a partition that are alike: a pool of the stack."""
+    """Identical nodes of a partition: a pool of the stack."""
 
     pool: str
     partition: str
@@ -23,7 +23,7 @@ class NodeGroup:
     cpus: int
     memory_mib: int
     gpus: int = 0  # of each node
-    gres: str | None = None  # type of the GPUs in Slurm
+    gres: str | None = None  # Slurm's type of the GPUs
     exclusive: bool = False
     max_time_min: int | None = None
 
@@ -34,18 +34,18 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where this cluster's files, sockets and ports are."""
+    """This cluster's files, sockets and ports."""
 
     hostname: str
     munge_socket: Path
     state: Path
     spool: Path
-    run: Path  # of PID files
+    run: Path  # for PID files
     devices: Path
     controller_port: int
     accounting_port: int
     node_ports: Mapping[str, int]  # by node
-    token_key: Path  # that signs tokens
+    token_key: Path  # signs tokens
 
 
 def slurm_conf(groups: Sequence[NodeGroup], place: Place) -> str:
@@ -66,7 +66,7 @@ def slurm_conf(groups: Sequence[NodeGroup], place: Place) -> str:
         f"SlurmdSpoolDir={place.spool}/%n",
         f"SlurmctldPidFile={place.run}/slurmctld.pid",
         f"SlurmdPidFile={place.run}/slurmd-%n.pid",
-        "SlurmdParameters=config_overrides",  # nodes have more processors than the machine that plays them
+        "SlurmdParameters=config_overrides",  # nodes have more processors than the machine that they all run on
         "ReturnToService=2",
         "MpiDefault=none",
         "ProctrackType=proctrack/linuxproc",
@@ -97,7 +97,7 @@ def slurm_conf(groups: Sequence[NodeGroup], place: Place) -> str:
 
 
 def gres_conf(groups: Iterable[NodeGroup], devices: Path) -> str:
-    """`gres.conf`: which device files the GPUs of each node are."""
+    """`gres.conf`: the device files of each node's GPUs."""
     lines = ["AutoDetect=off"]
     for group in groups:
         if group.gpus:
@@ -127,7 +127,7 @@ def slurmdbd_conf(place: Place) -> str:
 
 
 def _tokens(place: Place) -> list[str]:
-    """Who has a token of `scontrol token` is its user: https://slurm.schedmd.com/jwt.html."""
+    """A token of `scontrol token` identifies its user: https://slurm.schedmd.com/jwt.html."""
     return ["AuthAltTypes=auth/jwt", f"AuthAltParameters=jwt_key={place.token_key}"]
 
 
@@ -141,7 +141,7 @@ def _nodes(groups: Sequence[NodeGroup], place: Place) -> list[str]:
 
 
 def _partitions(groups: Sequence[NodeGroup]) -> list[str]:
-    """Pools may share a partition; the first one is where jobs go that name none."""
+    """Pools may share a partition; the first one is the default."""
     by_name: dict[str, list[NodeGroup]] = {}
     for group in groups:
         by_name.setdefault(group.partition, []).append(group)

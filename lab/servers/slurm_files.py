@@ -1,7 +1,7 @@
-"""Where a lab's Slurm keeps what its users and its nodes share, and what its clients need to find it.
+"""Files of the lab's Slurm that users and nodes share, and that clients need to find it.
 
-People who submit are not root, and the lab's own folder is below somebody's home, which nobody else may enter. So all
-that a job or a user touches is in one folder of the machine, `/var/lib/gpu-commons/DIGEST`.
+Submitting users are not root, and the lab's own folder is below somebody's home, which nobody else may enter. So
+everything a job or a user touches is in one folder of the machine, `/var/lib/gpu-commons/DIGEST`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from lab.instance import Instance
 
-SHARED: Final = Path("/var/lib/gpu-commons")  # of all labs of this machine
+SHARED: Final = Path("/var/lib/gpu-commons")  # for all labs of this machine
 
 
 def digest(instance: Instance) -> str:
@@ -24,22 +24,22 @@ def digest(instance: Instance) -> str:
 
 
 def root(instance: Instance) -> Path:
-    """Everybody may enter it, and only root write into it."""
+    """Everybody may enter it; only root may write to it."""
     return SHARED / digest(instance)
 
 
 def account(instance: Instance) -> str:
-    """The user of this machine that jobs of the lab run as: never root, and nobody's own."""
+    """The machine's user that runs the lab's jobs: never root, and nobody's own."""
     return f"gpu-commons-{digest(instance)}"
 
 
 def hub_account(instance: Instance) -> str:
-    """The user of this machine that hubs run as."""
+    """The machine's user that runs hubs."""
     return f"{account(instance)}-h"
 
 
 def person_account(instance: Instance, user: str) -> str:
-    """The user of this machine that servers of a hub's user run as; a name of 32 characters at most."""
+    """The machine's user for servers of a hub's user; a name of at most 32 characters."""
     short = user if re.fullmatch(r"[a-z][a-z0-9-]{1,7}", user) else hashlib.sha256(user.encode()).hexdigest()[:8]
     return f"{account(instance)}-u-{short}"
 
@@ -49,17 +49,17 @@ def home(instance: Instance) -> Path:
 
 
 def home_of(instance: Instance, name: str) -> Path:
-    """Of the account of hubs, or of one of their users."""
+    """Of the hubs' account, or of a user of theirs."""
     return root(instance) / "homes" / name
 
 
 def hub_identity(instance: Instance) -> Path:
-    """The private key by which hubs start jobs as their users."""
+    """The private key by which hubs start jobs as users."""
     return home_of(instance, hub_account(instance)) / ".ssh" / "hubs"
 
 
 def hub_known_hosts(instance: Instance) -> Path:
-    """The key of this login node, for hubs on it."""
+    """The key of this login node, for its hubs."""
     return root(instance) / "etc" / "known_hosts"
 
 
@@ -72,12 +72,12 @@ def scratch(instance: Instance) -> Path:
 
 
 def config(instance: Instance) -> Path:
-    """What `SLURM_CONF` names."""
+    """Value of `SLURM_CONF`."""
     return root(instance) / "etc" / "slurm.conf"
 
 
 def spool(instance: Instance) -> Path:
-    """Of the nodes, a folder each; also the sockets of their running steps."""
+    """The nodes' folders; also the sockets of their running steps."""
     return root(instance) / "spool"
 
 
@@ -90,12 +90,12 @@ def database_socket(instance: Instance) -> Path:
 
 
 def rest_socket(instance: Instance) -> Path:
-    """Everybody may write to it, so its folder is closed to all but the account (and root)."""
+    """Everybody may write to it, so only the account (and root) may enter its folder."""
     return root(instance) / "rest" / "socket"
 
 
 def token_socket(instance: Instance) -> Path:
-    """Of a REST service that asks for a token."""
+    """For a REST service that needs a token."""
     return rest_socket(instance).with_name("tokens")
 
 
@@ -105,5 +105,5 @@ def environment(instance: Instance) -> dict[str, str]:
 
 
 def short_hostname() -> str:
-    """The name by which Slurm's servers know the machine that they run on."""
+    """The name that Slurm's servers use for their machine."""
     return socket.gethostname().partition(".")[0]

@@ -15,7 +15,7 @@ NAME = "slurmctld"
 
 
 def server(instance: Instance, tools: Tools) -> Server:
-    """It finds its jobs again: their state is kept in the instance's data."""
+    """It finds its jobs again: their state is in the instance's data."""
     port = instance.ports[NAME]
     config = slurm_files.config(instance)
     return Server(

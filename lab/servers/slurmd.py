@@ -1,4 +1,4 @@
-"""slurmd, one for each node that the lab plays. Debian's build takes many on one machine, by their names."""
+"""slurmd, one for each node of the lab's Slurm. Debian's build runs many on one machine, by their names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from lab.instance import Instance
     from lab.servers import Tools
 
-PREFIX = "slurmd-"  # of the names of these servers
+PREFIX = "slurmd-"  # of these servers' names
 
 
 def name(node: str) -> str:
@@ -19,7 +19,7 @@ def name(node: str) -> str:
 
 
 def server(instance: Instance, tools: Tools, node: str, port: int) -> Server:
-    """The daemon of a node; a job's processes outlive it, as they do on a real one."""
+    """A node's daemon; a job's processes outlive it, as on a real node."""
     config = slurm_files.config(instance)
     return Server(
         name=name(node),

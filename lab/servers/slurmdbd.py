@@ -1,4 +1,4 @@
-"""slurmdbd: the accounts, limits and ended jobs of the lab's Slurm, in its MariaDB."""
+"""slurmdbd: accounts, limits and ended jobs of the lab's Slurm, in its MariaDB."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "slurmdbd"
 
 
 def server(instance: Instance, tools: Tools) -> Server:
-    """Its configuration lies beside slurm.conf, which is where it looks for it."""
+    """Its configuration is beside slurm.conf, where it looks for it."""
     port = instance.ports[NAME]
     socket = slurm_files.database_socket(instance)
     return Server(

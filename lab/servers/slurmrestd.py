@@ -1,7 +1,7 @@
-"""slurmrestd, Slurm's REST service, on a socket. It refuses to be root: it runs as the account of the lab's jobs.
+"""slurmrestd, Slurm's REST service, on a socket. It refuses to be root: it runs as the jobs' account.
 
-One takes whoever reaches its socket for the account, as sites have it on a login node. Another knows its users by their
-tokens alone, as one at a port does; nothing of a stack needs it, and tests start it.
+One treats everybody who reaches its socket as the account, as on sites' login nodes. Another identifies users only by
+tokens, like one on a port; no stack needs it, and tests start it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 NAME: Final = "slurmrestd"
 BY_TOKEN: Final = "slurmrestd-tokens"  # noqa: S105 - a server
-VERSION: Final = "v0.0.38"  # the newest that Debian's 22.05 has
+VERSION: Final = "v0.0.38"  # the newest in Debian's 22.05
 PLUGINS: Final = f"openapi/{VERSION},openapi/db{VERSION}"
 
 
 def server(instance: Instance, tools: Tools) -> Server:
-    """Jobs that come by it are the account's own. Its folder must be the account's, and its alone."""
+    """Its jobs belong to the account. Its folder must be the account's, and closed to others."""
     return _server(instance, tools, NAME, slurm_files.rest_socket(instance), "rest_auth/local")
 
 
 def by_token(instance: Instance, tools: Tools) -> Server:
-    """It believes no socket: each request brings a token of `scontrol token`."""
+    """It ignores who connects: each request has a token of `scontrol token`."""
     asks = _server(instance, tools, BY_TOKEN, slurm_files.token_socket(instance), "rest_auth/jwt")
     # Without it the service signs by munge, as itself: https://slurm.schedmd.com/slurmrestd.html
     return replace(asks, env={**asks.env, "SLURM_JWT": "daemon"})

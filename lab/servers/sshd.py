@@ -1,4 +1,4 @@
-"""The login node of the lab's Slurm: Debian's sshd on 127.0.0.1, with keys and a configuration of this lab's own."""
+"""The login node of the lab's Slurm: Debian's sshd on 127.0.0.1, with the lab's own keys and configuration."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from lab.servers import Tools
 
 NAME: Final = "sshd"
-RUNTIME: Final = Path("/run/sshd")  # compiled in: the empty folder that it locks its unprivileged part into
+RUNTIME: Final = Path("/run/sshd")  # compiled in: the empty folder to which it confines its unprivileged part
 ADDRESS: Final = "127.0.0.1"
 
 
 def server(instance: Instance, tools: Tools, programs: str, people: Sequence[str] = ()) -> Server:
     """Only the lab's account gets in, and only with the lab's key; `programs` is PATH for what it runs.
 
-    With `people`, accounts of users of hubs, also the account of hubs does, and hubs with their own key into each of
-    these, to run their agent and nothing else. Makes the keys and the client's files when there are none yet.
+    With `people`, accounts of hubs' users, the hubs' account gets in too, and hubs log in with their own key as each of
+    these, only to run their agent. Creates missing keys and client files.
     """
     folder = _folder(instance)
     host_key = _key(tools, folder / "host_key", f"host of {slurm_files.account(instance)}")
@@ -76,13 +76,13 @@ def server(instance: Instance, tools: Tools, programs: str, people: Sequence[str
 
 
 def agent_only(instance: Instance) -> str:
-    """Options before a key: what comes in by it is on this machine and runs the agent of hubs."""
+    """Options before a key: its logins come from this machine and only run the hubs' agent."""
     program = slurm_files.image_store(instance) / FOLDER / AGENT
     return f'restrict,from="{ADDRESS}",command="python3 -I {program}"'
 
 
 def _hub_key(instance: Instance, tools: Tools) -> Path:
-    """Of the account that hubs run as, and readable for it alone."""
+    """The key of the hubs' account, readable only for it."""
     owner = pwd.getpwnam(slurm_files.hub_account(instance))
     key = _key(tools, slurm_files.hub_identity(instance), "hubs")
     for path in (key.parent, key, key.with_suffix(".pub")):
@@ -91,12 +91,12 @@ def _hub_key(instance: Instance, tools: Tools) -> Path:
 
 
 def identity(instance: Instance) -> Path:
-    """The private key of who submits."""
+    """The submitter's private key."""
     return _folder(instance) / "identity"
 
 
 def known_hosts(instance: Instance) -> Path:
-    """The key of this login node, which a client has to check."""
+    """The key of this login node, for clients to check."""
     return _folder(instance) / "known_hosts"
 
 

@@ -1,1 +1,1 @@
-"""Images that take the place of those that a registry-only machine cannot pull. Each says what it stands for."""
+"""Substitutes for images that a registry-only machine cannot pull. Each says what it stands for."""

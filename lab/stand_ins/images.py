@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lab.instance import Instance
     from lab.servers import Tools
 
-# As the stacks write them: a substitute is found by the whole reference.
+# As in the stacks: a substitute is found by the whole reference.
 DEVICE_PLUGIN_IMAGE = (
     "nvcr.io/nvidia/k8s-device-plugin:v0.17.1@sha256:af31e2b7c7f89834c4e5219860def7ac2e49a207b3d4e8610d5a26772b7738e5"
 )
@@ -36,10 +36,10 @@ PERSISTENCE_DAEMON = "lab/persistence-daemon"
 DRIVER = "lab/driver"
 
 PERSISTENCED = Path(__file__).parent / "persistenced.sh"
-# What a program is linked to that loads the driver's library.
+# Libraries of a program that loads the driver's library.
 C_LIBRARY = {path.name: path for path in map(Path, ("/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libc.so.6"))}
 
-# Answers as the entry point of a driver container does, to the same two words.
+# Answers like a driver container's entry point, to the same two arguments.
 _DRIVER_SCRIPT = """\
 echo "stands for a driver container in the lab of gpu-commons; no module is loaded into kernel $(uname -r)"
 [ "$1" != check ] || exit 0
@@ -53,15 +53,15 @@ class StandInImage:
     """One substitute. `files` maps a path in the build context to the file on this machine."""
 
     name: str  # repository below the registry: lab/pause
-    stands_for: str  # the reference that it takes the place of
+    stands_for: str  # the reference that it replaces
     reason: str
     dockerfile: str
     files: Mapping[str, Path]
-    drives_gpus: bool = False  # then it is used even where the image it stands for can be pulled: a lab has no GPU
+    drives_gpus: bool = False  # then it is used even if the image it stands for can be pulled: a lab has no GPU
 
     @property
     def tag(self) -> str:
-        """A digest of all that goes into the image: another content is another tag, so that nodes pull it."""
+        """A digest of all image inputs: new content has a new tag, so that nodes pull it."""
         digest = hashlib.sha256(self.dockerfile.encode())
         for name, path in sorted(self.files.items()):
             digest.update(name.encode() + b"\0" + path.read_bytes())
@@ -75,7 +75,7 @@ class StandInImage:
 def images(tools: Tools, drivers: Collection[str] = ()) -> list[StandInImage]:
     """All substitutes of the lab; `drivers` are the driver containers of its stack.
 
-    Raises LabError when a program that goes into one is not installed.
+    Raises LabError if a program for one is not installed.
     """
     busybox = tools.path("busybox")
     return [
@@ -100,7 +100,7 @@ def images(tools: Tools, drivers: Collection[str] = ()) -> list[StandInImage]:
                 program="busybox",
                 places=("/bin/busybox",),
                 entrypoint=(),
-                # Applets by name, as in the image it stands for. (Debian's `wget -T` crashes; `timeout 5 wget` works.)
+                # Applets by name, as in the replaced image. (Debian's `wget -T` crashes; `timeout 5 wget` works.)
                 run='["/bin/busybox", "--install", "-s", "/bin"]',
             ),
             files={"busybox": busybox},
@@ -128,7 +128,7 @@ def images(tools: Tools, drivers: Collection[str] = ()) -> list[StandInImage]:
                 program="busybox",
                 places=("/bin/busybox",),
                 entrypoint=("nvidia-persistenced",),
-                # As sh too: the pod starts the daemon of the node's driver by a script, and this node has none.
+                # Also as sh: the pod starts the daemon of the node's driver by a script, and this node has none.
                 more={"persistenced": "/usr/bin/nvidia-persistenced", "sh": "/bin/sh"},
             ),
             files={"busybox": busybox, "persistenced": PERSISTENCED, "sh": PERSISTENCED},
@@ -143,7 +143,7 @@ def _version(tool: str) -> str:
 
 
 def _driver(reference: str, busybox: Path) -> StandInImage:
-    """Its modules are for a kernel that this machine does not run: the stand-in loads none, and says so."""
+    """Its modules are for another kernel than this machine's: the stand-in loads none, and says so."""
     key = reference.partition("@")[0].rpartition(":")[2]
     return StandInImage(
         name=f"{DRIVER}/{key.lower()}",
@@ -175,7 +175,7 @@ def render_dockerfile(  # noqa: PLR0913 - a line of the file each
     run: str = "",
     more: Mapping[str, str] | None = None,
 ) -> str:
-    """The Dockerfile of one program, with `more` files that it needs, each by its place.
+    """The Dockerfile of one program, with `more` files that it needs, each by its path.
 
     No `# syntax=` line: its frontend image could not be pulled.
     """

@@ -1,1 +1,1 @@
-"""GPU node groups on AWS as plain values: what an instance has, which machine image fits, what a group asks for."""
+"""GPU node groups on AWS as plain values: instances, matching machine images, and group settings."""

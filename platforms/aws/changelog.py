@@ -1,4 +1,4 @@
-"""Release notes of EKS machine images: CHANGELOG.md of the project that builds them, HTML tables in Markdown.
+"""Reads release notes of EKS machine images: CHANGELOG.md of their project, HTML tables in Markdown.
 
 Source: https://github.com/awslabs/amazon-eks-ami/blob/main/CHANGELOG.md
 """
@@ -20,7 +20,7 @@ _TOOLKIT = "nvidia-container-toolkit"
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a machine image of a release carries. `toolkits` are several where the notes name several."""
+    """Content of a release's machine image. `toolkits` has several if the notes list several."""
 
     driver: str
     toolkits: tuple[str, ...]
@@ -33,13 +33,13 @@ class Notes:
     release: str  # 20250519
     kubernetes: str  # 1.33
     patch: int  # of the kubelet
-    images: dict[str, Contents]  # by AMI type, those with a driver
+    images: dict[str, Contents]  # by AMI type, only those with a driver
 
 
 def read_changelog(text: str) -> tuple[Notes, ...]:
-    """Releases of a page in the form that it has since 2024, newest first; none where it has another form.
+    """Releases of a page in the format used since 2024, newest first; none for other formats.
 
-    A recalled release is left out: EKS gives it to nobody.
+    Recalled releases are left out: EKS no longer serves them.
     """
     headings = [*_HEADING.finditer(text)]
     ends = [*(each.start() for each in headings[1:]), len(text)][: len(headings)]
@@ -96,12 +96,12 @@ def _tables(text: str) -> list[list[list[str]]]:
 
 
 class _TableReader(HTMLParser):
-    """Cells of all tables as text; one that spans columns is repeated. Rows are not always closed."""
+    """Cells of all tables as text, repeated if they span columns. Rows are not always closed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.tables: list[list[list[str]]] = []
-        self._span = 0  # of the cell that is open; 0: none is
+        self._span = 0  # of the open cell; 0: none
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "table":

@@ -1,4 +1,4 @@
-"""The driver that a pool asks for: one driver, any of a branch, or the newest that fits."""
+"""The driver requested by a pool: one version, any of a branch, or the newest that fits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compat.values.versions import DriverVersion, VersionError
 
 @dataclass(frozen=True, slots=True)
 class WantedDriver:
-    """Neither part: the newest that fits. A driver comes with its branch."""
+    """Neither field set: the newest that fits. A driver has its branch."""
 
     branch: int | None = None
     driver: DriverVersion | None = None
@@ -31,7 +31,7 @@ class WantedDriver:
         return cls(driver.branch, driver)
 
     def takes(self, driver: DriverVersion) -> bool:
-        """Is this one what is wanted?"""
+        """Is this driver accepted?"""
         return self.branch in {None, driver.branch} and self.driver in {None, driver}
 
     def __str__(self) -> str:

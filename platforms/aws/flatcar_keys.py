@@ -1,4 +1,4 @@
-"""What a pool says of nodes on Flatcar: its release, who may log in, and programs that the OS does not have."""
+"""Flatcar keys of a pool: release, SSH keys, and programs that the OS lacks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SshKey = Annotated[str, AfterValidator(_key_reference), AfterValidator(_in_a_par
 
 
 class DownloadedProgram(BaseModel):
-    """A program that a node downloads at its first boot, and the sum that it must have."""
+    """A program downloaded at first boot, with its checksum."""
 
     model_config = FORM
     url: Url = Field(description="Address that nodes can reach: the publisher's, or a mirror of yours.")
@@ -66,12 +66,12 @@ class DownloadedProgram(BaseModel):
 
     @property
     def program(self) -> Program:
-        """As a node's config has it."""
+        """Form for a node's config."""
         return Program(self.url, self.sha256)
 
 
 class DownloadedPrograms(BaseModel):
-    """Programs that a Flatcar node needs to join an EKS cluster and that its image does not have."""
+    """Programs that a Flatcar node needs to join an EKS cluster but its image lacks."""
 
     model_config = FORM
     kubelet: DownloadedProgram = Field(description="The kubelet, of the Kubernetes version of the nodes.")
@@ -81,14 +81,14 @@ class DownloadedPrograms(BaseModel):
 
     @property
     def programs(self) -> Programs:
-        """As a node's config has them."""
+        """Form for a node's config."""
         return Programs(
             self.kubelet.program, self.authenticator.program, self.credential_provider.program, self.toolkit.program
         )
 
 
 class FlatcarKeys(BaseModel):
-    """Nodes on Flatcar in place of a machine image of EKS."""
+    """Nodes on Flatcar instead of an EKS machine image."""
 
     model_config = FORM
     release: Annotated[str, BeforeValidator(quoted), AfterValidator(_release)] = Field(
@@ -117,20 +117,20 @@ class FlatcarKeys(BaseModel):
 
     @property
     def driver_key(self) -> DriverKey | None:
-        """What the modules of the driver container are for; None without one."""
+        """Key of the driver container's modules; None without one."""
         return DriverKey.named(self.driver_container) if self.driver_container else None
 
     @property
     def driver_image(self) -> str:
-        """Image of the driver container that the runtime runs; empty without one, and where the site runs it."""
+        """Driver container image run by the runtime; empty without one, or if the site runs it."""
         return image_of(self.driver_container or "")
 
     @property
     def key_references(self) -> tuple[KeyReference, ...]:
-        """Of those who may log in."""
+        """SSH key references."""
         return tuple(map(KeyReference.parse, self.ssh_keys))
 
     @property
     def key_parameters(self) -> tuple[str, ...]:
-        """Names of the parameters of SSM that hold their public keys."""
+        """Names of the SSM parameters with the public keys."""
         return tuple(each.name for each in self.key_references)

@@ -1,4 +1,4 @@
-"""What a node of a group on Flatcar reads at its first boot: its group's keys, and which cluster it joins. Pure."""
+"""User data of a Flatcar node's first boot, from its group's keys and the cluster. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from platforms.aws.node_group import NodeGroup
 
 
 def user_data(group: NodeGroup, cluster: Cluster, public_keys: Sequence[str]) -> str:
-    """The rendered config. `public_keys` are the values of `flatcar.ssh_keys`, in their order.
+    """The rendered config. `public_keys` are the values of `flatcar.ssh_keys`, in order.
 
-    Raises ValueError for a key that is none, and for a config that is longer than EC2 takes.
+    Raises ValueError for an invalid key and for a config above EC2's limit.
     """
     image, keys = group.flatcar_image, group.flatcar
     assert keys is not None  # noqa: S101 - `flatcar_image` has checked it

@@ -1,6 +1,6 @@
-"""Releases of EKS machine images: how people write them, which ones the tables list, and what EKS calls them.
+"""EKS machine image releases: how people write them, which the tables list, and their names in EKS.
 
-EKS names a release with the patch version of its kubelet, `1.34.9-20260714`, and takes no other spelling.
+EKS names a release by its kubelet's patch version, `1.34.9-20260714`, and accepts no other spelling.
 Source: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html
 """
 
@@ -29,13 +29,13 @@ def _is_day(text: str) -> bool:
 
 
 def kubernetes_of(release: str) -> str:
-    """`1.34` of `1.34.9-20260714` and of `1.34-20260714`; empty where the release names no Kubernetes version."""
+    """`1.34` of `1.34.9-20260714` and of `1.34-20260714`; empty if the release has no Kubernetes version."""
     found = re.match(r"(1\.\d+)(?:\.\d+)?-v?20\d{6}", release.strip(), re.ASCII)
     return found[1] if found else ""
 
 
 def listed_releases(ami_type: str) -> tuple[str, ...]:
-    """Releases of an AMI type that some table has, oldest first; days of Amazon Linux, numbers of Bottlerocket."""
+    """All listed releases of an AMI type, oldest first; days for Amazon Linux, numbers for Bottlerocket."""
     found = {number_of(row["release"]) for row in rows_until(ami_type, "")} - {""}
     if ami_type.startswith("AL2023"):
         last = max(found, default="")
@@ -44,15 +44,15 @@ def listed_releases(ami_type: str) -> tuple[str, ...]:
 
 
 def release_version(kubernetes: str, release: str, written: str = "") -> str:
-    """What EKS calls a release: `1.34.9-20260714`; empty where no table has the patch version.
+    """EKS's name of a release: `1.34.9-20260714`; empty if no table has the patch version.
 
-    `written` is what somebody pinned: a full name is kept. Patch versions only rise, so that a release between two
-    with one patch version has it too.
+    `written` is the pin: a full name is kept. Patch versions only rise, so a release between two
+    with the same patch version has it too.
     """
     if re.match(r"1\.\d+\.\d+-", written.strip()):
         return written.strip()
     if "." in release:
-        return ""  # Bottlerocket's name ends with the commit of the build
+        return ""  # Bottlerocket names end with the build's commit
     known = sorted(
         (row["release"], row["patch"]) for row in tables.rows("eks_releases") if row["kubernetes"] == kubernetes
     )

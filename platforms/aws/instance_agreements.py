@@ -1,6 +1,6 @@
-"""What the keys of a group of instances must agree on: sizes, instance types, the machine image. Pure.
+"""Consistency checks of an instance group: sizes, instance types, machine image. Pure.
 
-Works on the mapping as it was written and skips what has the wrong shape, which the models report.
+Works on the raw mapping and skips malformed values, which the models report.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workloads.raw import Raw, is_count, mapping
 
 
 def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:
-    """Every disagreement of one group; `version` is the cluster's Kubernetes version."""
+    """Inconsistencies of one group; `version` is the cluster's Kubernetes version."""
     yield from _sizes(loc, group)
     try:
         shape = _common(group)
@@ -31,7 +31,7 @@ def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:
         yield Fault((*loc, "instance_types"), error.reason, error.fix, error.text)
         return
     if isinstance(version, str) and (refused := by_version(version, today())):
-        if group.get("kubernetes") is not None:  # else it is the cluster's, and reported there
+        if group.get("kubernetes") is not None:  # otherwise it is the cluster's and reported there
             yield Fault((*loc, "kubernetes"), f"cannot be used on EKS: {refused.reason}", refused.fix, version)
         return
     yield from _reserved(loc, group)
@@ -56,7 +56,7 @@ def of_group(loc: Loc, group: Raw, version: object) -> Iterator[Fault]:
 
 
 def shape_of(group: Raw) -> GroupShape | None:
-    """What its instance types have in common; None where they cannot be read, or have not."""
+    """Common properties of its instance types; None if unreadable or not common."""
     try:
         return _common(group)
     except InstanceError:
@@ -64,7 +64,7 @@ def shape_of(group: Raw) -> GroupShape | None:
 
 
 def image_of(group: Raw, version: object) -> NodeImage | None:
-    """What its nodes start from; None where nothing fits, or the group cannot be read."""
+    """Node image; None if nothing fits or the group is unreadable."""
     shape = shape_of(group)
     if shape is None:
         return None
@@ -93,7 +93,7 @@ def _on_flatcar(loc: Loc, group: Raw, shape: GroupShape | None) -> Iterator[Faul
     if isinstance(found, NoDriver):
         reason = f"leaves no driver on Flatcar: {found.reason}"
         without = _flatcar({**group, "flatcar": {**keys, "driver_container": None}}, shape) if shape else None
-        if keys.get("driver_container") is not None and found != without:  # else it is not the container's fault
+        if keys.get("driver_container") is not None and found != without:  # otherwise the container is not at fault
             yield Fault((*loc, "flatcar", "driver_container"), reason, found.fix, keys["driver_container"])
         else:
             key = "driver" if group.get("driver") is not None else "instance_types"
@@ -108,7 +108,7 @@ def _release(keys: Raw) -> Release | None:
     try:
         return release_of(str(keys.get("release")))
     except UnknownRelease:
-        return None  # the models report it
+        return None  # reported by the models
 
 
 def _flatcar(group: Raw, shape: GroupShape) -> FlatcarImage | NoDriver | None:
@@ -118,7 +118,7 @@ def _flatcar(group: Raw, shape: GroupShape) -> FlatcarImage | NoDriver | None:
         driver = WantedDriver.parse(str(group.get("driver") or "newest"))
         key = DriverKey.named(str(container)) if container is not None else None
     except ValueError:
-        return None  # the models report it
+        return None  # reported by the models
     return flatcar_image(shape, release, driver, key, toolkit) if release else None
 
 
@@ -141,7 +141,7 @@ def _common(group: Raw) -> GroupShape | None:
     try:
         found = [find_instance(each) for each in types]
     except InstanceError:
-        return None  # the models report it
+        return None  # reported by the models
     return group_of(found)
 
 

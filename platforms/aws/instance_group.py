@@ -1,6 +1,6 @@
-"""What a group of instances is: keys of a stack file that EksGpuNodeGroup takes as well, and what follows from them.
+"""An instance group: keys shared by stack files and EksGpuNodeGroup, and values derived from them.
 
-What the instances are follows from their types; what drives their GPUs, from the machine image that is chosen.
+Instance types determine the hardware; the chosen machine image determines the GPU driver.
 """
 
 import re
@@ -82,7 +82,7 @@ Wanted = Annotated[
 
 
 class PinnedImage(BaseModel):
-    """A machine image of EKS that was chosen by hand."""
+    """An EKS machine image chosen by hand."""
 
     model_config = FORM
     type: str = Field(description="AMI type as EKS calls it: AL2023_x86_64_NVIDIA.")
@@ -92,7 +92,7 @@ class PinnedImage(BaseModel):
 
 
 class InstanceGroupKeys(BaseModel):
-    """Instances that are alike, between a least and a greatest number of them."""
+    """Alike instances, between a minimum and a maximum number."""
 
     model_config = FORM
     instance_types: tuple[InstanceType, ...] = Field(
@@ -146,22 +146,22 @@ class InstanceGroupKeys(BaseModel):
 
     @cached_property
     def shape(self) -> GroupShape:
-        """What all its instance types have in common; the checks of a stack file see to it that there is one."""
+        """Common properties of its instance types; checked to exist when the stack file is read."""
         return group_of([find_instance(each) for each in self.instance_types])
 
     @cached_property
     def machine_image(self) -> MachineImage:
-        """The one that is chosen or pinned."""
-        assert self.kubernetes is not None  # noqa: S101 - whoever reads it fills in the cluster's version
+        """The chosen or pinned one."""
+        assert self.kubernetes is not None  # noqa: S101 - the reader fills in the cluster's version
         found = choose(self.shape, self.kubernetes, self.wanted_driver, self.pin, today=today())
         assert isinstance(found, MachineImage)  # noqa: S101 - `instance_agreements` reports anything else
         return found
 
     @cached_property
     def flatcar_image(self) -> FlatcarImage:
-        """The release of a group on Flatcar, with its driver."""
+        """A Flatcar group's release with its driver."""
         keys = self.flatcar
-        assert keys is not None  # noqa: S101 - whoever reads it knows that the group is on Flatcar
+        assert keys is not None  # noqa: S101 - callers know that the group is on Flatcar
         release = release_of(keys.release)
         found = flatcar_image(self.shape, release, self.wanted_driver, keys.driver_key, keys.container_toolkit)
         assert isinstance(found, FlatcarImage)  # noqa: S101 - `instance_agreements` reports anything else
@@ -169,11 +169,11 @@ class InstanceGroupKeys(BaseModel):
 
     @property
     def node_image(self) -> NodeImage:
-        """What the nodes start from, whoever publishes it."""
+        """The node image, from any publisher."""
         return self.flatcar_image if self.flatcar else self.machine_image
 
     def labels_of(self, pool: str) -> dict[str, str]:
-        """Labels of the nodes in a pool of that name: ours, what an autoscaler must know, the site's own."""
+        """Node labels in a pool of that name: ours, those for the autoscaler, the site's own."""
         image = self.node_image
         toolkit = image.container_toolkit or None if image.driver else None
         ours = names.pool_labels(pool, image.driver, toolkit)
@@ -187,22 +187,22 @@ class InstanceGroupKeys(BaseModel):
 
     @property
     def scale(self) -> Scale:
-        """How many instances."""
+        """Group size."""
         return Scale(self.min, self.min if self.desired is None else self.desired, self.max)
 
     @property
     def volume(self) -> Volume:
-        """The volume of a node. Faster ones get the IOPS without which EC2 refuses them."""
+        """A node's volume. Faster ones get the IOPS that EC2 requires."""
         usual = PARALLEL_THROUGHPUT if self.parallel_pulls else MIN_THROUGHPUT
         throughput = self.volume_throughput or usual
         return Volume(int(self.root_disk_gib), throughput, iops_of(throughput))
 
     @property
     def node_settings(self) -> NodeSettings:
-        """Settings that nodes get at their start."""
+        """Node settings at startup."""
         return NodeSettings(Pulls.PARALLEL if self.parallel_pulls else Pulls.SERIAL)
 
     @property
     def pin(self) -> Pin | None:
-        """The machine image that was chosen by hand."""
+        """The hand-picked machine image."""
         return Pin(self.pinned_image.type, self.pinned_image.release or "") if self.pinned_image else None

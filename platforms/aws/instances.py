@@ -1,4 +1,4 @@
-"""EC2 instance types, with GPUs and without, and what the types of one group have in common."""
+"""EC2 instance types, with and without GPUs, and the common properties of a group's types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Shared = TypeVar("Shared")
 
 
 class InstanceError(ValueError):
-    """A type that cannot be used, or types that make no group. `reason` reads on after `text`; `fix` says what to do.
+    """An unusable type, or types that form no group. `reason` continues after `text`; `fix` says what to do.
 
     `suggestions` are the nearest known types, best first.
     """
@@ -38,21 +38,21 @@ class InstanceError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:
-    """One EC2 instance type. None stands for what no table says."""
+    """One EC2 instance type. None: not in the tables."""
 
     name: str  # g6.xlarge
     gpu: GpuModel | None  # None: no GPU of NVIDIA's
-    gpus: Fraction  # 1/8 of an L4 is what a g6f.large has; 0 of an m7i.large
-    reported_gpus: int | None  # as EC2 describes the type: 0 for a part of a GPU
-    gpu_memory_mib: int | None  # of each GPU, or of the part of one
+    gpus: Fraction  # 1/8 of an L4 for g6f.large; 0 for m7i.large
+    reported_gpus: int | None  # as EC2 reports it: 0 for a fractional GPU
+    gpu_memory_mib: int | None  # of each GPU or GPU fraction
     vcpu: int
     memory_gib: Decimal
     architecture: str  # amd64, arm64
     local_nvme_gb: int
     min_driver: DriverVersion | None
-    max_branch: int | None  # None: driven to this day
-    ami_types: tuple[str, ...]  # machine images that EKS pairs with it, the default first
-    note: str  # what the table says beside
+    max_branch: int | None  # None: still supported
+    ami_types: tuple[str, ...]  # machine images EKS pairs with it, the default first
+    note: str  # note in the table
 
     @property
     def family(self) -> str:
@@ -65,7 +65,7 @@ class InstanceType:
 
 @dataclass(frozen=True, slots=True)
 class GroupShape:
-    """What every node of a group has, whichever of its instance types it becomes."""
+    """Properties shared by all nodes of a group, whatever their instance type."""
 
     types: tuple[InstanceType, ...]
     gpu: GpuModel | None  # None: the nodes have no GPU
@@ -77,7 +77,7 @@ class GroupShape:
 
     @property
     def vcpu(self) -> int:
-        """Of the smallest type: what a pod can count on."""
+        """Of the smallest type: guaranteed to pods."""
         return min(each.vcpu for each in self.types)
 
     @property
@@ -87,16 +87,16 @@ class GroupShape:
 
     @property
     def local_nvme_gb(self) -> int:
-        """Of the type with the least."""
+        """Minimum of its types."""
         return min(each.local_nvme_gb for each in self.types)
 
     @property
     def schedulable_gpus(self) -> int:
-        """What a node offers as `nvidia.com/gpu`: a part of a GPU is one device to the driver."""
+        """`nvidia.com/gpu` of a node: a fractional GPU is one device to the driver."""
         return max(1, int(self.gpus)) if self.gpus else 0
 
     def takes(self, driver: DriverVersion) -> bool:
-        """Does this driver drive the GPUs of every type?"""
+        """Does this driver support every type's GPUs?"""
         is_new_enough = self.min_driver is None or driver >= self.min_driver
         return is_new_enough and (self.max_branch is None or driver.branch <= self.max_branch)
 
@@ -109,7 +109,7 @@ class GroupShape:
 
 
 def find_instance(text: str) -> InstanceType:
-    """The instance type with this name; raises InstanceError with the nearest names."""
+    """The instance type by name; raises InstanceError with the nearest names."""
     name = text.strip().lower()
     known = _known()
     if name in known:
@@ -131,10 +131,10 @@ def find_instance(text: str) -> InstanceType:
 
 
 def group_of(types: Sequence[InstanceType]) -> GroupShape:
-    """What instance types have in common, each named once; raises InstanceError where a node could be one or the other.
+    """Common properties of instance types, each listed once; raises InstanceError if nodes would differ.
 
-    A pod of a group may land on any of its nodes: they have one processor architecture, one GPU model and one number
-    of GPUs.
+    A group's pods may land on any of its nodes: they share processor architecture, GPU model and
+    GPU count.
     """
     if not types:
         raise InstanceError("a group", "has no instance type", "name at least one, such as g6.xlarge")
@@ -175,7 +175,7 @@ def _known() -> dict[str, InstanceType]:
 
 
 def _general(row: Row) -> InstanceType:
-    """A type without GPUs, for the pool that carries hubs and their proxies."""
+    """A type without GPUs, for the pool of hubs and proxies."""
     kind = {"amd64": "x86_64", "arm64": "ARM_64"}[row["host_arch"]]
     return InstanceType(
         name=row["instance_type"],
@@ -216,7 +216,7 @@ def _instance(row: Row) -> InstanceType:
 
 
 def _gpu(row: Row, memory_mib: int | None) -> GpuModel | None:
-    """An H100 is sold in several forms: the one with the memory that EC2 reports."""
+    """H100 variants differ in memory: picks the one with the memory EC2 reports."""
     if row["gpu_vendor"] != "nvidia":
         return None
     models = find_gpus(row["gpu_model"])
@@ -224,7 +224,7 @@ def _gpu(row: Row, memory_mib: int | None) -> GpuModel | None:
 
 
 def _min_driver(row: Row, gpu: GpuModel | None) -> DriverVersion | None:
-    """The instance's own floor, which a table states where it is above that of its GPU, and the GPU's."""
+    """The instance's own minimum driver, listed if above its GPU's, else the GPU's."""
     if gpu is None:
         return None
     floors = [min(found) for each in gpus_of((gpu,), gpu.name) if (found := first_drivers(each))]

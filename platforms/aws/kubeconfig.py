@@ -1,4 +1,4 @@
-"""A kubeconfig for EKS that holds no secret."""
+"""A kubeconfig for EKS without secrets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 
 def text(*, name: str, endpoint: str, authority: str, region: str) -> str:
-    """A kubeconfig as JSON, which is YAML: the token comes from `aws eks get-token` of whoever uses it."""
+    """A kubeconfig as JSON, which is YAML: `aws eks get-token` gets the user's token."""
     command = {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
         "command": "aws",

@@ -1,4 +1,4 @@
-"""How long EKS supports a Kubernetes version."""
+"""EKS support dates of Kubernetes versions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Final
 from compat.facts.rows import Origin, Row
 from platforms.aws import tables
 
-VERSION: Final = re.compile(r"1\.[1-9]\d", re.ASCII)  # how EKS writes a version: 1.34
+VERSION: Final = re.compile(r"1\.[1-9]\d", re.ASCII)  # EKS version format: 1.34
 
 
 @dataclass(frozen=True, slots=True)
 class KubernetesVersion:
-    """A minor version on EKS. A date that no page states is None: not known.
+    """A minor version on EKS. A date published nowhere is None: unknown.
 
-    `standard_until` and `extended_until` are the days from which the version is without that support, in UTC.
+    `standard_until` and `extended_until` are the first days without that support, in UTC.
     """
 
     name: str  # 1.34
@@ -28,17 +28,17 @@ class KubernetesVersion:
     origin: Origin
 
     def has_ended(self, today: dt.date) -> bool:
-        """Is it known that EKS does not support it any more, at no price?"""
+        """Is it certain that EKS no longer supports it, at any price?"""
         return self.extended_until is not None and today >= self.extended_until
 
     def is_extended(self, today: dt.date) -> bool:
-        """Does the cluster cost more by the hour, because standard support has ended?"""
+        """Is the cluster more expensive per hour, because standard support has ended?"""
         return self.standard_until is not None and today >= self.standard_until and not self.has_ended(today)
 
 
 @cache
 def known_versions() -> dict[str, KubernetesVersion]:
-    """The versions that a table has, oldest first."""
+    """Versions in the table, oldest first."""
     return {row["kubernetes"]: _version(row) for row in tables.rows("eks_versions")}
 
 
@@ -51,15 +51,15 @@ def _version(row: Row) -> KubernetesVersion:
 
 
 def supported_versions(today: dt.date) -> tuple[str, ...]:
-    """Versions that EKS supports on that day, as far as a table says, oldest first."""
+    """Versions that EKS supports on that day, according to the table, oldest first."""
     return tuple(name for name, each in known_versions().items() if not each.has_ended(today))
 
 
 def is_version(text: str) -> bool:
-    """Is it written as EKS writes a version, `1.34`?"""
+    """Does it have EKS's version format, `1.34`?"""
     return VERSION.fullmatch(text) is not None
 
 
 def minor_of(version: str) -> int:
-    """34 of `1.34`; versions of EKS have an order by it."""
+    """34 of `1.34`, for ordering versions."""
     return int(version.partition(".")[2])

@@ -1,6 +1,6 @@
 """The launch template of a node group, as the arguments of `pulumi_aws.ec2.LaunchTemplate`.
 
-It must not repeat what a managed group states itself: instance types, and the image where the group names an AMI type.
+It must not repeat settings of a managed group: instance types, and the image if the group sets an AMI type.
 Source: https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 """
 
@@ -14,12 +14,12 @@ from typing import Any, Final
 from platforms.aws.machine_images import MachineImage
 from platforms.aws.volumes import Volume
 
-HOP_LIMIT: Final = 2  # one hop is the node's own; containers that ask for their role are one further away
+HOP_LIMIT: Final = 2  # one hop reaches the node; containers that request its role need one more
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Where instances come from beside the open market; empty: nowhere special."""
+    """Special capacity source of instances; empty: the open market."""
 
     reservation: str = ""  # cr-0123…
     placement_group: str = ""
@@ -36,7 +36,7 @@ def launch_template(  # noqa: PLR0913 - each is a separate decision
 ) -> dict[str, Any]:
     """Arguments; `security_groups` may be outputs. The provider's default tags reach neither instances nor volumes.
 
-    `image` is None for an image that is not of EKS and has one volume.
+    `image` is None for a non-EKS image with one volume.
     """
     capacity = capacity or Capacity()
     template: dict[str, Any] = {
@@ -47,8 +47,8 @@ def launch_template(  # noqa: PLR0913 - each is a separate decision
             "http_put_response_hop_limit": HOP_LIMIT,
             "instance_metadata_tags": "disabled",
         },
-        # EKS adds the cluster's own security group only to nodes whose template names none; one that has interfaces
-        # names them there.
+        # EKS adds the cluster security group only to nodes whose template lists none; a template with interfaces
+        # lists them there.
         "network_interfaces": [
             {
                 "device_index": 0,
@@ -72,7 +72,7 @@ def launch_template(  # noqa: PLR0913 - each is a separate decision
 
 
 def _devices(image: MachineImage | None, volume: Volume) -> list[dict[str, Any]]:
-    """Bottlerocket keeps its system on a volume of its own, whose size is the image's, and ours beside it.
+    """Bottlerocket's system has a volume of its own, sized by the image; ours is a second one.
 
     Source: https://github.com/aws-samples/karpenter-blueprints/tree/main/blueprints/soci-snapshotter
     """

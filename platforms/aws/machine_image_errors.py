@@ -1,4 +1,4 @@
-"""Why a group gets no machine image of EKS: a sentence, and what to change."""
+"""Explains why a group gets no EKS machine image, and what to change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REFRESH: Final = "python -m tools.eks_images reads newer ones into the tables"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """`reason` is a sentence; `is_unknown` where a table lacks the fact rather than denies it."""
+    """`reason` is a sentence; `is_unknown`: a table lacks the fact rather than denying it."""
 
     reason: str
     fix: str
@@ -45,7 +45,7 @@ def by_version(kubernetes: str, today: dt.date) -> Refusal | None:
 
 
 def by_type(shape: GroupShape, ami_type: str) -> Refusal | None:
-    """Are there machine images for the group, and of the pinned type, if one is?"""
+    """Are there machine images for the group, and of the pinned type, if any?"""
     if not shape.ami_types:
         why = f", which takes no driver after branch {shape.max_branch}" if shape.max_branch else ""
         why = why or (f", which needs driver {shape.min_driver}" if shape.min_driver else "")
@@ -56,7 +56,7 @@ def by_type(shape: GroupShape, ami_type: str) -> Refusal | None:
 
 
 def _why_not(shape: GroupShape, ami_type: str) -> str:
-    """Why a group cannot have images of a type; empty where it can."""
+    """Why a group cannot use images of a type; empty if it can."""
     types = tables.by_first_column("ami_types")
     row = types.get(ami_type)
     if row is None:
@@ -71,7 +71,7 @@ def _why_not(shape: GroupShape, ami_type: str) -> str:
 
 
 def by_driver(shape: GroupShape, wanted: WantedDriver) -> Refusal | None:
-    """Can the group's GPUs have the wanted driver at all?"""
+    """Do the group's GPUs support the requested driver?"""
     if wanted.branch is None:
         return None
     lowest, last = shape.min_driver, shape.max_branch
@@ -84,7 +84,7 @@ def by_driver(shape: GroupShape, wanted: WantedDriver) -> Refusal | None:
 
 
 def by_release(release: str, kubernetes: str) -> Refusal | None:
-    """Is a pinned release written as one, and for this Kubernetes version?"""
+    """Is a pinned release well-formed and for this Kubernetes version?"""
     if not release:
         return None
     number = number_of(release)
@@ -99,7 +99,7 @@ def by_release(release: str, kubernetes: str) -> Refusal | None:
 
 
 def without_rows(shape: GroupShape, ami_type: str, kubernetes: str, number: str) -> Refusal:
-    """Why no row is about the type and the Kubernetes version, up to the pinned release."""
+    """Why no row matches the type and the Kubernetes version, up to the pinned release."""
     rows = rows_until(ami_type, "")
     if not any(row["release"] for row in rows):
         fix = f"take {shape.ami_types[0]}"
@@ -114,7 +114,7 @@ def without_rows(shape: GroupShape, ami_type: str, kubernetes: str, number: str)
 
 
 def off_the_table(ami_type: str, row: Row, kubernetes: str, number: str) -> Refusal | None:
-    """Is the pinned release one that the tables do not have, or not any more for this Kubernetes version?"""
+    """Is the pinned release missing from the tables, or no longer listed for this Kubernetes version?"""
     listed = listed_releases(ami_type)
     if release_order(number) > release_order(listed[-1]):
         reason = f"the tables end with release {listed[-1]} of {ami_type}; {number} is newer"

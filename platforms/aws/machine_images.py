@@ -1,4 +1,4 @@
-"""Which machine image of EKS a group gets: by its GPUs, its Kubernetes version, the driver it wants, and a pin."""
+"""Chooses the EKS machine image of a group by GPUs, Kubernetes version, requested driver and pin."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _OLDEST = DriverVersion(1, 0)
 
 
 class KernelModule(StrEnum):
-    """Which of NVIDIA's kernel modules a machine image loads for a GPU."""
+    """The NVIDIA kernel module that a machine image loads for a GPU."""
 
     OPEN = "open"
     PROPRIETARY = "proprietary"
-    GRID = "grid"  # open as well; drives a part of a GPU
+    GRID = "grid"  # also open; supports fractional GPUs
     NONE = "none"  # nodes without GPUs
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A machine image that somebody insists on; what is empty is chosen. The release may be `1.34.9-20260714` too."""
+    """A requested machine image; empty fields are chosen. The release may also be `1.34.9-20260714`."""
 
     ami_type: str = ""
     release: str = ""
@@ -41,18 +41,18 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class MachineImage:
-    """One release of an EKS machine image with the driver that it runs on the nodes of a group."""
+    """One EKS machine image release with its driver on a group's nodes."""
 
     ami_type: str
     release: str  # 20260714; 1.68.0 of Bottlerocket
     kubernetes: str  # 1.34
-    driver: DriverVersion | None  # prints as the branch where a table has no more; None: none, for nodes without GPUs
-    container_toolkit: str  # empty: not known, or the notes of the release name several
+    driver: DriverVersion | None  # prints as the branch if a table has no more; None: nodes without GPUs
+    container_toolkit: str  # empty: unknown, or the release notes list several
     kernel_module: KernelModule
     has_device_plugin: bool
-    has_persistence_daemon: bool | None  # None: not known
-    branch_setting: str  # of Bottlerocket with two branches, where user data decide: lts or pb
-    release_version: str  # as EKS wants it, 1.34.9-20260714; empty: the patch version is in no table
+    has_persistence_daemon: bool | None  # None: unknown
+    branch_setting: str  # for Bottlerocket with two branches, chosen by user data: lts or pb
+    release_version: str  # as EKS requires it, 1.34.9-20260714; empty: the patch version is in no table
     origin: Origin
 
     @property
@@ -61,7 +61,7 @@ class MachineImage:
 
     @property
     def chooses_branch_at_boot(self) -> bool:
-        """Does the release alone leave open which driver it runs?"""
+        """Does the release alone not determine the driver?"""
         return bool(self.branch_setting)
 
     @property
@@ -74,20 +74,20 @@ class MachineImage:
 
 @dataclass(frozen=True, slots=True)
 class NoMachineImage:
-    """Why there is none. `reason` is a sentence; `is_unknown` where a table lacks the fact rather than denies it."""
+    """Why there is none. `reason` is a sentence; `is_unknown`: a table lacks the fact rather than denying it."""
 
     reason: str
     fix: str
-    nearest: MachineImage | None = None  # what the group can have instead
+    nearest: MachineImage | None = None  # closest alternative for the group
     is_unknown: bool = False
 
 
 def choose(
     shape: GroupShape, kubernetes: str, wanted: WantedDriver = NEWEST, pin: Pin | None = None, *, today: dt.date
 ) -> MachineImage | NoMachineImage:
-    """The newest machine image that the group's GPUs, its Kubernetes version, the wanted driver and the pin allow.
+    """The newest machine image allowed by the group's GPUs, Kubernetes version, requested driver and pin.
 
-    Without a pin it is an image of Amazon Linux, which EKS takes by default.
+    Without a pin it is an Amazon Linux image, EKS's default.
     """
     pin = pin or Pin()
     if shape.gpu is None:
@@ -113,7 +113,7 @@ def choose(
     if fitting:
         newest = max(fitting, key=lambda each: (release_order(each.release), each.driver or _OLDEST))
         alike = [each for each in fitting if each.driver == newest.driver]
-        # EKS only accepts the full name of a release: one that can be named is better than a newer one that cannot.
+        # EKS only accepts a release's full name: a known full name beats a newer release without one.
         return max(alike, key=lambda each: (bool(each.release_version), release_order(each.release)))
     return _with_nearest(_no_such_driver(shape, found, wanted, pin), shape, kubernetes, pin, today, found)
 
@@ -121,7 +121,7 @@ def choose(
 def _without_gpus(
     shape: GroupShape, kubernetes: str, wanted: WantedDriver, pin: Pin, today: dt.date
 ) -> MachineImage | NoMachineImage:
-    """For nodes without GPUs: EKS makes these images on the days of the others, under one name."""
+    """For nodes without GPUs: EKS builds these images on the same days, under one name."""
     refused = machine_image_errors.by_version(kubernetes, today) or machine_image_errors.by_release(
         pin.release, kubernetes
     )
@@ -167,7 +167,7 @@ def _no_such_driver(shape: GroupShape, found: list[MachineImage], wanted: Wanted
     return Refusal(f"no such image has driver {wanted}: {carried}", fix)
 
 
-def _with_nearest(  # noqa: PLR0913, PLR0917 - what `choose` has in its hands
+def _with_nearest(  # noqa: PLR0913, PLR0917 - the state of `choose`
     refused: Refusal,
     shape: GroupShape,
     kubernetes: str,
@@ -175,7 +175,7 @@ def _with_nearest(  # noqa: PLR0913, PLR0917 - what `choose` has in its hands
     today: dt.date,
     found: list[MachineImage] | None = None,
 ) -> NoMachineImage:
-    """With what the group can have: an image that has all but the driver, else one without the pin."""
+    """Adds an alternative: an image that matches all but the driver, else one without the pin."""
     other = next(iter(_others(shape, kubernetes, pin, today, found or [])), None)
     return NoMachineImage(refused.reason, refused.fix, other, refused.is_unknown)
 
@@ -225,9 +225,9 @@ def _images(shape: GroupShape, rows: list[Row], kubernetes: str, pin: Pin) -> It
 
 
 def _branch_setting(ami_type: str, release: str, kubernetes: str, driver: DriverVersion) -> str:
-    """Bottlerocket's name for a branch: `lts` or `pb`, production; empty where a release has one driver.
+    """Bottlerocket's name for a branch: `lts` or `pb`, production; empty if a release has one driver.
 
-    Nodes where it is unset choose by their GPUs, and older releases do not start with a setting that they do not know.
+    Without it, nodes choose by their GPUs, and older releases do not start with an unknown setting.
     Sources: https://github.com/bottlerocket-os/bottlerocket/releases/tag/v1.66.0 and v1.68.0;
     https://github.com/bottlerocket-os/bottlerocket-core-kit/blob/develop/sources/ghostdog/src/nvidia.rs
     """
@@ -241,8 +241,8 @@ def _branch_setting(ami_type: str, release: str, kubernetes: str, driver: Driver
 def kernel_module(shape: GroupShape) -> KernelModule:
     """The kernel module that the image loads on these nodes; AL2023 and Bottlerocket decide at boot.
 
-    GRID for a part of an L4; proprietary for T4 and A10G (g4dn, g5, g5g), where AL2023 has to switch the GPU's own
-    processor off, which only that module can do; else open where the GPU has it.
+    GRID for a fractional L4; proprietary for T4 and A10G (g4dn, g5, g5g), where AL2023 must switch the GPU System
+    Processor off, which only that module can do; else open if supported.
     Sources: https://github.com/awslabs/amazon-eks-ami/blob/main/templates/al2023/runtime/gpu/nvidia-kmod-load.sh;
     https://github.com/bottlerocket-os/bottlerocket-core-kit/blob/develop/sources/ghostdog/src/nvidia.rs
     """

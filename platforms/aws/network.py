@@ -1,4 +1,4 @@
-"""A small VPC's addresses: for each zone a private subnet for nodes and pods, and a little public one."""
+"""Address plan of a small VPC: per zone, a private subnet for nodes and pods and a small public one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A zone with its two networks."""
+    """A zone with its two subnets."""
 
     name: str
     private: str
@@ -19,12 +19,12 @@ class Zone:
 
 
 def plan(cidr: str, zones: Sequence[str]) -> tuple[Zone, ...]:
-    """Zones with their networks.
+    """Zones with their subnets.
 
-    Half of the addresses go to private subnets of equal size, because the VPC CNI gives each pod one of them. A public
-    subnet holds a NAT gateway and load balancers: a sixteenth of a private one, of /28 at least, the smallest that AWS
-    has. Adding a zone at the end moves none of the others, as long as their number stays below the next power of two.
-    Raises ValueError where the network is too small.
+    Half of the addresses go to equally sized private subnets, because the VPC CNI gives each pod one of them. A public
+    subnet holds a NAT gateway and load balancers: a sixteenth of a private one, at least /28, AWS's minimum.
+    Adding a zone at the end moves no other, as long as their number stays below the next power of two.
+    Raises ValueError if the network is too small.
     """
     whole = ipaddress.IPv4Network(cidr)
     bits = max(1, (len(zones) - 1).bit_length())
@@ -39,8 +39,8 @@ def plan(cidr: str, zones: Sequence[str]) -> tuple[Zone, ...]:
     )
 
 
-# What nodes and their pods call where there is no way out, beside S3, whose gateway costs nothing: EC2 names the node,
-# images come from ECR, EKS tells of the cluster, STS and EKS Auth give roles to pods, and the rest is for load
+# Services that nodes and pods call without egress, besides S3, whose gateway is free: EC2 names the node,
+# images come from ECR, EKS describes the cluster, STS and EKS Auth give roles to pods, and the rest is for load
 # balancers, logs and the cluster autoscaler.
 # Source: https://docs.aws.amazon.com/eks/latest/userguide/private-clusters.html
 _INTERFACES: Final = (
@@ -49,5 +49,5 @@ _INTERFACES: Final = (
 
 
 def interface_endpoints(region: str) -> dict[str, str]:
-    """Services that a private network has an interface of, by a short name, each by its name in PrivateLink."""
+    """Services with an interface endpoint in a private network: short name to PrivateLink name."""
     return {name.replace(".", "-"): f"com.amazonaws.{region}.{name}" for name in _INTERFACES}

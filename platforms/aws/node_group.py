@@ -1,4 +1,4 @@
-"""What a node group declares about its nodes, read from a component's plain arguments. Pure."""
+"""Reads a node group from a component's plain arguments. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INPUTS = frozenset(
         "tags",
         "cni_has_role",
     }
-)  # may be outputs, or say nothing here
+)  # may be outputs, or are irrelevant here
 
 
 class NodeGroup(InstanceGroupKeys):
@@ -43,20 +43,20 @@ class NodeGroup(InstanceGroupKeys):
 
     @property
     def recorded_gpus(self) -> dict[str, str | int]:
-        """What readers of a preview know a pool by: GPU model and how many a node offers; nothing without GPUs."""
+        """Pool facts for previews: GPU model and GPUs per node; empty without GPUs."""
         shape = self.shape
         return {"gpu": shape.gpu.name, "gpus_per_node": shape.schedulable_gpus} if shape.gpu else {}
 
 
 def read(name: str, args: Mapping[str, Any], owner: str = "EksGpuNodeGroup") -> NodeGroup:
-    """The group of a component's arguments; raises SettingsError with everything that is wrong."""
+    """The group in a component's arguments; raises SettingsError with every problem."""
     raw = plain({key: value for key, value in args.items() if key not in _INPUTS})
     also = (*_of_owner(raw, owner), *of_group((), raw, raw.get("kubernetes")))
     return read_arguments(NodeGroup, owner, name, raw, also)
 
 
 def _of_owner(raw: Mapping[str, Any], owner: str) -> Iterator[Fault]:
-    """One component has EKS's machine images, the other one Flatcar."""
+    """One component uses EKS machine images, the other Flatcar."""
     is_on_flatcar = raw.get("flatcar") is not None
     if is_on_flatcar and owner == "EksGpuNodeGroup":
         yield Fault(("flatcar",), "belongs to another component", "use FlatcarGpuNodeGroup")

@@ -1,4 +1,4 @@
-"""What the nodes of a group start from, whoever publishes it: a machine image of EKS, or a release of Flatcar."""
+"""The node image of a group: an EKS machine image or a Flatcar release."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from platforms.aws.instances import GroupShape
 
 
 class NodeImage(Protocol):
-    """Software of a node before anything of ours is on it; `str` names it."""
+    """Initial software of a node; `str` names it."""
 
     @property
     def driver(self) -> DriverVersion | None: ...
@@ -29,14 +29,14 @@ class NodeImage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FlatcarImage:
-    """A release of Flatcar with the driver that its nodes get at their first boot."""
+    """A Flatcar release with the driver installed at first boot."""
 
     release: Release
     source: Driver
     driver: DriverVersion
     container_toolkit: str
     has_device_plugin: bool = False
-    has_persistence_daemon: bool | None = True  # a unit of ours, or the driver container's own
+    has_persistence_daemon: bool | None = True  # our unit, or the driver container's own
 
     def __str__(self) -> str:
         return f"Flatcar {self.release.version}, {self.source}"
@@ -45,7 +45,7 @@ class FlatcarImage:
 def flatcar_image(
     shape: GroupShape, release: Release, wanted: WantedDriver, container: DriverKey | None, toolkit: str
 ) -> FlatcarImage | NoDriver:
-    """The release with the driver that is chosen for a group, or why there is none."""
+    """The release with the group's driver, or why there is none."""
     if shape.gpu is None:
         return NoDriver(f"{shape} has no GPU, and flatcar is for nodes with GPUs", "leave flatcar out")
     found = choose_driver(shape, release, wanted, container)

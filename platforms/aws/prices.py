@@ -1,4 +1,4 @@
-"""What instances cost, by a dated table: on demand, Linux, US East (N. Virginia)."""
+"""Instance prices from a dated table: on demand, Linux, US East (N. Virginia)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 
 from platforms.aws import tables
 
-REGION: Final = "us-east-1"  # the table has no other
+REGION: Final = "us-east-1"  # the only one in the table
 HOURS_PER_WEEK: Final = 168
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of one instance type, on the day that the table was made."""
+    """Price of an instance type on the table's date."""
 
     usd_per_hour: Decimal
     priced_on: dt.date
@@ -26,7 +26,7 @@ class Price:
 
 
 def price_of(instance_type: str) -> Price | None:
-    """None where the table has no price."""
+    """None if the table has no price."""
     row = tables.by_first_column("ec2_prices").get(instance_type)
     if row is None:
         return None
@@ -34,5 +34,5 @@ def price_of(instance_type: str) -> Price | None:
 
 
 def term_usd(price: Price, nodes: int, weeks: int) -> Decimal:
-    """What so many nodes cost in a term where they run all the time, to the cent."""
+    """Cost of nodes that run for a whole term, to the cent."""
     return (price.usd_per_hour * nodes * weeks * HOURS_PER_WEEK).quantize(Decimal("1.00"))

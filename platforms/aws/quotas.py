@@ -1,4 +1,4 @@
-"""Which quota of an account a group takes its vCPUs from, and how many at its maximum. New accounts often have 0."""
+"""The vCPU quota a group uses, and the vCPUs at its maximum size. New accounts often have 0."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from platforms.aws.instances import GroupShape
 
 
 class Market(StrEnum):
-    """How a group pays for its instances, by the names that EKS has for it in lower case."""
+    """How a group pays for its instances, named as in EKS, in lower case."""
 
     ON_DEMAND = "on_demand"
     SPOT = "spot"
@@ -33,7 +33,7 @@ class Quota:
 
 
 def quota_of(shape: GroupShape, nodes: int, market: Market) -> Quota:
-    """What a group needs with this many nodes, each of its largest type: which one EC2 gives is not known before."""
+    """Quota for this many nodes, each of the largest type: EC2's choice is not known in advance."""
     vcpus = max(each.vcpu for each in shape.types) * nodes
     row = next(
         row
@@ -44,7 +44,7 @@ def quota_of(shape: GroupShape, nodes: int, market: Market) -> Quota:
 
 
 def needed(quotas: Iterable[Quota]) -> tuple[Quota, ...]:
-    """Quotas of all groups together, each named once."""
+    """Quotas of all groups together, each once."""
     found: dict[tuple[str, str], Quota] = {}
     for each in quotas:
         key = (each.name, each.code)

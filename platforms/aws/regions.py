@@ -1,6 +1,6 @@
-"""Which regions have an instance type, by a dated list of families; of the zones of a region it says nothing.
+"""Looks up the regions of an instance type in a dated list of families; zones are not included.
 
-AWS brings types to more regions all the time; `aws ec2 describe-instance-type-offerings` tells what there is today.
+AWS keeps adding types to regions; `aws ec2 describe-instance-type-offerings` shows today's.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from platforms.aws.instances import GroupShape
 
 @dataclass(frozen=True, slots=True)
 class RegionProblem:
-    """What the list does not have. It is unknown rather than denied: the list may be older than the offer."""
+    """A missing entry. It means unknown, not denied: the list may be older than the offer."""
 
     reason: str
     fix: str
 
 
 def region_problem(shape: GroupShape, region: str) -> RegionProblem | None:
-    """Does any of the group's types not stand in the list of the region? None: all of them do."""
+    """Is any of the group's types missing from the region's list? None: no."""
     rows = tables.by_first_column("regions")
     row = rows.get(region)
     if row is None:
@@ -41,6 +41,6 @@ def region_problem(shape: GroupShape, region: str) -> RegionProblem | None:
 
 @cache
 def regions_with(family: str) -> tuple[str, ...]:
-    """Regions of the list that have a family, such as `g6e`; none where it has the family nowhere."""
+    """Listed regions of a family, such as `g6e`; none if no region has it."""
     rows = tables.rows("regions")
     return tuple(row["region"] for row in rows if family in row["gpu_families"].split("|"))

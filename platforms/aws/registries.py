@@ -1,4 +1,4 @@
-"""Registries of ECR: what their names say, and what repositories in them are called."""
+"""ECR registries: parses their names and names their repositories."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _HOST: Final = re.compile(r"(\d{12})\.dkr\.ecr\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazo
 
 @dataclass(frozen=True, slots=True)
 class EcrRegistry:
-    """A registry of ECR and the folder in it: `123456789012.dkr.ecr.us-east-1.amazonaws.com/gpu-commons`."""
+    """An ECR registry with a folder: `123456789012.dkr.ecr.us-east-1.amazonaws.com/gpu-commons`."""
 
     account: str
     region: str
-    folder: str  # gpu-commons; empty where there is none
+    folder: str  # gpu-commons; empty if there is none
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """None where it is somebody else's registry."""
+        """None for any other registry."""
         host, _, folder = text.partition("/")
         found = _HOST.fullmatch(host)
         return cls(found[1], found[2], folder.rstrip("/")) if found else None
 
     def repository(self, image: str) -> str:
-        """What ECR calls the repository of an image: `gpu-commons/hub`."""
+        """ECR repository of an image: `gpu-commons/hub`."""
         return f"{self.folder}/{image}" if self.folder else image

@@ -1,6 +1,6 @@
-"""Who may do what: trust policies and permissions of clusters, nodes and pods, as plain data.
+"""Trust policies and permissions of clusters, nodes and pods, as plain data.
 
-Nodes may pull images and join their cluster, and nothing else: what pods need they get by Pod Identity.
+Nodes may only pull images and join their cluster: pods get their rights by Pod Identity.
 Sources: https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html, cluster-iam-role.html,
 pod-id-role.html and cni-iam-role.html
 """
@@ -16,7 +16,7 @@ Policy = dict[str, Any]
 
 
 class Partition(StrEnum):
-    """The part of AWS that a region is in; its name is in every ARN."""
+    """The AWS partition of a region, part of every ARN."""
 
     COMMERCIAL = "aws"
     CHINA = "aws-cn"
@@ -37,15 +37,15 @@ def cluster_policies(partition: Partition) -> tuple[str, ...]:
 def node_policies(partition: Partition, *, with_cni: bool) -> tuple[str, ...]:
     """Managed policies of a node's role. `with_cni`: the VPC CNI has no role of its own, by Pod Identity or otherwise.
 
-    Pulling only: whoever breaks out of a container cannot push an image. With the CNI's policy they could change
-    network interfaces too.
+    Pull only: an attacker who escapes a container cannot push an image. With the CNI's policy they could also
+    change network interfaces.
     """
     names = ["AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly"]
     return tuple(_managed(partition, name) for name in [*names, *(["AmazonEKS_CNI_Policy"] if with_cni else [])])
 
 
 def add_on_policies(partition: Partition) -> dict[str, tuple[str, str, str]]:
-    """Add-on → namespace, service account and managed policy of the role that it gets by Pod Identity."""
+    """Add-on → namespace, service account and managed policy of its Pod Identity role."""
     return {
         "vpc-cni": ("kube-system", "aws-node", _managed(partition, "AmazonEKS_CNI_Policy")),
         "aws-ebs-csi-driver": (
@@ -57,17 +57,17 @@ def add_on_policies(partition: Partition) -> dict[str, tuple[str, str, str]]:
 
 
 def cluster_trust() -> Policy:
-    """EKS may take the cluster's role."""
+    """EKS may assume the cluster role."""
     return _trust("eks.amazonaws.com", "sts:AssumeRole")
 
 
 def node_trust() -> Policy:
-    """EC2 may take the role of nodes."""
+    """EC2 may assume the node role."""
     return _trust("ec2.amazonaws.com", "sts:AssumeRole")
 
 
 def pod_trust(account: str = "", cluster_arn: str = "") -> Policy:
-    """Pods may take the role by Pod Identity: those of one cluster, where it is named."""
+    """Pods may assume the role by Pod Identity: only those of one cluster, if given."""
     policy = _trust("pods.eks.amazonaws.com", "sts:AssumeRole", "sts:TagSession")
     conditions = {
         **({"StringEquals": {"aws:SourceAccount": account}} if account else {}),
@@ -79,7 +79,7 @@ def pod_trust(account: str = "", cluster_arn: str = "") -> Policy:
 
 
 def autoscaler_permissions(cluster: str) -> Policy:
-    """What the cluster autoscaler needs, on groups of one cluster alone where it changes something.
+    """Rights of the cluster autoscaler; changes only on groups of one cluster.
 
     Source: https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
     """

@@ -1,4 +1,4 @@
-"""How many nodes a group has, how it changes them, and what an autoscaler must know of a group without nodes.
+"""Size and updates of a node group, and autoscaler hints for a group without nodes.
 
 Sources: https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html and
 API_NodegroupUpdateConfig.html; https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
@@ -26,10 +26,10 @@ from fleet.labels import (
 from platforms.aws.instances import GroupShape
 
 _TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
-# A node with this label counts as one with GPUs before its device plugin has registered; without it the autoscaler
+# With this label, a node counts as a GPU node before its device plugin registers; otherwise the autoscaler
 # starts a second node meanwhile.
 ACCELERATOR: Final = "k8s.amazonaws.com/accelerator"
-# Labels of GPU feature discovery by which pods choose nodes; the others repeat them, or tell what all nodes have.
+# GPU feature discovery labels that pods select nodes by; the others repeat them or are the same on all nodes.
 _TELLING: Final = frozenset(
     {
         GFD_PRODUCT,
@@ -48,7 +48,7 @@ _EFFECTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Nodes of a group. Where an autoscaler owns the desired number, ours is the one to begin with."""
+    """Group size. If an autoscaler owns the desired number, ours is the initial one."""
 
     least: int
     desired: int
@@ -60,10 +60,10 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """How many nodes an update may take away at a time.
+    """How many nodes an update may remove at a time.
 
-    EKS drains each for up to 15 minutes; pods that a disruption budget holds longer end the update, and nothing in a
-    group changes that time.
+    EKS drains each for up to 15 minutes; pods held longer by a disruption budget fail the update, and a group
+    cannot change that limit.
     Source: https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
     """
 
@@ -71,27 +71,27 @@ class Updates:
 
 
 def scaling_config(scale: Scale) -> dict[str, int]:
-    """As `pulumi_aws.eks.NodeGroup` takes it."""
+    """Form for `pulumi_aws.eks.NodeGroup`."""
     return {"min_size": scale.least, "desired_size": scale.desired, "max_size": scale.most}
 
 
 def update_config(updates: Updates) -> dict[str, int]:
-    """As `pulumi_aws.eks.NodeGroup` takes it."""
+    """Form for `pulumi_aws.eks.NodeGroup`."""
     return {"max_unavailable": updates.nodes}
 
 
 def accelerator_labels(shape: GroupShape) -> dict[str, str]:
-    """The label that tells the autoscaler to wait for GPUs: `k8s.amazonaws.com/accelerator: nvidia-l4`."""
+    """The label that makes the autoscaler wait for GPUs: `k8s.amazonaws.com/accelerator: nvidia-l4`."""
     return {ACCELERATOR: shape.gpu.gfd_product.lower()} if shape.gpu else {}
 
 
 def group_taints(taints: Sequence[Taint]) -> list[dict[str, str]]:
-    """Taints as `pulumi_aws.eks.NodeGroup` takes them, whose effects EKS spells in its own way."""
+    """Taints for `pulumi_aws.eks.NodeGroup`, with effects in EKS's spelling."""
     return [{"key": taint.key, "value": taint.value, "effect": _EFFECTS[taint.effect]} for taint in taints]
 
 
 def discovery_tags(cluster: str) -> dict[str, str]:
-    """By these an autoscaler finds the groups of its cluster; EKS sets them on its own groups."""
+    """Tags by which an autoscaler finds its cluster's groups; EKS sets them on its own."""
     return {"k8s.io/cluster-autoscaler/enabled": "true", f"k8s.io/cluster-autoscaler/{cluster}": "owned"}
 
 
@@ -102,11 +102,11 @@ def template_tags(
     taints: Sequence[Taint],
     disk_gib: int,
 ) -> dict[str, Any]:
-    """What a node of a group would be, for an autoscaler that sees none; tags of the auto-scaling group, not of EKS's.
+    """A future node of an empty group, described to the autoscaler; tags of the auto-scaling group, not of EKS's.
 
-    They state the GPUs as well: for a part of one, EC2 reports none. Labels of GPU feature discovery, which a node gets
-    after its start, are those that this driver will report, as far as the table of GPUs lists them: it does not list
-    what a part of a GPU is called. `labels` may hold outputs.
+    They state the GPUs too: for a fractional GPU, EC2 reports none. GPU feature discovery labels, set after a node's
+    start, are those this driver will report, as far as the GPU table lists them: it does not list names of
+    fractional GPUs. `labels` may hold outputs.
     """
     expected = {
         **(gfd_labels(shape.gpu, shape.schedulable_gpus, driver) if shape.gpu and driver and shape.gpus >= 1 else {}),
@@ -125,10 +125,10 @@ def template_tags(
 
 
 def managed_template_tags(shape: GroupShape, driver: DriverVersion | None, disk_gib: int) -> dict[str, str]:
-    """Those of `template_tags` that a group of EKS needs, each of which is a resource of its own there.
+    """The `template_tags` that an EKS group needs, where each is a separate resource.
 
-    Labels and taints of the group itself the autoscaler reads from EKS, for which it has `eks:DescribeNodegroup` (the
-    README above); system, processor and whole GPUs it knows by the instance type (`buildGenericLabels` and
+    The autoscaler reads the group's labels and taints from EKS, for which it has `eks:DescribeNodegroup` (the
+    README above); it derives system, processor and whole GPUs from the instance type (`buildGenericLabels` and
     `buildNodeFromTemplate` of its aws_manager.go).
     """
     tags = template_tags(shape, driver, {}, (), disk_gib)

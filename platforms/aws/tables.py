@@ -1,4 +1,4 @@
-"""The tables of what only AWS needs, read once, on first use; `tools/aws_tables.py` checks the files."""
+"""AWS-specific tables, read once on first use; `tools/aws_tables.py` checks the files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DATA = Path(__file__).parent / "data"
 
 @cache
 def rows(name: str) -> tuple[Row, ...]:
-    """All rows of a table of `aws/data` as text."""
+    """All rows of a table in `data` as text."""
     return tuple(csv_files.rows(name, DATA))
 
 

@@ -1,6 +1,6 @@
-"""What a node of a managed group reads at its start: nodeadm's NodeConfig, or Bottlerocket's TOML.
+"""User data of a managed group's node: nodeadm's NodeConfig or Bottlerocket's TOML.
 
-It stands beside what EKS adds itself: the cluster's address, and labels and taints of the group.
+EKS adds its own part: the cluster's address, and the group's labels and taints.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ spec:
 {spec}
 --{boundary}--
 """
-# The first releases whose nodes know the setting.
+# First releases that support the setting.
 # Sources: https://github.com/awslabs/ai-on-eks/issues/235 (2025-08-29); https://github.com/awslabs/amazon-eks-ami/pull/2352
 _FIRST_PARALLEL: Final = {"nodeadm": "20250829", "bottlerocket": "1.44.0"}
-# By default, Bottlerocket pulls 3 parts at a time, unpacks one, and keeps what it has unpacked.
+# By default, Bottlerocket pulls 3 parts at a time, unpacks one, and keeps unpacked data.
 # Source: https://github.com/aws-samples/karpenter-blueprints/tree/main/blueprints/soci-snapshotter
 _SIDE_BY_SIDE: Final = """\
 [settings.container-runtime-plugins.soci-snapshotter.parallel-pull-unpack]
@@ -40,18 +40,18 @@ concurrent-download-chunk-size = "16mb"
 max-concurrent-unpacks-per-image = 12
 discard-unpacked-layers = true
 """
-_MIN_VCPU: Final = 8  # on smaller nodes nodeadm leaves the setting unused, by the same request
+_MIN_VCPU: Final = 8  # on smaller nodes nodeadm ignores the setting, by the same request
 
 
 class Pulls(StrEnum):
-    """How layers of an image are pulled: by containerd, or side by side with SOCI, which waits for no layer."""
+    """How image layers are pulled: by containerd, or in parallel with SOCI, which waits for no layer."""
 
     SERIAL = "serial"
     PARALLEL = "parallel"
 
 
 class LocalDisks(StrEnum):
-    """What becomes of disks inside the machine: nothing, or one array for images, logs and what pods write."""
+    """Use of instance store disks: none, or one array for images, logs and pod data."""
 
     UNUSED = "unused"
     STRIPED = "striped"
@@ -59,19 +59,19 @@ class LocalDisks(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """What a pool decides about the start of its nodes."""
+    """Startup settings of a pool's nodes."""
 
     pulls: Pulls = Pulls.SERIAL
     local_disks: LocalDisks = LocalDisks.UNUSED
 
 
 def user_data(image: MachineImage, settings: NodeSettings) -> str:
-    """Text for the machine image's family; empty where there is nothing to say."""
+    """Text for the machine image's family; empty if not needed."""
     return _bottlerocket(image, settings) if image.is_bottlerocket else _nodeadm(settings)
 
 
 def settings_problems(image: MachineImage, shape: GroupShape, settings: NodeSettings) -> Iterator[tuple[str, str]]:
-    """Settings that the nodes would not obey, or not start with: reason and fix."""
+    """Settings that nodes would ignore or fail to start with: reason and fix."""
     family = "bottlerocket" if image.is_bottlerocket else "nodeadm"
     if settings.pulls is Pulls.PARALLEL:
         first = _FIRST_PARALLEL[family]
@@ -86,7 +86,7 @@ def settings_problems(image: MachineImage, shape: GroupShape, settings: NodeSett
 
 
 def _nodeadm(settings: NodeSettings) -> str:
-    """A MIME document, which EKS merges with its own part.
+    """A MIME document, merged by EKS with its own part.
 
     Source: https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/doc/api.md
     """

@@ -1,6 +1,6 @@
-"""The volume of a node that images land on: how large, and how fast.
+"""Size and speed of the node volume for images.
 
-`root_volume_gib` takes the bytes of the images that land there, packed and unpacked, as `imaging.size` counts them.
+`root_volume_gib` takes the packed and unpacked bytes of those images, as counted by `imaging.size`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from fleet.machines import USABLE_SHARE
 
 GIB: Final = 2**30
-# What a node needs beside our images: EKS gives a node 20 GiB by itself, system and its own pods included.
+# Space besides our images: EKS gives a node 20 GiB by default, including system and its own pods.
 # Source: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html, diskSize
 SYSTEM_GIB: Final = 20
 _STEP_GIB: Final = 10
@@ -22,7 +22,7 @@ MIN_THROUGHPUT: Final = 125  # MiB/s, the default of a gp3 volume
 # 2,000 MiB/s at most, and 0.25 MiB/s for each provisioned IOPS.
 MAX_THROUGHPUT: Final = 2000
 _IOPS_PER_MIB: Final = 4
-PARALLEL_THROUGHPUT: Final = 600  # MiB/s; below it parallel pulls wait for the disk
+PARALLEL_THROUGHPUT: Final = 600  # MiB/s; below it, parallel pulls wait for the disk
 # Source: https://github.com/aws-samples/karpenter-blueprints/tree/main/blueprints/soci-snapshotter, "a good starting
 # point by setting the throughput to 600MiB/s and keeping base IOPs to 3,000".
 BASE_IOPS: Final = 3000
@@ -30,7 +30,7 @@ BASE_IOPS: Final = 3000
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A gp3 volume; it is always encrypted and goes with its node."""
+    """A gp3 volume, always encrypted and deleted with its node."""
 
     gib: int
     throughput: int = MIN_THROUGHPUT  # MiB/s
@@ -39,14 +39,14 @@ class Volume:
 
 
 def iops_of(throughput: int) -> int:
-    """What a volume of that many MiB/s must have at least; more than the base is paid for."""
+    """Minimum IOPS of a volume with that many MiB/s; above the base they cost extra."""
     return max(BASE_IOPS, throughput * _IOPS_PER_MIB)
 
 
 def root_volume_gib(image_bytes: int, pods_gib: int = 0) -> int:
-    """Smallest volume, in steps of 10 GiB, on which the kubelet need not clean up while all images are there.
+    """Smallest volume, in steps of 10 GiB, on which the kubelet need not clean up with all images present.
 
-    `pods_gib` is what containers write beside their images: logs, scratch files, byte code.
+    `pods_gib` is for container data besides images: logs, scratch files, byte code.
     """
     wanted = image_bytes / GIB + pods_gib + SYSTEM_GIB
     return in_steps(wanted / USABLE_SHARE)
@@ -59,7 +59,7 @@ def in_steps(gib: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class VolumeProblem:
-    """Why a volume is not enough. `is_slow`: it works, and nodes start later than they could."""
+    """Why a volume is insufficient. `is_slow`: it works, but nodes start later than possible."""
 
     reason: str
     fix: str
@@ -67,7 +67,7 @@ class VolumeProblem:
 
 
 def volume_problems(volume: Volume, image_bytes: int, *, parallel_pulls: bool) -> Iterator[VolumeProblem]:
-    """Is the volume large enough for the images, and fast enough for how they are pulled?"""
+    """Is the volume large enough for the images, and fast enough for the pull method?"""
     needed = root_volume_gib(image_bytes)
     if volume.gib < needed:
         size = f"{image_bytes / GIB:.1f} GiB of images, packed and unpacked"

@@ -1,4 +1,4 @@
-"""In which zones of a region instance types can be started, by what EC2 answers, and which subnets follow from it."""
+"""Finds the zones that offer instance types, as reported by EC2, and the matching subnets."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from errors.problems import listing
 
 
 class NoZoneError(ValueError):
-    """No subnet of a group lies in a zone that has one of its instance types."""
+    """No subnet of a group is in a zone with one of its instance types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What `ec2:DescribeInstanceTypeOfferings` answered: (instance type, zone)."""
+    """Result of `ec2:DescribeInstanceTypeOfferings`: (instance type, zone)."""
 
     pairs: frozenset[tuple[str, str]]
 
     def zones_of(self, types: Iterable[str]) -> frozenset[str]:
-        """Zones that have at least one of the types."""
+        """Zones with at least one of the types."""
         wanted = frozenset(types)
         return frozenset(zone for name, zone in self.pairs if name in wanted)
 
 
 def check_zones(pool: str, types: Sequence[str], zones: Sequence[str], region: str, offers: Offers) -> tuple[str, ...]:
-    """Those of the zones that have one of the types; raises NoZoneError where none has."""
+    """The zones with one of the types; raises NoZoneError if none."""
     having = offers.zones_of(types)
     if found := tuple(zone for zone in zones if zone in having):
         return found
@@ -37,5 +37,5 @@ def check_zones(pool: str, types: Sequence[str], zones: Sequence[str], region: s
 
 
 def subnets_in(zones: Sequence[str], subnets: Sequence[str], of_subnets: Sequence[str]) -> list[str]:
-    """The subnets that lie in the zones, in their order; `of_subnets` are the zones of the subnets."""
+    """The subnets in the zones, in order; `of_subnets` are the subnets' zones."""
     return [subnet for subnet, zone in zip(subnets, of_subnets, strict=True) if zone in zones]

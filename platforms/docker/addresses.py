@@ -1,4 +1,4 @@
-"""Where an engine answers: a socket of this machine, ssh to another, or TCP with TLS."""
+"""Engine addresses: a local socket, ssh to another machine, or TCP with TLS."""
 
 import re
 from typing import Annotated, Final
@@ -25,7 +25,7 @@ def _engine(value: str) -> str:
     return value
 
 
-# As DOCKER_HOST takes it: https://docs.docker.com/reference/cli/docker/#environment-variables
+# Format of DOCKER_HOST: https://docs.docker.com/reference/cli/docker/#environment-variables
 EngineAddress = Annotated[str, AfterValidator(_engine), WithJsonSchema({"type": "string"})]
 
 
@@ -33,10 +33,10 @@ USUAL_SOCKET: Final = "/var/run/docker.sock"
 
 
 def socket_on_host(address: str) -> str:
-    """The engine's socket as its own host has it: where a local engine answers, else where engines usually do."""
+    """The engine's socket on its own host: the local engine's address, else the usual path."""
     return address.removeprefix("unix://") if address.startswith("unix:") else USUAL_SOCKET
 
 
 def needs_certificates(address: str) -> bool:
-    """Whoever reaches an engine is root on its machine: TCP is for those with a certificate."""
+    """Access to an engine means root on its machine: TCP requires a client certificate."""
     return address.startswith("tcp:")

@@ -1,4 +1,4 @@
-"""A container as pulumi-docker takes it: the whole runtime profile is written, nothing is left to an engine's defaults.
+"""Arguments of a pulumi-docker container with a complete runtime profile: no engine defaults remain.
 
 Names are those of `docker.Container` in pulumi-docker 5.2.0. Pure.
 """
@@ -27,7 +27,7 @@ def parse_container(name: str, args: Mapping[str, Any]) -> Container:
 
 
 def of_container(loc: tuple[str | int, ...], raw: Raw) -> Iterator[Fault]:
-    """What the keys of one container must agree on."""
+    """Consistency checks of one container."""
     for key in sorted(VISIBILITY_VARIABLES & mapping(raw, "env").keys()):
         yield Fault((*loc, "env", key), "is set by the container runtime", "leave it out, and ask for GPUs by gpus")
     cards = raw.get("cards")
@@ -47,9 +47,9 @@ def of_container(loc: tuple[str | int, ...], raw: Raw) -> Iterator[Fault]:
 
 
 def container_args(name: str, shape: Container, network: Any) -> dict[str, Any]:
-    """Arguments of `docker.Container`, keys as Python has them.
+    """Arguments of `docker.Container`, with Python keys.
 
-    `network` may be another resource's output; None: the container reaches nothing.
+    `network` may be another resource's output; None: the container has no network.
     """
     networks = () if network is None else (network, *shape.card_networks)
     limits = limits_of(shape, cpu=shape.cpu, memory_gib=shape.memory_gib, shm_gib=shape.shm_gib)
@@ -59,7 +59,7 @@ def container_args(name: str, shape: Container, network: Any) -> dict[str, Any]:
         "labels": _labels(shape),
         "cpus": _cores(limits.cpu),
         "memory": limits.memory_mib,
-        "memory_swap": limits.memory_mib,  # no swap; unset, every preview shows what the engine made of it
+        "memory_swap": limits.memory_mib,  # no swap; unset, every preview shows the engine's value
         "shm_size": limits.shm_mib,
         "ipc_mode": limits.ipc,
         "ulimits": [{"name": name, "soft": value, "hard": value} for name, value in limits.ulimits],
@@ -83,13 +83,13 @@ def container_args(name: str, shape: Container, network: Any) -> dict[str, Any]:
 
 
 def _cores(cpu: float) -> str:
-    """As the provider reads it back (nanoInt64ToDecimalString): another form would be a change in each preview."""
+    """In the provider's format (nanoInt64ToDecimalString): any other shows as a change in each preview."""
     text = f"{cpu:.9f}"
     return f"{cpu:.1f}" if text.count("0") == 9 else text.rstrip("0")
 
 
 def wire_form(args: Any) -> Any:
-    """Arguments as the engine of Pulumi gets them: the same, with keys in camel case."""
+    """Arguments in the Pulumi engine's form: camel case keys."""
     if isinstance(args, Mapping):
         return {_camel(key): wire_form(value) for key, value in args.items()}
     return [wire_form(each) for each in args] if isinstance(args, list) else args
@@ -109,7 +109,7 @@ def _labels(shape: Container) -> list[dict[str, str]]:
 
 
 def _env(shape: Container) -> dict[str, str]:
-    """Who was granted no GPU is kept from seeing any."""
+    """Hides all GPUs from containers without a grant."""
     return shape.env if shape.devices else {**shape.env, **NO_GPU}
 
 
@@ -119,7 +119,7 @@ def _mount(mount: Mount) -> dict[str, Any]:
 
 
 def _gpus(shape: Container) -> dict[str, Any]:
-    """Exactly the granted devices."""
+    """Only the granted devices."""
     if not shape.devices:
         return {}
     if shape.access == "cdi":
@@ -128,14 +128,14 @@ def _gpus(shape: Container) -> dict[str, Any]:
         }
     if len(shape.devices) == 1:
         return {"gpus": f"device={shape.devices[0]}"}
-    # Not `gpus`: the provider takes the quotes away and splits it at the comma, and the engine rejects what is left.
+    # Not `gpus`: the provider strips the quotes and splits at the comma, and the engine rejects the rest.
     # github:kreuzwerker/terraform-provider-docker internal/provider/resource_docker_container_funcs.go,
     # normalizeGPUOptionString; github:docker/cli opts/gpus.go.
     return {"device_requests": [{"driver": "nvidia", "capabilities": ["gpu"], "device_ids": list(shape.devices)}]}
 
 
 def _life(shape: Container) -> dict[str, Any]:
-    """A service is kept running; a batch run is waited for, its log is kept, and it is not started again."""
+    """Services are restarted; a batch run is awaited, its log kept, and never restarted."""
     if not shape.runs_to_end:
         return {"restart": "unless-stopped", "must_run": True}
     retried = {"restart": "on-failure", "max_retry_count": shape.retries} if shape.retries else {"restart": "no"}

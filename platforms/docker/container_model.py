@@ -1,6 +1,6 @@
-"""What a container on a Docker host asks for, whether a stack file says it or a component's arguments.
+"""Model of a container on a Docker host, for stack files and component arguments.
 
-What else a program needs from its engine (locked memory, stack, IPC) is stated once, in the spec of its image.
+Its programs' other engine settings (locked memory, stack, IPC) are stated once, in the image spec.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workloads.workload import Workload
 LOOPBACK: Final = "127.0.0.1"
 
 
-# How containers of a host get GPUs: device requests by CDI names (Docker 25 and later), or served by NVIDIA's runtime.
+# How a host's containers get GPUs: device requests by CDI names (Docker 25 and later), or NVIDIA's runtime.
 GpuAccess = Literal["cdi", "runtime"]
 
 
@@ -40,7 +40,7 @@ HostAddress = Annotated[str, AfterValidator(_address), WithJsonSchema({"type": "
 
 
 class Port(BaseModel):
-    """A port of the container, and where it is published."""
+    """A container port and its published address."""
 
     model_config = FORM
     name: Name = Field(description="What answers there: tensorboard.")
@@ -50,7 +50,7 @@ class Port(BaseModel):
 
 
 class Mount(BaseModel):
-    """A volume of the engine or a folder of the host, at a path of the container."""
+    """A volume or host folder, mounted at a container path."""
 
     model_config = FORM
     volume: Name | None = Field(None, description="Volume of the engine; it stays when the container goes.")
@@ -60,7 +60,7 @@ class Mount(BaseModel):
 
 
 class ContainerKeys(Workload):
-    """Keys of a container in a stack file and among the arguments of DockerGpuContainer alike."""
+    """Keys of a container, shared by stack files and DockerGpuContainer arguments."""
 
     command: Command | None = Field(None, description="Program and its arguments; none: what the image starts.")
     cards: tuple[Count, ...] = Field((), description="Which GPUs of the host, by index; none: any that are free.")
@@ -75,7 +75,7 @@ class ContainerKeys(Workload):
 
 
 class RuntimeProfile(BaseModel):
-    """What the programs of an image need from an engine, as the image's spec says it."""
+    """Engine settings that an image's programs need, from its spec."""
 
     model_config = FORM
     memlock: Literal["unlimited"] | Count | None = None
@@ -84,11 +84,11 @@ class RuntimeProfile(BaseModel):
 
 
 class Container(ContainerKeys, RuntimeProfile):
-    """What DockerGpuContainer takes. CPU in cores, memory and shared memory in GiB, locked memory in bytes."""
+    """Input of DockerGpuContainer. CPU in cores, memory and shared memory in GiB, locked memory in bytes."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
     image_name: Line = Field(description="Name of the image as people know it.")
     pool: Name = Field(description="Pool of the host.")
     access: GpuAccess | None = None
-    devices: tuple[Line, ...] = ()  # of the cards that it was granted
-    card_networks: tuple[Any, ...] = ()  # their names; outputs of DockerHost
+    devices: tuple[Line, ...] = ()  # of the granted cards
+    card_networks: tuple[Any, ...] = ()  # network names; outputs of DockerHost

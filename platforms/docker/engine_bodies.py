@@ -1,8 +1,8 @@
-"""What a hub and its gateways may ask an engine to make: patterns of bodies, made from hub.json. Pure.
+"""Patterns of request bodies that a hub and its gateways may send to an engine, made from hub.json. Pure.
 
-The stack wrote each container into hub.json. A body passes if it is one of them, with what only the sender knows: a
-command, variables, the labels of a user, that user's home and network, and as many devices of the host as were
-requested. `USER` stands for the user whom URL or body names first, `SAME` for that user again.
+The stack wrote each container into hub.json. A body passes if it is one of them plus what only the sender knows: a
+command, variables, the labels of a user, that user's home and network, and the requested number of host
+devices. `USER` stands for the first user named in URL or body, `SAME` for the same user again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Document = Mapping[str, Any]  # hub.json
 
 HUB_LABEL: Final = f"{OWN_PREFIX}hub"
 USER_LABEL: Final = f"{OWN_PREFIX}user"
-HOME: Final = "/home/jovyan"  # where the programs mount a user's home if hub.json names no other place
+HOME: Final = "/home/jovyan"  # mount point of a user's home unless hub.json has another
 ANY_USER: Final = "[a-z0-9][a-z0-9-]*"
 USER: Final = f"(?P<user>{ANY_USER})"
 SAME: Final = "(?P=user)"
@@ -36,7 +36,7 @@ _HOLES: Final = frozenset({"Cmd", "Env", "HostConfig", "Labels", "WorkingDir"})
 
 
 def user_network(document: Document) -> str:
-    """A network of a user, without a way out. Its labels come before its name, and name the same user."""
+    """A user's network, without egress. Its labels come before its name and name the same user."""
     return object_of(
         {
             "Driver": exactly("bridge"),
@@ -48,18 +48,18 @@ def user_network(document: Document) -> str:
 
 
 def attached(name: str) -> str:
-    """A container that joins a network; `name` is a pattern."""
+    """A container joining a network; `name` is a pattern."""
     return object_of({"Container": quoted(name), "EndpointConfig": exactly({})})
 
 
 def home(document: Document) -> str:
-    """The home of the same user, as a mount."""
+    """The same user's home, as a mount."""
     source = quoted(f"{literal(document['hub'])}-home-{SAME}")
     return object_of({"Source": source, "Target": exactly(document.get("home") or HOME), "Type": exactly("volume")})
 
 
 def container(document: Document, body: Document, *, gpus: int, network: str, home: str | None) -> str:
-    """A container as the stack wrote it; `network` and `home` are patterns of the name and of the mount."""
+    """A container as written by the stack; `network` and `home` are patterns of the name and the mount."""
     given = dict(body["HostConfig"])
     own = [exactly(each) for each in given.pop("Mounts", None) or ()]
     host: dict[str, str | May] = {
@@ -86,7 +86,7 @@ def container(document: Document, body: Document, *, gpus: int, network: str, ho
 
 
 def _variables(given: Sequence[str]) -> str:
-    """Any variables, but for those that give GPUs, which are the stack's. Names are letters: no escape hides one."""
+    """Any variables except those that select GPUs, which the stack sets. Names are letters: escapes hide none."""
     any_other = starting(r"(?!NVIDIA_)[A-Za-z_][A-Za-z0-9_]*=")
     fixed = [exactly(each) for each in given if each.startswith("NVIDIA_")]
     if not fixed:
@@ -95,14 +95,14 @@ def _variables(given: Sequence[str]) -> str:
 
 
 def _labels(hub: str, user: str) -> str:
-    """Any labels, with those that say whose it is: they sort as they stand here."""
+    """Any labels, including the owner's labels: they sort in this order."""
     other = rf'"(?!{literal(HUB_LABEL)}"|{literal(USER_LABEL)}")[A-Za-z0-9./_-]+": {TEXT}'
     whose = rf'"{literal(HUB_LABEL)}": {exactly(hub)}(?:, {other})*, "{literal(USER_LABEL)}": {quoted(user)}'
     return rf"\{{(?:{other}, )*{whose}(?:, {other})*\}}"
 
 
 def _devices(document: Document, gpus: int) -> str:
-    """As many of the host's devices as the stack says, by their names."""
+    """The stack's number of host devices, by name."""
     prefix = "nvidia.com/gpu=" if document["access"] == "cdi" else ""
     device = one_of(exactly(f"{prefix}{card['device']}") for card in document["cards"])
     members = {"DeviceIDs": sequence([device] * gpus)}

@@ -1,8 +1,8 @@
-"""Every call that a hub on a Docker host, and the kernel gateways of its users, may make to the engine. Pure.
+"""All engine calls allowed to a hub on a Docker host and to its users' kernel gateways. Pure.
 
-A call is one line of text, `METHOD URL BODY`, and passes if it matches a row as a whole. Objects are addressed by
-their names, which begin with the hub's. A container can only be made as the stack wrote it: `engine_bodies`
-describes what else its body may hold.
+A call is one line of text, `METHOD URL BODY`, and passes if it fully matches a row. Objects are addressed by
+name, with the hub's name as prefix. A container can only be created as written by the stack: `engine_bodies`
+describes what else its body may contain.
 Calls and bodies: https://docs.docker.com/reference/api/engine/version/v1.41/.
 """
 
@@ -28,13 +28,13 @@ from platforms.docker.engine_bodies import (
 from platforms.docker.json_patterns import literal, one_of
 
 _KERNEL: Final = "[0-9a-f]{12}"
-_VERSION: Final = r"(?:/v1\.(?:2[4-9]|[3-9][0-9]))?"  # before 1.24 the start of a container had a body
+_VERSION: Final = r"(?:/v1\.(?:2[4-9]|[3-9][0-9]))?"  # before 1.24 the start call had a body
 _TRUTH: Final = "(?:True|False|true|false|0|1)"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One row. `url` and `body` are patterns; a body that is None is not looked at, one that is "" must be empty."""
+    """One row. `url` and `body` are patterns; a body of None is not checked, a body of "" must be empty."""
 
     method: str
     url: str
@@ -43,12 +43,12 @@ class Call:
 
     @property
     def address(self) -> str:
-        """Pattern of the beginning of the line."""
+        """Pattern of the line's start."""
         return f"{self.method} {_VERSION}{self.url} "
 
 
 def calls_of_hub(document: Document) -> tuple[Call, ...]:
-    """What the hub itself may do."""
+    """Calls of the hub itself."""
     hub = literal(document["hub"])
     made = f"{hub}-(?:(?:server|gateway)-{ANY_USER}|kernel-{ANY_USER}-{_KERNEL})"
     network = f"{hub}-user-{ANY_USER}"
@@ -78,7 +78,7 @@ def calls_of_hub(document: Document) -> tuple[Call, ...]:
 
 
 def calls_of_kernels(document: Document) -> tuple[Call, ...]:
-    """What the gateways may do: kernels, and nothing else."""
+    """Calls of the gateways: only for kernels."""
     hub = literal(document["hub"])
     kernel = f"{hub}-kernel-{ANY_USER}-{_KERNEL}"
     kernels = [(each["body"], each.get("gpus", 0)) for profile in document["profiles"] for each in _kernels(profile)]
@@ -101,7 +101,7 @@ _LOGS: Final = ("(?:stdout|stderr|timestamps|follow)=[01]", "tail=(?:all|[0-9]{1
 
 
 def _ruled(document: Document, name: str) -> Iterator[Call]:
-    """The life of a container between its making and its end."""
+    """All calls between a container's creation and its end."""
     deletion = _query([f"(?:v|link|force)={_TRUTH}"])
     yield Call("GET", f"/containers/{name}/json", "does it run")
     yield Call("POST", f"/containers/{name}/start", "it was made and connected")
@@ -117,7 +117,7 @@ def _query(parameters: Sequence[str]) -> str:
 
 
 def _filter(document: Document) -> str:
-    """A filter by the hub's label, and by more labels: docker-py writes json.dumps, urlencoded."""
+    """A filter by the hub's label and further labels: docker-py writes json.dumps, URL-encoded."""
     first = literal(quote_plus(f'{{"label": ["{HUB_LABEL}={document["hub"]}"'))
     more = literal(quote_plus(f', "{OWN_PREFIX}')) + "(?:user|part)" + literal(quote_plus("=")) + "[a-z0-9-]+"
     quote_mark, end = (literal(quote_plus(each)) for each in ('"', "]}"))
@@ -139,7 +139,7 @@ def _created(
 
 
 def _cards(document: Document, name: str) -> Iterator[Call]:
-    """Take a card, and see who has it."""
+    """Take a card, and see its holder."""
     networks = [literal(card["network"]) for card in document["cards"] if card["network"]]
     if networks:
         yield Call("GET", f"/networks/{one_of(networks)}", "who holds this card")
@@ -147,7 +147,7 @@ def _cards(document: Document, name: str) -> Iterator[Call]:
 
 
 def _images(document: Document) -> Iterator[Call]:
-    """Images of the stack, and no others: are they there, and pull them."""
+    """Check and pull images, only those of the stack."""
     for image in _image_names(document):
         repository, _, digest = image.partition("@")
         yield Call("GET", f"/images/{literal(quote(image, safe='/:'))}/json", "is it on the host")

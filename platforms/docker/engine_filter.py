@@ -1,7 +1,7 @@
-"""haproxy.cfg of what stands between an engine's socket and a hub: a list of calls, and everything else refused. Pure.
+"""haproxy.cfg of the filter between an engine's socket and a hub: allows listed calls and refuses the rest. Pure.
 
-Two sockets, one for the hub and one for all kernel gateways. Written for HAProxy 2.6 with PCRE2, as Debian 12 has it
-(https://docs.haproxy.org/2.6/configuration.html). Decision 41 has what a filter cannot do.
+It has two sockets, one for the hub and one for all kernel gateways. For HAProxy 2.6 with PCRE2, as in Debian 12
+(https://docs.haproxy.org/2.6/configuration.html). Decision 41 lists the limits of a filter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from platforms.docker.engine_calls import Call, calls_of_hub, calls_of_kernels
 ENGINE_SOCKET: Final = "/run/docker.sock"
 HUB_SOCKET: Final = "/run/hub/hub.sock"
 KERNELS_SOCKET: Final = "/run/kernels/kernels.sock"
-# Of a body, in bytes. Call, body and URL have to fit into a buffer, of which HAProxy keeps a part for headers.
+# Bytes of a body. Call, body and URL must fit into one buffer, part of which HAProxy reserves for headers.
 LARGEST_BODY: Final = 48 * 1024
 _BUFFER: Final = 64 * 1024
 
@@ -69,7 +69,7 @@ def _frontend(hub: str, name: str, socket: str, calls: Sequence[Call]) -> Iterat
     yield _refused(whole, "{ req.hdr(upgrade) -m found }")
     yield _refused(whole, f"{{ var(txn.size) -m int gt {LARGEST_BODY} }}")
     yield _refused(whole, "!{ method POST PUT } { var(txn.size) -m int gt 0 }")
-    # The length of a text ends at its first NUL, and so does what an expression sees of it.
+    # Text length ends at the first NUL, as does what an expression matches.
     partly = "{ method POST } { var(txn.size) -m int gt 0 } !{ req.body,length,sub(txn.size) -m int eq 0 }"
     yield _refused(f"{filtered} only bodies that are text and arrive as a whole", partly)
     for call in calls:
@@ -85,12 +85,12 @@ def _frontend(hub: str, name: str, socket: str, calls: Sequence[Call]) -> Iterat
 
 
 def _expression(call: Call) -> str:
-    """The whole line; of a call whose body is not looked at, its beginning."""
+    """The whole line, or its start if the body is not checked."""
     return rf"\A{call.address}" if call.body is None else rf"\A{call.address}{call.body}\z"
 
 
 def _refused(sentence: str, condition: str) -> str:
-    """In the form in which an engine reports an error, which its clients show."""
+    """An error in the engine's format, which its clients show."""
     body = json.dumps({"message": sentence})
     under = f" if {condition}" if condition else ""
     return f"    http-request return status 403 content-type application/json string '{body}'{under}"

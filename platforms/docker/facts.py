@@ -1,4 +1,4 @@
-"""What a Docker engine says of its host, and what of it refuses a stack. Pure.
+"""Facts that a Docker engine reports, and reasons to refuse a stack. Pure.
 
 The fields are those of `GET /info` and `GET /version` of the engine's API
 (https://docs.docker.com/reference/api/engine/version/v1.52/#tag/System).
@@ -21,7 +21,7 @@ _GIB: Final = 2**30
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """Memory in GiB. What an engine does not say is empty."""
+    """Memory in GiB. Unreported facts are empty."""
 
     engine: str
     api: str
@@ -36,7 +36,7 @@ class HostFacts:
     cdi_devices: tuple[str, ...]
 
     def rows(self) -> tuple[tuple[str, str], ...]:
-        """For a table: what it is called, and its value."""
+        """Table rows: label and value."""
         return (
             ("engine", f"{self.engine} (API {self.api})"),
             ("system", f"{self.system}, kernel {self.kernel}"),
@@ -68,7 +68,7 @@ def facts_of(info: Mapping[str, Any], version: Mapping[str, Any]) -> HostFacts:
 
 
 def refusals(facts: HostFacts, access: GpuAccess | None, cpu: float, memory_gib: float) -> Iterator[str]:
-    """Why a host cannot be what its pool says; `access`: how its containers get GPUs, None for a host without."""
+    """Why a host cannot match its pool; `access`: how its containers get GPUs, None for a host without."""
     api = _api(facts.api)
     if api < LOWEST_API:
         yield f"its engine {facts.engine} speaks API {facts.api}; 1.40 is the lowest (Docker 19.03)"
@@ -78,7 +78,7 @@ def refusals(facts: HostFacts, access: GpuAccess | None, cpu: float, memory_gib:
         yield f"its engine has no runtime nvidia, only {listing(facts.runtimes)}: run nvidia-ctk runtime configure"
     if facts.cpus and cpu > facts.cpus:
         yield f"it has {facts.cpus} cores, and its pool says {cpu:g}"
-    # Firmware and kernel take their part of what a machine is sold with.
+    # Firmware and kernel use part of the nominal memory.
     if facts.memory_gib and memory_gib > facts.memory_gib * 1.1:
         yield f"it has {facts.memory_gib:.0f} GiB of memory, and its pool says {memory_gib:g}"
 

@@ -1,10 +1,10 @@
-"""Who holds which GPU of a Docker host: a card is a network with room for one container. Pure.
+"""Leases the GPUs of a Docker host: each card is a network with room for one container. Pure.
 
-An engine has no count of devices that it takes from: two containers that ask for device 0 both get it. It does give
-each address of a network once, refuses who comes second, also from another program, and takes the address back when
-the container ends, however it ends. So each card has a network of its own, internal and with one free address, and to
-hold the card is to be attached to it. Nothing can be left behind, and `docker network inspect` says who holds what.
-Decision 38 has what else was tried.
+Engines do not count devices: two containers that request device 0 both get it. But an engine assigns
+each network address once, refuses a second request, also from other programs, and releases the address when
+the container ends, in whatever way. So each card has its own internal network with one free address, and joining
+it means holding the card. Nothing can be left behind, and `docker network inspect` shows the holders.
+Decision 38 lists the alternatives tried.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Final
 
 from errors.problems import listing
 
-NETWORK: Final = "gpu-commons-card-"  # with the index of the card behind it
-CARD_NETWORK: Final = "10.99.0.0/24"  # of a host whose stack says no other
+NETWORK: Final = "gpu-commons-card-"  # followed by the index of the card
+CARD_NETWORK: Final = "10.99.0.0/24"  # default of a host
 _ADDRESSES_OF_A_CARD: Final = 4  # a /30: the network, the bridge, one container, broadcast
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One GPU of a host: its index in the order of nvidia-smi, its UUID where it is known."""
+    """One GPU of a host: its index in nvidia-smi, and its UUID if known."""
 
     host: str
     index: int
@@ -31,18 +31,18 @@ class Card:
 
     @property
     def device(self) -> str:
-        """How a container requests it: an index means another card after one has failed, a UUID never does."""
+        """ID in container requests: after a card fails, an index means another card, a UUID never does."""
         return self.uuid or str(self.index)
 
     @property
     def network(self) -> str:
-        """Name of the network that holds the card; hosts are separate engines, so the index is enough."""
+        """Name of the card's network; hosts are separate engines, so the index suffices."""
         return f"{NETWORK}{self.index}"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """How many cards a container needs, or which; `ends` where it runs to its end, and others have them after it."""
+    """Requested cards, by count or identity; `ends` marks a batch run, which frees them for others."""
 
     name: str
     count: int
@@ -52,14 +52,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The cards of a container, and which containers must have ended before it starts."""
+    """The cards of a container, and the containers that must end before it starts."""
 
     cards: tuple[Card, ...]
     after: tuple[str, ...] = ()
 
 
 class NoCard(ValueError):  # noqa: N818 - a refusal, with its words
-    """A container for which a host has no card left. `reason` reads on after its name."""
+    """The host has no card left for a container. `reason` continues after its name."""
 
     def __init__(self, name: str, reason: str, fix: str) -> None:
         super().__init__(f"{name} {reason}: {fix}")
@@ -67,15 +67,15 @@ class NoCard(ValueError):  # noqa: N818 - a refusal, with its words
 
 
 def network_index(name: str) -> int | None:
-    """The index of the card whose network that is; None for any other network."""
+    """The index of the card with this network; None for any other network."""
     number = name.removeprefix(NETWORK)
     return int(number) if number != name and number.isdecimal() else None
 
 
 def subnet(network: str, index: int) -> IPv4Network:
-    """Addresses of a card's network: the index-th /30 of the host's network for cards.
+    """Address range of a card's network: the index-th /30 of the host's card network.
 
-    Raises ValueError where that network is too small.
+    Raises ValueError if that network is too small.
     """
     whole = ip_network(network)
     if not isinstance(whole, IPv4Network) or (index + 1) * _ADDRESSES_OF_A_CARD > whole.num_addresses:
@@ -89,18 +89,18 @@ def grant(
     held: Mapping[int, str] | None = None,
     kept: Mapping[str, tuple[int, ...]] | None = None,
 ) -> dict[str, Grant]:
-    """Cards for every container of a stack on one host, by its name.
+    """Assigns cards to every container of a stack on one host, by name.
 
-    `held`: what else runs with a card, by index; `kept`: the cards that containers of this stack have had until now,
-    by their names. Those that name their cards choose first, then services, then what runs to its end, and of each
-    kind those that keep their cards. What runs to its end takes turns on a card, in the order of the stack file.
+    `held`: other holders by card index; `kept`: the cards that this stack's containers have had until now,
+    by name. Requests for specific cards choose first, then services, then batch runs, and in each group those that
+    keep their cards. Batch runs take turns on a card, in the order of the stack file.
     Raises NoCard.
     """
     held, kept = held or {}, kept or {}
     wanted = [each for each in requests if each.count]
     by_index = {card.index: card for card in cards}
     free = {index for index in by_index if index not in held}
-    turns: dict[int, str] = {}  # who was given a card last, and ends
+    turns: dict[int, str] = {}  # last batch run on a card
     granted: dict[str, Grant] = {}
     for request in sorted(wanted, key=lambda each: (not each.indices, each.ends, each.name not in kept)):
         chosen = _chosen(request, by_index, free, turns, held, kept.get(request.name, ()))
@@ -113,7 +113,7 @@ def grant(
 
 
 def shared_grant(cards: Sequence[Card], request: Request) -> Grant:
-    """Cards that others may use as well. Raises NoCard where the host has not as many."""
+    """Shareable cards. Raises NoCard if the host has too few."""
     by_index = {card.index: card for card in cards}
     empty: dict[int, str] = {}
     return Grant(tuple(by_index[index] for index in _chosen(request, by_index, {*by_index}, empty, empty, ())))
@@ -138,7 +138,7 @@ def _chosen(  # noqa: PLR0913, PLR0917 - a request, and all that it competes wit
         return request.indices
     if len(kept) == request.count and open_to_it.issuperset(kept):
         return kept
-    # A card that nobody had comes before one on which it would wait.
+    # Unused cards come before cards it would wait for.
     best = sorted(open_to_it, key=lambda index: (index not in free, index))[: request.count]
     if len(best) < request.count:
         who = listing([f"card {index}: {holder}" for index, holder in sorted(held.items())])

@@ -1,4 +1,4 @@
-"""hub.json: what the programs of a hub on a Docker host know of their site, their profiles and the GPUs. Pure."""
+"""Writes hub.json: site, profiles and GPUs for the programs of a hub on a Docker host. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOME: Final = "/home/jovyan"  # in servers and kernels
 
 
 def hub_document(name: str, hub: Hub) -> dict[str, Any]:
-    """Everything in hub.json. References of images and names of networks may be outputs of other resources."""
+    """Content of hub.json. Image references and network names may be outputs of other resources."""
     names = Names(name)
     return {
         "access": hub.access,
@@ -52,12 +52,12 @@ def hub_document(name: str, hub: Hub) -> dict[str, Any]:
 
 
 def hub_text(document: Mapping[str, Any]) -> str:
-    """Text of hub.json, once everything in it is known."""
+    """Text of hub.json, once all values are known."""
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def checksum(files: Mapping[str, str]) -> str:
-    """Short fingerprint of all files: as a label of the hub's container it makes a change of them restart the hub."""
+    """Short fingerprint of all files: as a container label, it restarts the hub when they change."""
     return hashlib.sha256(json.dumps(dict(files), sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -1,6 +1,6 @@
-"""What the keys of one hub on a Docker host must agree on, whether a stack file has them or a component's arguments.
+"""Consistency checks of one hub on a Docker host, in a stack file or component arguments.
 
-Pure. What the keys of every hub must agree on is in `workloads.agreements`.
+Pure. `workloads.agreements` has the checks common to every hub.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from errors.problems import Fault, Loc
 from workloads.agreements import doubles, of_workload, titles
 from workloads.raw import Raw, is_count, items, mapping
 
-# A container's name is a host name, of 63 characters at most: HUB-kernel-USER-0123456789ab, and 20 of the user.
+# Container names are host names, at most 63 characters: HUB-kernel-USER-0123456789ab, with 20 for the user.
 LONGEST_NAME: Final = 22
 _TOO_LONG: Final = f"write {LONGEST_NAME} characters or fewer: host names of users' containers begin with it"
 _NETWORKS: Final = frozenset({"bridge", "host", "none"})  # of every engine
-_OURS: Final = "gpu-commons"  # begins the names of a host's own networks
-# Of what a hub makes for its users: what begins with HUB-server- is within the reach of a hub called HUB.
+_OURS: Final = "gpu-commons"  # prefix of the host's own network names
+# Prefixes of objects for users: anything named HUB-server-… is controlled by a hub called HUB.
 _KINDS: Final = ("server", "gateway", "kernel", "user", "home")
 
 
 def of_hub_name(loc: Loc, name: str) -> Iterator[Fault]:
-    """A name that those of its users' containers can begin with, and that is no user's of another hub."""
+    """A valid prefix for user container names that is no user's name in another hub."""
     if len(name) > LONGEST_NAME:
         yield Fault(loc, "is too long for a hub on a Docker host", _TOO_LONG, name)
     if name in _NETWORKS or name.startswith(_OURS):
@@ -32,7 +32,7 @@ def of_hub_name(loc: Loc, name: str) -> Iterator[Fault]:
 
 
 def of_docker_hub(loc: Loc, hub: Raw) -> Iterator[Fault]:
-    """Where the hub answers, and its kernels."""
+    """The hub's address and its kernels."""
     expose = mapping(hub, "expose")
     for given, missing in (("certificate", "key"), ("key", "certificate")):
         if expose.get(given) is not None and expose.get(missing) is None:

@@ -1,4 +1,4 @@
-"""Reads the arguments of DockerHub: the keys that it shares with a stack file, and those of its own. Pure."""
+"""Parses the arguments of DockerHub: keys shared with stack files, and its own. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
     """Arguments of DockerHub as a Hub. Raises SettingsError with every problem of the plain arguments."""
     raw = plain(args)
     if isinstance(given := raw.get("authenticator"), Mapping) and given.get("allowed_users"):
-        # A list of users is the list of all users.
+        # A user list names everyone who may log in.
         raw["authenticator"] = {"allow_all": False, **given}
     return read(
         Hub,
@@ -29,7 +29,7 @@ def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
 
 
 def _possible(hub: Raw) -> Iterator[Fault]:
-    """What the engine's filter lets nobody have, and what no user could ever get."""
+    """Values that the engine's filter rejects or that no user could ever get."""
     cards = hub.get("cards")
     there = len(cards) if isinstance(cards, tuple) else 0
     for loc, profile in items(hub, "profiles"):

@@ -1,6 +1,6 @@
-"""What a hub and its kernel gateways ask an engine for, as bodies of `POST /containers/create`. Pure.
+"""Bodies of `POST /containers/create` for a hub and its kernel gateways. Pure.
 
-Whoever sends one adds what only they know: its name, its user's labels and variables, the home, networks, and devices
+The sender adds what only it knows: name, user labels and variables, home, networks, and devices
 of the cards that were free. Field names: https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container.
 """
 
@@ -26,7 +26,7 @@ _GATEWAY_MEMORY_GIB: Final = 0.5
 
 
 def server_body(names: Names, hub: Hub, profile: Profile) -> dict[str, Any]:
-    """A user's server of a profile."""
+    """Server of a profile."""
     limits = _limits(profile, profile)
     return _body(names, hub, profile.image, profile.image_name, limits, has_gpus=bool(profile.gpus)) | {
         "Cmd": ["jupyterhub-singleuser", *kernel_culling(hub.cull)]
@@ -34,12 +34,12 @@ def server_body(names: Names, hub: Hub, profile: Profile) -> dict[str, Any]:
 
 
 def kernel_body(names: Names, hub: Hub, kernel: Kernel) -> dict[str, Any]:
-    """A kernel in a container of its own; its program depends on the connection that it is given."""
+    """A kernel in its own container; its command depends on its connection."""
     return _body(names, hub, kernel.image, kernel.image_name, _limits(kernel, kernel), has_gpus=bool(kernel.gpus))
 
 
 def gateway_body(names: Names, hub: Hub) -> dict[str, Any]:
-    """The kernel gateway of one user: it reaches the engine through a filter of its own, which knows kernels only."""
+    """A user's kernel gateway: it reaches the engine through its own filter, which allows only kernels."""
     limits = limits_of(RuntimeProfile(), cpu=_GATEWAY_CPU, memory_gib=_GATEWAY_MEMORY_GIB, shm_gib=None)
     program = _volume(names.program, PROGRAM_FOLDER)
     engine = _volume(names.kernels, ENGINE_FOLDER)

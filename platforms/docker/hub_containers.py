@@ -1,7 +1,7 @@
-"""The containers of a hub on a Docker host that the stack itself makes, as pulumi-docker takes them. Pure.
+"""The stack's own containers of a hub on a Docker host, as pulumi-docker arguments. Pure.
 
-Only the filter has the engine's socket; it reaches no network, and whom it serves is decided by who has the volumes
-with its two sockets. No container has a capability, but for the one that gives files their owner, and ends.
+Only the filter mounts the engine's socket; it has no network, and access to it depends on mounting the volumes
+with its two sockets. No container has a capability, except the setup that changes file owners and ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from platforms.docker.hub_bodies import ENGINE_FOLDER, PROGRAM_FOLDER
 from platforms.docker.hub_model import Hub
 from platforms.docker.hub_names import Names
 
-CHECKSUM: Final = f"{OWN_PREFIX}configuration"  # label of what has to start anew when it changes
+CHECKSUM: Final = f"{OWN_PREFIX}configuration"  # label that forces a restart when it changes
 HUB_PORT: Final = 8081
 PROXY_PORT: Final = 8000
 PROXY_API_PORT: Final = 8001
@@ -25,18 +25,18 @@ FILTER_FILE: Final = "/etc/gpu-commons/engine_filter.cfg"
 SETUP_FOLDER: Final = "/setup"
 CREDENTIALS: Final = "/credentials"
 DATABASE: Final = "/srv/jupyterhub"
-SECRETS_OF_HOST: Final = "/etc/gpu-commons/secrets"  # folder of a host with what people put there: NAME/KEY
+SECRETS_OF_HOST: Final = "/etc/gpu-commons/secrets"  # host folder for site secrets: NAME/KEY
 _ROOT, _USER = "0:0", "1000:1000"
 
 
 def filter_container(names: Names, hub: Hub, configuration: Any) -> dict[str, Any]:
-    """What stands between the hub and the engine."""
+    """The filter between the hub and the engine."""
     shape = _shape(hub, hub.filter_image, hub.filter_image_name, cpu=0.5, memory_gib=0.25, mounts=(
         Mount(folder=hub.socket, target="/run/docker.sock"),
         Mount(volume=names.engine, target="/run/hub"),
         Mount(volume=names.kernels, target="/run/kernels"),
     ))  # fmt: skip
-    # Root without capabilities opens the engine's socket as its owner, and is no root otherwise.
+    # Root without capabilities can open the engine's socket as its owner, but nothing else.
     return container_args(names.engine, shape, None) | {
         "user": _ROOT,
         "uploads": _uploads({FILTER_FILE: configuration}),
@@ -44,7 +44,7 @@ def filter_container(names: Names, hub: Hub, configuration: Any) -> dict[str, An
 
 
 def setup_container(names: Names, hub: Hub, files: Mapping[str, Any]) -> dict[str, Any]:
-    """Writes programs and credentials into volumes and ends; `files` by their path below its folder."""
+    """Writes programs and credentials into volumes and ends; `files` by path below its folder."""
     folders = [
         Mount(volume=names.program, target=PROGRAM_FOLDER),
         Mount(volume=names.credentials, target=CREDENTIALS),
@@ -60,7 +60,7 @@ def setup_container(names: Names, hub: Hub, files: Mapping[str, Any]) -> dict[st
         hub, hub.hub_image, hub.hub_image_name, cpu=1, memory_gib=0.5, mounts=tuple(folders), command=command
     )
     args = container_args(names.setup, shape.model_copy(update={"runs_to_end": True}), None)
-    # The provider takes another source of a mount for a change in place, and makes none: a label starts it anew.
+    # The provider treats a new mount source as an in-place change, but makes none: a label restarts it.
     return args | {
         "labels": [*args["labels"], _mark({name: path or "" for name, path in given.items()})],
         "user": _ROOT,
@@ -70,7 +70,7 @@ def setup_container(names: Names, hub: Hub, files: Mapping[str, Any]) -> dict[st
 
 
 def proxy_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
-    """Where people come in: it has the certificate, and nothing of the hub but the token by which that commands it."""
+    """The public entry: it has the certificate, and of the hub only the token for proxy commands."""
     flags = [
         "--ip=0.0.0.0",
         f"--port={PROXY_PORT}",
@@ -81,7 +81,7 @@ def proxy_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
         f"--ssl-cert={CREDENTIALS}/tls.crt",
         f"--ssl-key={CREDENTIALS}/tls.key",
     ]
-    # The proxy reads its token from the environment only.
+    # The proxy only reads its token from the environment.
     started = f'CONFIGPROXY_AUTH_TOKEN="$(cat {CREDENTIALS}/proxy-token)" exec configurable-http-proxy "$@"'
     shape = _shape(
         hub,
@@ -94,7 +94,7 @@ def proxy_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
         ports=(Port(name="https", container=PROXY_PORT, host=hub.expose.port, address=hub.expose.address),),
     )
     args = container_args(names.proxy, shape, network)
-    # It reads its certificate when it starts: another one makes a new container.
+    # It reads its certificate at startup: a new one recreates the container.
     served = {"certificate": hub.expose.certificate or "", "key": hub.expose.key or "", "url": hub.url}
     return args | {"user": _USER, "labels": [*args["labels"], _mark(served)]}
 
@@ -120,7 +120,7 @@ def hub_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
 
 
 def own_containers(name: str, hub: Hub) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All of them with their names, without what only an update knows: for who looks at what they may do."""
+    """All containers by name, without values known only in an update: for policy checks."""
     names = Names(name)
     yield names.engine, filter_container(names, hub, "")
     yield names.setup, setup_container(names, hub, {})

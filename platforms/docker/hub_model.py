@@ -1,6 +1,6 @@
-"""What a notebook hub on a Docker host is: its keys in a stack file, the arguments of DockerHub, what follows. Pure.
+"""Model of a notebook hub on a Docker host: stack file keys, DockerHub arguments, derived values. Pure.
 
-What every hub has, wherever it runs, is in `workloads.hub`.
+`workloads.hub` has the parts common to every hub.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEFAULT_KERNELS: Final = 4
 
 
 class HostPort(BaseModel):
-    """The hub answers on a port of its host, by https."""
+    """https on a host port."""
 
     model_config = FORM
     kind: Literal["host_port"] = Field(description="A port of the Docker host.")
@@ -41,19 +41,19 @@ class HostPort(BaseModel):
     key: AbsolutePath | None = Field(None, description="PEM file of the host with the certificate's private key.")
 
 
-class KernelKeys(Amounts, Titled):  # the last one's keys come first
-    """Keys of a kernel in a stack file and among the arguments of DockerHub alike: a container for each kernel."""
+class KernelKeys(Amounts, Titled):  # keys of the last base come first
+    """Keys of a kernel, shared by stack files and DockerHub arguments: one container per kernel."""
 
 
 class Kernel(KernelKeys, RuntimeProfile):
-    """One kind of kernels that users of a profile can start."""
+    """A kernel type for users of a profile."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
     image_name: Name = Field(description="Name of the image as people know it.")
 
 
 class Profile(ProfileKeys, RuntimeProfile):
-    """One choice on the page that starts servers. CPU in cores, memory in GiB."""
+    """A profile on the page that starts servers. CPU in cores, memory in GiB."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
     image_name: Name = Field(description="Name of the image as people know it.")
@@ -64,7 +64,7 @@ class Profile(ProfileKeys, RuntimeProfile):
 
 
 class HostedCard(BaseModel):
-    """One GPU of the host, and the network that holds it; none where GPUs are shared."""
+    """One GPU of the host and its network; none if GPUs are shared."""
 
     model_config = FORM
     index: Count
@@ -73,7 +73,7 @@ class HostedCard(BaseModel):
 
 
 class Hub(HubKeys):
-    """A hub with everything checked. Times in seconds, sizes in GiB."""
+    """A validated hub. Times in seconds, sizes in GiB."""
 
     pool: Name = Field(description="Pool of the host.")
     expose: HostPort = Field(description="How people reach the hub.")
@@ -94,7 +94,7 @@ class Hub(HubKeys):
     access: GpuAccess = "cdi"
     cards: tuple[HostedCard, ...] = ()
     site_name: Line = "JupyterHub"
-    # For policies and reviewers: nothing of the hub depends on these.
+    # Only for policies and reviewers.
     courses: tuple[Course, ...] = ()
 
     @field_validator("public_url")
@@ -109,17 +109,17 @@ class Hub(HubKeys):
 
     @property
     def login(self) -> Login:
-        """The authenticator as JupyterHub takes it."""
+        """The authenticator in JupyterHub's form."""
         return login(self.authenticator)
 
     @property
     def has_kernels(self) -> bool:
-        """Whether any profile has kernels in containers of their own."""
+        """Whether any profile has kernels in separate containers."""
         return any(profile.kernels for profile in self.profiles)
 
     @property
     def url(self) -> str:
-        """Where people open the hub."""
+        """Public URL."""
         if self.public_url:
             return f"{self.public_url}/"
         host = LOOPBACK if self.expose.address == "0.0.0.0" else self.expose.address  # noqa: S104 - compared
@@ -127,5 +127,5 @@ class Hub(HubKeys):
 
 
 def hosted(card: Card, network: Any) -> dict[str, Any]:
-    """A card of a host as DockerHub takes it."""
+    """A card in DockerHub's form."""
     return {"index": card.index, "device": card.device, **({} if network is None else {"network": network})}

@@ -1,6 +1,6 @@
-"""Names on an engine of what belongs to a hub: all begin with the hub's own. Pure.
+"""Names of a hub's objects on an engine, with the hub's name as prefix. Pure.
 
-Those of users' containers end in the user; the programs in `hub_files` make them.
+User container names end in the user; the programs in `hub_files` make them.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Containers and volumes of one hub; its network has the hub's own name."""
+    """Containers and volumes of one hub; its network has the hub's name."""
 
     hub: str
 
     @property
     def engine(self) -> str:
-        """The filter before the engine, and the volume with the socket that the hub uses."""
+        """The engine filter, and the volume with the hub's socket."""
         return f"{self.hub}-engine"
 
     @property
     def kernels(self) -> str:
-        """The volume with the socket that kernel gateways use."""
+        """The volume with the kernel gateways' socket."""
         return f"{self.hub}-kernels"
 
     @property
@@ -31,7 +31,7 @@ class Names:
 
     @property
     def proxy(self) -> str:
-        """Where people come in."""
+        """The public entry."""
         return f"{self.hub}-proxy"
 
     @property
@@ -41,20 +41,20 @@ class Names:
 
     @property
     def database(self) -> str:
-        """Users, and who may do what."""
+        """Users and their rights."""
         return f"{self.hub}-database"
 
     @property
     def credentials(self) -> str:
-        """What only the hub may read."""
+        """Readable by the hub only."""
         return f"{self.hub}-credentials"
 
     @property
     def tls(self) -> str:
-        """What only the proxy may read: its certificate, and the token by which the hub commands it."""
+        """Readable by the proxy only: its certificate, and the token for commands from the hub."""
         return f"{self.hub}-tls"
 
     @property
     def program(self) -> str:
-        """What hub and gateways run."""
+        """Hub and gateway programs."""
         return f"{self.hub}-program"

@@ -1,9 +1,9 @@
-"""JSON texts as regular expressions (PCRE and Python): what is allowed is written, nothing else matches. Pure.
+"""JSON texts as regular expressions (PCRE and Python): only listed forms match. Pure.
 
-A filter that parses JSON has to parse it as the receiver does, and receivers differ: Go takes `"PRIVILEGED"` for
-`"Privileged"`, and of a key that is there twice the last one, or a mixture. So these patterns match the text itself,
-as `json.dumps(value, sort_keys=True)` writes it: each key letter for letter, once, in order, in ASCII. A text that
-matches is the same value for every parser.
+A filter that parses JSON must parse it like the receiver, and receivers differ: Go accepts `"PRIVILEGED"` as
+`"Privileged"`, and takes the last of duplicate keys, or a mixture. So these patterns match the text itself,
+as `json.dumps(value, sort_keys=True)` writes it: each key letter for letter, once, in order, in ASCII. A matching
+text has the same value for every parser.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-_PART: Final = r'(?:[ !#-\[\]-~]|\\["\\/bfnrt]|\\u[0-9a-f]{4})*+'  # of a string: no quote, no backslash of its own
+_PART: Final = r'(?:[ !#-\[\]-~]|\\["\\/bfnrt]|\\u[0-9a-f]{4})*+'  # inside a string: no bare quote or backslash
 TEXT: Final = rf'"{_PART}"'
 
 
 @dataclass(frozen=True, slots=True)
 class May:
-    """A value that may be missing, with its key."""
+    """An optional value with its key."""
 
     pattern: str
 
 
 def object_of(members: Mapping[str, str | May]) -> str:
-    """An object with exactly these keys, of which at least one is always there; the value of each is a pattern."""
+    """An object with exactly these keys, at least one of them mandatory; each value is a pattern."""
     text, needs_comma = "", False
     for key in sorted(members):
         value = members[key]
@@ -41,12 +41,12 @@ def object_of(members: Mapping[str, str | May]) -> str:
 
 
 def list_of(pattern: str) -> str:
-    """A list, empty too, of values that match."""
+    """A list of matching values, or empty."""
     return rf"\[(?:{pattern}(?:, {pattern})*+)?\]"
 
 
 def sequence(patterns: Iterable[str]) -> str:
-    """A list of exactly these, in this order."""
+    """A list of exactly these in order."""
     return rf"\[{', '.join(patterns)}\]"
 
 
@@ -57,7 +57,7 @@ def one_of(patterns: Iterable[str]) -> str:
 
 
 def exactly(value: Any) -> str:
-    """This value and no other; keys without a value are left out, as clients of an engine do."""
+    """Exactly this value; keys without a value are left out, as engine clients do."""
     if isinstance(value, Mapping):
         return object_of({str(key): exactly(each) for key, each in value.items() if each is not None})
     if isinstance(value, list | tuple):
@@ -66,15 +66,15 @@ def exactly(value: Any) -> str:
 
 
 def quoted(pattern: str) -> str:
-    """A string whose text matches; the pattern matches no quote and no backslash."""
+    """A string with matching text; the pattern matches no quote and no backslash."""
     return f'"{pattern}"'
 
 
 def starting(pattern: str) -> str:
-    """A string that begins with what matches, and goes on in any way."""
+    """A string with a matching prefix."""
     return f'"{pattern}{_PART}"'
 
 
 def literal(text: str) -> str:
-    """A pattern for this text. It has no apostrophe, which ends a word in HAProxy's configuration."""
+    """A pattern for this text. It has no apostrophe, which ends a word in HAProxy configuration."""
     return re.escape(text).replace("'", r"\x27").replace(r"\ ", " ").replace(r"\-", "-")

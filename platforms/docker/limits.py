@@ -1,6 +1,6 @@
-"""What a container may use and do, in the units of an engine's API: the one place that reads a runtime profile. Pure.
+"""Resource limits of a container in the engine API's units: the only reader of runtime profiles. Pure.
 
-`platforms.docker.container` writes it as pulumi-docker takes it, `platforms.docker.hub_bodies` as an engine does.
+`platforms.docker.container` writes them for pulumi-docker, `platforms.docker.hub_bodies` for an engine.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from platforms.docker.container_model import RuntimeProfile
 MIB: Final = 2**20
 DEFAULT_SHM_GIB: Final = 0.0625  # 64 MiB, the engine's own
 LOG_DRIVER: Final = "json-file"
-LOG: Final = {"max-size": "10m", "max-file": "3"}  # such a log has no end by itself
+LOG: Final = {"max-size": "10m", "max-file": "3"}  # otherwise logs grow without limit
 DROPPED: Final = ("ALL",)
 SECURITY: Final = ("no-new-privileges:true",)
-NO_GPU: Final = {"NVIDIA_VISIBLE_DEVICES": "void"}  # an image of the CUDA family asks for all GPUs by itself
+NO_GPU: Final = {"NVIDIA_VISIBLE_DEVICES": "void"}  # images of the CUDA family request all GPUs by themselves
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Memory and shared memory in whole MiB, cores, limits of processes by name; -1 is no limit."""
+    """Memory and shared memory in whole MiB, cores, process limits by name; -1: unlimited."""
 
     memory_mib: int
     shm_mib: int
@@ -32,7 +32,7 @@ class Limits:
 
 
 def limits_of(runtime: RuntimeProfile, *, cpu: float, memory_gib: float, shm_gib: float | None) -> Limits:
-    """Every limit of a container: nothing is left to an engine's defaults."""
+    """All limits of a container: nothing is left to engine defaults."""
     ulimits: list[tuple[str, int]] = []
     if runtime.memlock is not None:
         ulimits.append(("memlock", -1 if runtime.memlock == "unlimited" else runtime.memlock))

@@ -1,4 +1,4 @@
-"""Requests for GPUs by claims: templates of ResourceClaims for NVIDIA's driver, and what a pod says of them. Pure.
+"""GPU requests by claims: ResourceClaimTemplates for NVIDIA's driver, and the matching pod fields. Pure.
 
 Source: kubernetes/api resource/v1 types.go, stable since Kubernetes 1.34.
 """
@@ -11,17 +11,17 @@ from typing import Any, Final
 from fleet.dra_devices import DRIVER
 
 API_VERSION: Final = "resource.k8s.io/v1"
-FIRST_KUBERNETES: Final = 34  # minor version from which claims are on and stable
-CLAIM: Final = "gpus"  # what pods call theirs
+FIRST_KUBERNETES: Final = 34  # first minor version with claims enabled and stable
+CLAIM: Final = "gpus"  # claim name in pods
 
 
 def template_name(workload: str) -> str:
-    """Name of the template of a workload."""
+    """Name of a workload's template."""
     return f"{workload}-{CLAIM}"
 
 
 def template_spec(gpus: int, products: Sequence[str]) -> dict[str, Any]:
-    """Spec of a ResourceClaimTemplate: so many whole GPUs, each of one of these products, as their labels call them."""
+    """Spec of a ResourceClaimTemplate: a number of whole GPUs of any listed product, by label value."""
     named = " || ".join(f'{_PRODUCT}.replace(" ", "-") == "{each}"' for each in products)
     request: dict[str, Any] = {"deviceClassName": DRIVER, "allocationMode": "ExactCount", "count": gpus}
     if named:
@@ -33,10 +33,10 @@ _PRODUCT: Final = f'device.attributes["{DRIVER}"].productName'
 
 
 def of_pod(template: str) -> Mapping[str, Any]:
-    """What the pod says: each one gets a claim of its own from the template."""
+    """Pod field: each pod gets its own claim from the template."""
     return {"resourceClaims": [{"name": CLAIM, "resourceClaimTemplateName": template}]}
 
 
 def of_container() -> list[dict[str, str]]:
-    """What the container says, below `resources.claims`."""
+    """Container field, below `resources.claims`."""
     return [{"name": CLAIM}]

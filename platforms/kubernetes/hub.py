@@ -1,6 +1,6 @@
 """Names, namespace, configuration and services of a notebook hub, as Kubernetes objects. Pure.
 
-Pods are in `hub_pods`, rights and network policies in `hub_access`. One hub fills one namespace, so names are fixed.
+`hub_pods` has the pods, `hub_access` rights and network policies. A hub fills its namespace: names are fixed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AVAILABILITY_FILE = "availability.json"
 
 
 def component_labels(component: str) -> dict[str, str]:
-    """Labels by which services and policies find the pods of one component. KubeSpawner's pods have them too."""
+    """Labels of one component's pods, for services and policies. KubeSpawner's pods have them too."""
     return {"app.kubernetes.io/component": component, "app.kubernetes.io/name": "jupyterhub"}
 
 
@@ -44,14 +44,14 @@ def metadata(hub: Hub, name: str, component: str, **more: Any) -> dict[str, Any]
 
 
 def namespace(hub: Hub) -> dict[str, Any]:
-    """The namespace, to be applied as a patch: it outlives the stack with the homes and the database in it."""
+    """The namespace, applied as a patch: it outlives the stack with its homes and database."""
     return {
         "metadata": {
-            # One steady manager: an update that was killed halfway is taken up by the next one.
+            # One fixed manager: the next update takes over from a killed one.
             "annotations": {"pulumi.com/patchFieldManager": "gpu-commons"},
             "labels": {
                 "app.kubernetes.io/name": "jupyterhub",
-                # Everything here runs as a plain user; a notebook cannot start what does not.
+                # All pods here are unprivileged; a notebook cannot start others.
                 "pod-security.kubernetes.io/enforce": "restricted",
             },
             "name": hub.namespace,
@@ -60,14 +60,14 @@ def namespace(hub: Hub) -> dict[str, Any]:
 
 
 def image_table(images: Mapping[str, Any]) -> str:
-    """Text of `images.json`: the reference of every image name that a profile uses. Needs the references known."""
+    """Text of `images.json`: image reference by image name, for all profiles. References must be known."""
     return json.dumps(dict(images), indent=2, sort_keys=True) + "\n"
 
 
 def config_data(hub: Hub, *, files: Mapping[str, str], images: Any) -> dict[str, Any]:
-    """Files of the hub: what is rendered for it, and `files`, those of every hub.
+    """Files of the hub: those rendered for it, and `files`, those of every hub.
 
-    `images`, the text of `images.json`, is kept apart: a preview that builds cannot know it.
+    `images`, the text of `images.json`, is separate: a preview that builds cannot know it.
     """
     trusted = hub.login.ca_certificates
     return {
@@ -81,7 +81,7 @@ def config_data(hub: Hub, *, files: Mapping[str, str], images: Any) -> dict[str,
 
 
 def checksum(data: Mapping[str, str]) -> str:
-    """Short fingerprint of the files: on the pod template it makes a changed configuration restart the hub."""
+    """Short fingerprint of the files: on the pod template, a changed one restarts the hub."""
     return hashlib.sha256(json.dumps(dict(data), sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -91,17 +91,17 @@ def config_map(hub: Hub, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hub_service(hub: Hub) -> dict[str, Any]:
-    """Where servers and the proxy find the hub."""
+    """Hub address for servers and proxy."""
     return _service(hub, HUB, HUB, {"type": "ClusterIP"}, {"port": HUB_PORT, "targetPort": "http"})
 
 
 def proxy_api_service(hub: Hub) -> dict[str, Any]:
-    """Where the hub writes the proxy's routes."""
+    """Proxy API for the hub's routes."""
     return _service(hub, "proxy-api", PROXY, {"type": "ClusterIP"}, {"port": PROXY_API_PORT, "targetPort": "api"})
 
 
 def proxy_public_service(hub: Hub) -> dict[str, Any]:
-    """Where people come in. TLS ends before it: at the site's load balancer or ingress."""
+    """Public entry. TLS ends before it: at the site's load balancer or ingress."""
     kinds: dict[str, tuple[str, dict[str, Any]]] = {
         "cluster_ip": ("ClusterIP", {"port": hub.expose.port}),
         "load_balancer": ("LoadBalancer", {"port": hub.expose.port}),
@@ -120,11 +120,11 @@ def _service(hub: Hub, name: str, component: str, kind: dict[str, Any], port: di
 
 
 def url(hub: Hub, address: str | None = None) -> str:
-    """Where people open the hub. `address` is that of a load balancer, once it has one."""
+    """Public URL. `address` is that of a load balancer, once it has one."""
     if hub.public_url:
         return f"{hub.public_url}/"
     if hub.expose.kind == "node_port":
-        # Right on the node itself, as in the lab; elsewhere a site says its public_url.
+        # Correct on the node itself, as in the lab; elsewhere a site sets public_url.
         return f"http://127.0.0.1:{hub.expose.port}/"
     host = address or f"proxy-public.{hub.namespace}.svc"
     return f"http://{host}/" if hub.expose.port == 80 else f"http://{host}:{hub.expose.port}/"

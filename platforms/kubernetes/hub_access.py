@@ -1,4 +1,4 @@
-"""Who may do what in a hub's namespace: service accounts, roles and network policies. Pure."""
+"""Service accounts, roles and network policies in a hub's namespace. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from platforms.kubernetes.hub import (
 )
 from workloads.hub import Hub
 
-# Addresses that a notebook has no business with: the site's own networks, link-local and cloud metadata.
+# Addresses closed to notebooks: the site's networks, link-local and cloud metadata.
 PRIVATE_IPV4 = ["10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"]
 PRIVATE_IPV6 = ["::1/128", "fc00::/7", "fe80::/10"]
 METADATA_IPV4 = ["169.254.169.254/32"]
@@ -27,19 +27,19 @@ METADATA_IPV6 = ["fd00:ec2::254/128"]
 
 
 def network_access(*targets: str) -> dict[str, str]:
-    """Pod labels that open the way to hub, singleuser, proxy-api or proxy-http; words of zero-to-jupyterhub."""
+    """Pod labels for access to hub, singleuser, proxy-api or proxy-http; named as in zero-to-jupyterhub."""
     return {f"hub.jupyter.org/network-access-{target}": "true" for target in targets}
 
 
 def service_account(hub: Hub, name: str, component: str) -> dict[str, Any]:
-    """A service account whose token only reaches pods that ask for it."""
+    """A service account whose token is mounted only on request."""
     return {"metadata": metadata(hub, name, component), "automountServiceAccountToken": False}
 
 
 def hub_role(hub: Hub) -> dict[str, Any]:
-    """What KubeSpawner 7.1 does here: no more.
+    """Rights that KubeSpawner 7.1 needs here.
 
-    No `delete` on claims (homes outlive accounts), no secrets and no services: those are for internal TLS only.
+    No `delete` on claims (homes outlive accounts), no secrets and no services: only internal TLS needs those.
     """
     rules = [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "delete", "list", "watch"]},
@@ -50,15 +50,15 @@ def hub_role(hub: Hub) -> dict[str, Any]:
 
 
 def credentials_names(hub: Hub) -> list[str]:
-    """The Secrets that are generated in the cluster."""
+    """Names of Secrets generated in the cluster."""
     return [CREDENTIALS, *([ADMIN_CREDENTIALS] if hub.login.has_admin_password else [])]
 
 
 def credentials_role(hub: Hub) -> dict[str, Any]:
     """Rights on the hub's own Secrets by name.
 
-    `create` can be bound to a name here because the step creates by server-side apply, which names the object in the
-    request's path; a plain POST has no name to compare and is refused.
+    `create` can be limited to a name because the step uses server-side apply, which has the name in the
+    request path; a plain POST has no name to compare and is refused.
     """
     rule = {
         "apiGroups": [""],
@@ -70,7 +70,7 @@ def credentials_role(hub: Hub) -> dict[str, Any]:
 
 
 def role_binding(hub: Hub, name: str, component: str) -> dict[str, Any]:
-    """Gives the role to the service account of the same name."""
+    """Binds the role to the service account of the same name."""
     return {
         "metadata": metadata(hub, name, component),
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
@@ -79,14 +79,14 @@ def role_binding(hub: Hub, name: str, component: str) -> dict[str, Any]:
 
 
 def network_policies(hub: Hub) -> dict[str, dict[str, Any]]:
-    """Policy of each kind of pod by its name. They hold only where the cluster's network plugin enforces them."""
+    """Network policies by kind of pod. They need a cluster network plugin that enforces them."""
     return {
         HUB: policy(
             hub,
             HUB,
             HUB,
             ingress=[_from("hub", HUB_PORT)],
-            egress=anywhere_but_metadata(),  # and an identity provider's address is not known here either
+            egress=anywhere_but_metadata(),  # an identity provider's address is unknown here too
         ),
         PROXY: policy(
             hub,
@@ -113,14 +113,14 @@ def network_policies(hub: Hub) -> dict[str, dict[str, Any]]:
 
 
 def anywhere_but_metadata() -> list[dict[str, Any]]:
-    """Egress of those that ask the API server, whose address is not known here."""
+    """Egress of clients of the API server, whose address is unknown here."""
     return [{"to": _everything_but(METADATA_IPV4, METADATA_IPV6)}]
 
 
 def policy(
     hub: Hub, name: str, component: str, *, ingress: list[dict[str, Any]], egress: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Policy of the pods of one component, in both directions."""
+    """Policy for one component's pods, in both directions."""
     return {
         "metadata": metadata(hub, name, component),
         "spec": {
@@ -145,7 +145,7 @@ def _to(component: str, port: int) -> dict[str, Any]:
 
 
 def _dns() -> dict[str, Any]:
-    # Any address: the cluster's DNS may be a pod, a daemon on a link-local address, or the cloud's.
+    # Any address: cluster DNS may be a pod, a daemon on a link-local address, or the cloud's.
     return {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
 
 

@@ -1,4 +1,4 @@
-"""Reads the arguments of NotebookHub: the keys that it shares with a stack file, and those of its own. Pure."""
+"""Parses the arguments of NotebookHub: keys shared with stack files, and its own. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
     """
     raw = {"namespace": name, **plain(args)}
     if isinstance(given := raw.get("authenticator"), Mapping) and given.get("allowed_users"):
-        # A list of users is the list of all users.
+        # A user list names everyone who may log in.
         raw["authenticator"] = {"allow_all": False, **given}
     return read(Hub, f"NotebookHub {name}", name, raw, (*of_hub((), raw), *of_login((), raw), *_disagreements(raw)))
 
@@ -38,7 +38,7 @@ def _one_image_for_each_name(hub: Raw) -> Iterator[Fault]:
     images: dict[object, object] = {}
     for loc, profile in items(hub, "profiles"):
         name, found = profile.get("image_name"), profile.get("image")
-        # Outputs cannot be compared before they are known; two outputs of one name are taken for the same image.
+        # Outputs cannot be compared until known; two outputs of one name count as the same image.
         if isinstance(name, str) and isinstance(found, str) and images.setdefault(name, found) != found:
             yield Fault((*loc, "image_name"), "names two different images", "give each image its own name", name)
 

@@ -1,6 +1,6 @@
-"""The service that counts what is free: an account that may list nodes and pods, and a pod that only the hub may ask.
+"""Service that counts free places: an account that may list nodes and pods, and a pod only the hub may call.
 
-Pure. The hub's own rights stay in its namespace.
+Pure. The hub's own rights stay within its namespace.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ PROGRAM = "availability.py"
 
 
 def cluster_name(hub: Hub) -> str:
-    """Of what belongs to no namespace: one for each hub of the cluster."""
+    """Name of cluster-wide objects: one per hub."""
     return f"gpu-commons-{AVAILABILITY}-{hub.namespace}"
 
 
 def cluster_role(hub: Hub) -> dict[str, Any]:
-    """Reads nodes and pods of the whole cluster, because others' pods hold GPUs too; and nothing else."""
+    """Read access to all nodes and pods of the cluster only, because others' pods hold GPUs too."""
     rule = {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]}
     return {"metadata": {"labels": component_labels(AVAILABILITY), "name": cluster_name(hub)}, "rules": [rule]}
 
 
 def cluster_role_binding(hub: Hub) -> dict[str, Any]:
-    """Gives it to the account of the service and to no other."""
+    """Binds it to the service's account only."""
     return {
         "metadata": {"labels": component_labels(AVAILABILITY), "name": cluster_name(hub)},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": cluster_name(hub)},
@@ -37,7 +37,7 @@ def cluster_role_binding(hub: Hub) -> dict[str, Any]:
 
 
 def network_policy(hub: Hub) -> dict[str, Any]:
-    """Only the hub may ask, and it only reaches the API server, whose address is not known here."""
+    """Ingress only from the hub; egress only to the API server, whose address is unknown here."""
     return hub_access.policy(
         hub,
         AVAILABILITY,
@@ -53,7 +53,7 @@ def network_policy(hub: Hub) -> dict[str, Any]:
 
 
 def service(hub: Hub) -> dict[str, Any]:
-    """Where the hub asks."""
+    """The hub's endpoint."""
     ports = [{"name": "http", "protocol": "TCP", "port": AVAILABILITY_PORT, "targetPort": "http"}]
     spec = {"type": "ClusterIP", "ports": ports, "selector": component_labels(AVAILABILITY)}
     return {"metadata": metadata(hub, AVAILABILITY, AVAILABILITY), "spec": spec}

@@ -1,6 +1,6 @@
-"""What the spawn page says, as plain data: a card for each image and pool, with one choice or several sizes. Pure.
+"""Spawn page content as plain data: a card for each image and pool, with one choice or several sizes. Pure.
 
-The words are chosen here; the templates only place them. Internal names (pools, images) are in none of them.
+Words are chosen here; templates only place them. Internal names (pools, images) do not appear.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def render_page(hub: Hub) -> str:
 
 
 def ends_words(cull: Cull) -> str:
-    """When servers end by themselves, in a sentence."""
+    """When servers end automatically, as a sentence."""
     oldest = f", and at the latest {duration_words(cull.max_age_s)} after it started" if cull.max_age_s else ""
     return f"Your server stops after {duration_words(cull.idle_s)} without activity{oldest}."
 
@@ -47,11 +47,11 @@ def duration_words(seconds: int) -> str:
 
 
 def _grouped(hub: Hub) -> Iterable[list[Profile]]:
-    """Profiles that only differ in size are together, in the order of their first ones."""
+    """Groups profiles that differ only in size, in order of their first."""
     groups: dict[Any, list[Profile]] = {}
     for profile in hub.profiles:
         tolerations = json.dumps([each.manifest() for each in profile.tolerations], sort_keys=True)
-        # A choice between a GPU and none is no choice of size.
+        # Choosing between a GPU and none is not a choice of size.
         nodes = (hub.pools_of(profile), tuple(sorted(hub.selector_of(profile).items())), tolerations)
         same = (profile.image_name, nodes, bool(profile.gpus))
         groups.setdefault(same, []).append(profile)
@@ -63,7 +63,7 @@ def _card(profiles: Sequence[Profile]) -> dict[str, Any]:
     contents = first.contents
     gpu = _gpu(first)
     return {
-        # One choice is called as the operator calls it, several by what they share.
+        # A single choice keeps the operator's title; several get what they share.
         "title": first.title if len(profiles) == 1 else gpu or contents.title or first.title,
         "gpu": gpu,
         "image": contents.title,
@@ -95,7 +95,7 @@ def _choice(profile: Profile) -> dict[str, Any]:
         "name": profile.name,
         "title": profile.title,
         "size": profile.size,
-        # What the operator wrote beyond the size.
+        # Operator text beyond the size.
         "gpus": profile.gpus,
         "gpu": profile.gpu,
         "note": "" if profile.second_line == profile.size else profile.second_line,

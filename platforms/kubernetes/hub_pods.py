@@ -1,4 +1,4 @@
-"""Pods of a notebook hub: the hub, the proxy, and the step that creates their credentials. Pure."""
+"""Pods of a notebook hub: hub, proxy, and the job that creates their credentials. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from platforms.kubernetes.hub_access import credentials_names, network_access
 from workloads.hub import Hub
 
 CONFIG_ANNOTATION = labels.OWN_PREFIX + "config"
-CONFIG_FOLDER = "/usr/local/etc/hub_files"  # the name of a package: see hub_files
+CONFIG_FOLDER = "/usr/local/etc/hub_files"  # must be a package name: see hub_files
 STATE_FOLDER = "/srv/jupyterhub"
 HUB_UID = 1000
 PROXY_UID = 65534
@@ -34,8 +34,8 @@ CONTAINER_SECURITY = {"allowPrivilegeEscalation": False, "capabilities": {"drop"
 def hub_stateful_set(hub: Hub, *, config_checksum: Any) -> dict[str, Any]:
     """The hub with its database.
 
-    A StatefulSet and not a Deployment: it makes the database's claim itself, never deletes it, and takes up the one
-    that is there, so the claim outlives `destroy` and any replacement; and it never runs two hubs on one SQLite file.
+    A StatefulSet, not a Deployment: it creates the database claim itself, never deletes it, and reuses an existing
+    one, so the claim outlives `destroy` and replacements; and it never runs two hubs on one SQLite file.
     """
     container = {
         "name": "hub",
@@ -45,7 +45,7 @@ def hub_stateful_set(hub: Hub, *, config_checksum: Any) -> dict[str, Any]:
         "workingDir": STATE_FOLDER,
         "env": _hub_environment(hub),
         "ports": [{"name": "http", "containerPort": HUB_PORT, "protocol": "TCP"}],
-        # Five minutes to upgrade a database and to ask every running server how it is.
+        # Five minutes to upgrade a database and to check every running server.
         "startupProbe": {**_probe("/hub/health"), "periodSeconds": 2, "failureThreshold": 150},
         "readinessProbe": {**_probe("/hub/health"), "periodSeconds": 5, "timeoutSeconds": 3},
         "livenessProbe": {**_probe("/hub/health"), "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 6},
@@ -67,7 +67,7 @@ def hub_stateful_set(hub: Hub, *, config_checksum: Any) -> dict[str, Any]:
         "metadata": metadata(hub, HUB, HUB),
         "spec": {
             "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
-            # OrderedReady waits for ever for a broken pod before it replaces it with the repaired one.
+            # OrderedReady waits forever for a broken pod before replacing it with the repaired one.
             "podManagementPolicy": "Parallel",
             "replicas": 1,
             "selector": {"matchLabels": component_labels(HUB)},
@@ -88,7 +88,7 @@ def hub_stateful_set(hub: Hub, *, config_checksum: Any) -> dict[str, Any]:
 
 
 def proxy_deployment(hub: Hub) -> dict[str, Any]:
-    """configurable-http-proxy, a pod of its own: people stay connected to their servers while the hub restarts."""
+    """configurable-http-proxy in its own pod: users stay connected to their servers while the hub restarts."""
     container = {
         "name": "proxy",
         "image": hub.proxy_image,
@@ -116,7 +116,7 @@ def proxy_deployment(hub: Hub) -> dict[str, Any]:
         "spec": {
             "replicas": 1,
             "selector": {"matchLabels": component_labels(PROXY)},
-            # Routes live in the proxy's memory: of two at a time, one would not know them.
+            # Routes live in the proxy's memory: of two proxies, one would not have them.
             "strategy": {"type": "Recreate"},
             "template": {
                 "metadata": {
@@ -134,7 +134,7 @@ def proxy_deployment(hub: Hub) -> dict[str, Any]:
 
 
 def credentials_job(hub: Hub, *, script: str) -> dict[str, Any]:
-    """The step that creates the Secrets, once; of those that are there it changes nothing and succeeds."""
+    """The job that creates the Secrets once; it leaves existing ones unchanged and succeeds."""
     container = {
         "name": "credentials",
         "image": hub.hub_image,
@@ -152,7 +152,7 @@ def credentials_job(hub: Hub, *, script: str) -> dict[str, Any]:
     return {
         "metadata": metadata(hub, CREDENTIALS, CREDENTIALS),
         "spec": {
-            # An API server that is being restarted is the usual reason to fail.
+            # A restarting API server is the usual cause of failure.
             "backoffLimit": 6,
             "template": {
                 "metadata": {
@@ -188,10 +188,10 @@ def _probe(path: str) -> dict[str, Any]:
 
 
 def core_pod(hub: Hub, *, uid: int) -> dict[str, Any]:
-    """What all pods of the hub have that are not people's: where they stand, and as whom they run."""
+    """Common fields of the hub's own pods: placement and user."""
     selector: Mapping[str, str] = hub.core_selector
     return {
-        # Without it every service of the namespace becomes variables, and HUB_… or PROXY_… mean something to programs.
+        # Otherwise every service becomes environment variables, and programs interpret HUB_… or PROXY_….
         "enableServiceLinks": False,
         **({"nodeSelector": dict(selector)} if selector else {}),
         "securityContext": {
@@ -213,5 +213,5 @@ def _database_claim(hub: Hub) -> dict[str, Any]:
     }
     if hub.storage_class:
         spec["storageClassName"] = hub.storage_class
-    # Named so that the claim is database-hub-0.
+    # This name makes the claim database-hub-0.
     return {"metadata": {"name": "database", "labels": component_labels(HUB)}, "spec": spec}

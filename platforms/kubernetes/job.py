@@ -21,7 +21,7 @@ from workloads.raw import Raw, mapping
 
 
 class Job(JobKeys):
-    """What a job asks for. CPU in cores, memory and shared memory in GiB, time in seconds."""
+    """Job request. CPU in cores, memory and shared memory in GiB, time in seconds."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
     image_name: Line = Field(description="Name of the image as people know it.")
@@ -37,7 +37,7 @@ class Job(JobKeys):
 
     @property
     def is_claiming(self) -> bool:
-        """Whether its GPUs come by a claim."""
+        """Whether GPUs come by a claim."""
         return bool(self.gpus and self.claimed_products)
 
 
@@ -53,7 +53,7 @@ def _visibility(raw: Raw) -> Iterator[Fault]:
 
 
 def job_spec(name: str, shape: Job) -> dict[str, Any]:
-    """Job spec. A job without GPUs is kept from seeing any; one with GPUs tolerates the GPU taint."""
+    """Job spec. Without GPUs, all are hidden; with GPUs, it tolerates the GPU taint."""
     marks = {"app.kubernetes.io/name": "gpu-job", "app.kubernetes.io/instance": name}
     env = [{"name": key, "value": value} for key, value in sorted(shape.env.items())]
     container: dict[str, Any] = {
@@ -71,7 +71,7 @@ def job_spec(name: str, shape: Job) -> dict[str, Any]:
             "runAsUser": shape.user,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        # Every node of a GPU fleet carries the taint, those that run jobs without a GPU too.
+        # All nodes of a GPU fleet have the taint, even those for jobs without GPUs.
         "tolerations": [{"key": labels.GPU_TAINT.key, "operator": "Exists", "effect": "NoSchedule"}],
         "containers": [container],
     }

@@ -1,4 +1,4 @@
-"""What a node pool declares about its nodes, as the fields of a Kubernetes Node. Pure."""
+"""Node pool declarations as fields of a Kubernetes Node. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from fleet import labels
 
-# What a pool has with GPUs, and no other has.
+# Keys of pools with GPUs only.
 _WITH_GPUS = ("gpu", "gpus_per_node", "driver_version", "container_toolkit_version")
 
 _BY_NODE = ("node_drivers", "node_container_toolkits")
 
 
 def problems(args: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the arguments of a pool, each as one sentence with its remedy."""
+    """Problems with a pool's arguments, each one sentence with its remedy."""
     found = [] if args["node_names"] else ["node_names is empty; name at least one node"]
     for key in ("labels", *_BY_NODE):
         found += [
@@ -23,7 +23,7 @@ def problems(args: Mapping[str, Any]) -> list[str]:
             for inner, value in (args.get(key) or {}).items()
             if value is None
         ]
-    given = [key for key in _WITH_GPUS if args.get(key)]  # an output counts: it is an object
+    given = [key for key in _WITH_GPUS if args.get(key)]  # outputs count: they are objects
     if missing := [key for key in _WITH_GPUS if given and key not in given]:
         found.append(f"{missing[0]} is missing beside {given[0]}; a pool has {', '.join(_WITH_GPUS)}, or none of them")
     for key in _BY_NODE:
@@ -35,9 +35,9 @@ def problems(args: Mapping[str, Any]) -> list[str]:
 
 
 def node_labels(pool: str, driver: Any, toolkit: Any, extra: Mapping[str, str]) -> dict[str, Any]:
-    """Labels this project owns on a node; a site's own come after and may not take ours over.
+    """Labels this project owns on a node; a site's own follow and may not override them.
 
-    Raises ValueError when an extra label is one of ours or belongs to GPU feature discovery.
+    Raises ValueError if an extra label is one of ours or belongs to GPU feature discovery.
     """
     owners = f"{labels.OWN_PREFIX} belongs to gpu-commons, nvidia.com/ to NVIDIA's software"
     for key in extra:
@@ -53,12 +53,12 @@ def node_taints(extra: Sequence[Mapping[str, str]], *, has_gpus: bool) -> list[d
 
 
 def differing_nodes(declared: Mapping[str, str | None], reported: Mapping[str, str | None]) -> list[str]:
-    """Nodes that report another driver than the declared one; a node without one of the two is not among them."""
+    """Nodes whose reported driver differs from the declared one; nodes lacking either are left out."""
     return sorted(node for node, driver in reported.items() if driver and declared[node] and driver != declared[node])
 
 
 def unknown_nodes(names: Sequence[str]) -> str:
-    """What to do about nodes that only a patch has made."""
+    """Remedy for nodes created only by a patch."""
     this, node = ("this name", "a node") if len(names) == 1 else ("these names", "nodes")
     return (
         f"node_names: {', '.join(names)}: no kubelet has ever registered under {this}, so the patch has created {node} "

@@ -1,4 +1,4 @@
-"""How pods say on which pools they may land, as Kubernetes JSON. Pure."""
+"""Pool selection of pods, as Kubernetes JSON. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def one_of(pools: Sequence[str]) -> dict[str, Any]:
 
 
 def required(*terms: Mapping[str, Any]) -> dict[str, Any]:
-    """A pod's affinity to nodes that one of the terms matches."""
+    """A pod's required affinity to nodes matching any term."""
     return {
         "nodeAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [dict(t) for t in terms]}

@@ -1,4 +1,4 @@
-"""Pods that bring images to the nodes of a pool before anybody waits for them, as Kubernetes objects. Pure."""
+"""Pods that pull images to a pool's nodes in advance, as Kubernetes objects. Pure."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 from fleet import labels
 
-_USER = 65534  # nobody: every image has the number
+_USER = 65534  # nobody: exists in every image
 
 
 def daemon_set_spec(name: str, pool: str, images: Mapping[str, Any]) -> dict[str, Any]:
     """DaemonSet that pulls `images` (name → reference) to every node of `pool`, one after the other.
 
-    Each image is an init container that ends at once, so `kubectl get pods` shows which of them a node has
-    (`Init:1/2`), and one that cannot be pulled shows as ImagePullBackOff. The last one then sleeps: the kubelet keeps
-    images of running pods when it cleans up, the shared layers of the others too.
+    Each image is an init container that exits at once, so `kubectl get pods` shows a node's progress
+    (`Init:1/2`), and a failed pull shows as ImagePullBackOff. The last one then sleeps: when cleaning up, the kubelet
+    keeps images of running pods, including layers shared with the others.
     """
     selector = {"app.kubernetes.io/name": "pre-puller", "app.kubernetes.io/instance": name}
     *_, last = images
     return {
         "selector": {"matchLabels": selector},
-        # Nobody uses these pods, so all nodes may take a new image at once.
+        # No user depends on these pods, so all nodes may update at once.
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}},
         "template": {
             "metadata": {"labels": selector, "annotations": {labels.IMAGE: ",".join(images)}},
@@ -48,7 +48,7 @@ def _container(name: str, image: Any, command: list[str]) -> dict[str, Any]:
         "name": name,
         "image": image,
         "command": command,
-        "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}],  # an image of CUDA's asks for all GPUs itself
+        "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}],  # CUDA images request all GPUs by themselves
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,

@@ -1,7 +1,7 @@
-"""The job that probes one node of a cluster, as a Kubernetes Job. Pure.
+"""A Kubernetes Job that probes one node of a cluster. Pure.
 
-It sees what every pod with one GPU sees: no path of the node, no right in the cluster, nothing that Pod Security's
-`restricted` refuses. The program is its argument, so nothing but the Job has to be removed.
+It sees what every pod with one GPU sees: no host path, no cluster rights, nothing that Pod Security's
+`restricted` refuses. The program is passed as argument, so only the Job has to be removed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fleet import labels
 
 CONTAINER: Final = "probe"
 _NOBODY: Final = 65534
-_KEPT_S: Final = 600  # after its end, where nobody is left to delete it
+_KEPT_S: Final = 600  # after its end, if the caller cannot delete it
 
 
 def probe_job(  # noqa: PLR0913 - a value of the manifest each
@@ -20,8 +20,8 @@ def probe_job(  # noqa: PLR0913 - a value of the manifest each
 ) -> dict[str, Any]:
     """Manifest without a namespace. `program`: text of `platforms.docker.probe`, for the image's `python3`.
 
-    The scheduler sets a GPU aside, as for any pod; the node is named by its name, which no label need repeat, and every
-    taint is tolerated: somebody chose that node, perhaps because it is cordoned.
+    The scheduler reserves a GPU, as for any pod; the node is selected by name, which needs no label, and every
+    taint is tolerated: the user chose that node, perhaps because it is cordoned.
     """
     marks = {"app.kubernetes.io/name": "gpu-commons-probe", "app.kubernetes.io/instance": name}
     amounts = {"cpu": "100m", "memory": "256Mi", labels.GPU_RESOURCE: "1"}
@@ -31,7 +31,7 @@ def probe_job(  # noqa: PLR0913 - a value of the manifest each
         "command": ["python3", "-c", program, "--json"],
         "env": [
             {"name": "GPU_COMMONS_NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-            {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},  # NVML, which few images ask for
+            {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},  # NVML, which few images request
         ],
         "resources": {"requests": dict(amounts), "limits": amounts},
         "securityContext": {

@@ -1,4 +1,4 @@
-"""The daemons that make GPUs of a node usable by pods, as Kubernetes objects. Pure."""
+"""Daemons that make node GPUs available to pods, as Kubernetes objects. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from fleet import labels
 from platforms.kubernetes.pools import one_of, required
 
-NAMESPACE = "gpu-runtime"  # of the daemons, unless a program says otherwise
-DAEMONS = ("device-plugin", "persistence-daemon")  # beside one `driver-POOL` for each pool with a driver container
+NAMESPACE = "gpu-runtime"  # default for the daemons
+DAEMONS = ("device-plugin", "persistence-daemon")  # plus one `driver-POOL` for each pool with a driver container
 RUNTIME_CLASS = "nvidia"
 
-# The driver's own daemon runs from the host: its version is then the driver's by construction. It keeps the GPUs
-# initialised while nobody uses them; the loop notices when it ends, so that the pod is restarted.
+# The driver's own daemon runs from the host, so versions always match. It keeps GPUs initialised
+# while idle; the loop detects its exit, so that the pod restarts.
 PERSISTENCE_SCRIPT = """\
 set -eu
 if [ ! -x /host/usr/bin/nvidia-persistenced ]; then
@@ -29,9 +29,9 @@ exit 1
 
 
 def daemon_sets(args: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Specs of the DaemonSets that arguments of NvidiaRuntime ask for, by name.
+    """DaemonSet specs by name, for the arguments of NvidiaRuntime.
 
-    A driver container starts the persistence daemon itself, so that daemon stays away from its pool.
+    Driver containers start the persistence daemon themselves, so that daemon skips their pools.
     """
     pools, drivers = args.get("pools"), args.get("driver_containers") or ()
     found = {
@@ -49,7 +49,7 @@ def daemon_sets(args: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def device_plugin_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
-    """Pod spec of the device plugin: it reports `nvidia.com/gpu` to the kubelet and names the GPUs given to a pod."""
+    """Pod spec of the device plugin: it reports `nvidia.com/gpu` to the kubelet and assigns GPUs to pods."""
     return {
         **_daemon_pod(pools),
         "runtimeClassName": RUNTIME_CLASS,
@@ -91,17 +91,17 @@ def persistence_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str,
 
 
 def driver_daemon(pool: str) -> str:
-    """Name of the DaemonSet that brings the driver to the nodes of a pool."""
+    """Name of a pool's driver DaemonSet."""
     return f"driver-{pool}"
 
 
 def driver_pod(image: Any, kernel: str, pool: str) -> dict[str, Any]:
     """Pod spec of a driver container, for a pool whose OS has no driver. Privileged: it loads kernel modules.
 
-    First the image says whether its modules are for `kernel` and the node runs it, with no right at all: on another
-    kernel nothing privileged is started. Then it reads what its modules need of the kernel's own, and shows its
-    libraries to the node in /run/nvidia/driver, where the container runtime looks for them: so what it mounts there
-    has to reach the node. The image is one that was made of a spec with `modules`, whose entry point knows both words.
+    First, without any rights, the image checks that its modules are for `kernel` and the node runs it: on another
+    kernel nothing privileged starts. Then it reads the kernel modules that its own depend on, and exposes its
+    libraries to the node in /run/nvidia/driver, where the container runtime looks for them: so its mounts there
+    must propagate to the node. The image is built from a spec with `modules`; its entry point has both commands.
     """
     modules = {"name": "modules", "mountPath": "/lib/modules", "readOnly": True}
     shown = {"name": "shown", "mountPath": "/run/nvidia", "mountPropagation": "Bidirectional"}
@@ -134,17 +134,17 @@ def driver_pod(image: Any, kernel: str, pool: str) -> dict[str, Any]:
 
 
 def driver_set_spec(pool: str, pod: dict[str, Any]) -> dict[str, Any]:
-    """DaemonSet around the pod spec of a driver container.
+    """DaemonSet of a driver container's pod spec.
 
-    Modules in use cannot be replaced by those of another driver, and a node of an older release runs another kernel:
-    such nodes keep the pod that they have until they are replaced.
+    Loaded modules cannot be replaced by another driver's, and a node of an older release runs another kernel:
+    such nodes keep their pod until they are replaced.
     """
     spec = daemon_set_spec("driver", pod, **{labels.POOL: pool})
     return {**spec, "updateStrategy": {"type": "OnDelete"}}
 
 
 def daemon_set_spec(component: str, pod: dict[str, Any], **more: str) -> dict[str, Any]:
-    """DaemonSet around a pod spec. `component` names it and its image; `more` are further labels that it selects by."""
+    """DaemonSet of a pod spec. `component` names it and its image; `more` are further selector labels."""
     selector = {"app.kubernetes.io/name": "nvidia-runtime", "app.kubernetes.io/component": component, **more}
     return {
         "selector": {"matchLabels": selector},
@@ -157,7 +157,7 @@ def daemon_set_spec(component: str, pod: dict[str, Any], **more: str) -> dict[st
 
 
 def _daemon_pod(pools: Sequence[str] | None) -> dict[str, Any]:
-    """Every node of these pools, None: of any pool, whatever keeps other pods away from it."""
+    """A pod for all nodes of these pools, None: of any pool, tolerating all taints."""
     in_a_pool = {"matchExpressions": [{"key": labels.POOL, "operator": "Exists"}]}
     return {
         "priorityClassName": "system-node-critical",

@@ -1,7 +1,7 @@
-"""The pods of users' servers, as options from which KubeSpawner makes them; options of the hub and the culler. Pure.
+"""KubeSpawner options for users' servers, and options of the hub and the culler. Pure.
 
-Section and option names are those of traitlets: jupyterhub 5.5, kubespawner 7.1, idle culler 2.0. Those that are the
-same wherever a hub runs are in `hub_options`.
+Section and option names are those of traitlets: jupyterhub 5.5, kubespawner 7.1, idle culler 2.0. `hub_options` has
+those common to all hubs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ USER_GROUP = 100
 
 
 def render_options(hub: Hub) -> str:
-    """Text of `options.json`: every option of the hub but images and secrets."""
+    """Text of `options.json`: all hub options except images and secrets."""
     sections = {
         "JupyterHub": {**jupyterhub_options(hub.login, hub.public_url), **_jupyterhub(hub)},
         "ConfigurableHTTPProxy": {"api_url": "http://proxy-api:8001", "should_start": False},
@@ -38,7 +38,7 @@ def render_options(hub: Hub) -> str:
 
 
 def render_availability(hub: Hub) -> str:
-    """Text of `availability.json`: what the scheduler sets aside for one server, and where it may land."""
+    """Text of `availability.json`: a server's scheduler reservations and its possible nodes."""
     profiles = {profile.name: _counted(hub, profile) for profile in hub.profiles}
     return json.dumps({"profiles": profiles}, indent=2, sort_keys=True) + "\n"
 
@@ -60,14 +60,14 @@ def _counted(hub: Hub, profile: Profile) -> dict[str, Any]:
 
 def _jupyterhub(hub: Hub) -> dict[str, Any]:
     return {
-        # A restart of the hub ends no server, and the proxy, a pod of its own, keeps the routes.
+        # Servers survive a hub restart, and the proxy, a separate pod, keeps the routes.
         "cleanup_proxy": False,
         "cleanup_servers": False,
         "concurrent_spawn_limit": 64,
         "db_url": "sqlite:////srv/jupyterhub/jupyterhub.sqlite",
         "hub_bind_url": "http://:8081",
         "hub_connect_url": "http://hub:8081",
-        # Also how often the routes are compared with the proxy's: a restarted proxy has lost them all.
+        # Also the interval for comparing routes with the proxy: a restarted proxy has lost them all.
         "last_activity_interval": 60,
         "load_roles": [
             {
@@ -78,7 +78,7 @@ def _jupyterhub(hub: Hub) -> dict[str, Any]:
         ],
         "services": [{"command": _culler(hub), "name": "idle-culler"}],
         "spawner_class": "hub_files.spawner.CommonsSpawner",
-        # Show the progress page at once: a GPU pod takes longer than the ten seconds a blank page would wait.
+        # Show the progress page at once: a GPU pod takes longer than the default ten seconds on a blank page.
         "tornado_settings": {"slow_spawn_timeout": 0},
         "upgrade_db": True,
     }
@@ -98,7 +98,7 @@ def _culler(hub: Hub) -> list[str]:
 def _kubespawner(hub: Hub) -> dict[str, Any]:
     return {
         "allow_privilege_escalation": False,
-        # Our own kernels end when idle; a GPU is given back when its server ends.
+        # Idle kernels end; a GPU is released when its server ends.
         "args": kernel_culling(hub.cull),
         "automount_service_account_token": False,
         "cmd": ["jupyterhub-singleuser"],
@@ -109,7 +109,7 @@ def _kubespawner(hub: Hub) -> dict[str, Any]:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "default_url": "/lab",
-        # Homes outlive servers, users' accounts and the stack; the hub has no right to delete a claim.
+        # Homes outlive servers, accounts and the stack; the hub has no right to delete a claim.
         "delete_pvc": False,
         "extra_labels": {"hub.jupyter.org/network-access-hub": "true"},
         "fs_gid": USER_GROUP,
@@ -138,7 +138,7 @@ def _profile(hub: Hub, profile: Profile) -> dict[str, Any]:
         "cpu_guarantee": cpu_guarantee,
         "cpu_limit": profile.cpu,
         "extra_annotations": {labels.IMAGE: profile.image_name},
-        # The name: jupyterhub_config.py puts the reference of images.json in its place.
+        # Image name; jupyterhub_config.py replaces it by the reference in images.json.
         "image": profile.image_name,
         # KubeSpawner's G is a GiB.
         "mem_guarantee": f"{memory_guarantee_gib:g}G",
@@ -154,14 +154,14 @@ def _profile(hub: Hub, profile: Profile) -> dict[str, Any]:
         override["extra_resource_guarantees"] = amount
         override["extra_resource_limits"] = amount
     else:
-        # Images of the CUDA family say "all": without this word they would see every GPU of the node.
+        # CUDA images set "all": without this value they would see every GPU of the node.
         override["environment"] = {"NVIDIA_VISIBLE_DEVICES": "void"}
     if shm_gib := profile.shared_memory_gib:
         size = f"{round(shm_gib * 1024)}Mi"
         override["volumes"] = {SHM_VOLUME: {"emptyDir": {"medium": "Memory", "sizeLimit": size}, "name": SHM_VOLUME}}
         override["volume_mounts"] = {SHM_VOLUME: {"mountPath": "/dev/shm", "name": SHM_VOLUME}}  # noqa: S108
     return {
-        # KubeSpawner's form puts both texts into the page as they are.
+        # KubeSpawner's form inserts both texts into the page unescaped.
         "description": html.escape(profile.second_line),
         "display_name": html.escape(profile.title),
         "kubespawner_override": override,

@@ -1,10 +1,10 @@
-"""A job as text for sbatch: what it asks Slurm for, then the image with its options before it. Pure.
+"""Writes a job as text for sbatch: Slurm options, then the image with its options. Pure.
 
     batch_script(job, site, "/projects/images/cupy/0123456789ab.sif", "/projects/images/logs/comet")
 
-Options are those of https://slurm.schedmd.com/sbatch.html. sbatch reads `#SBATCH` lines up to the first command, so
-nothing of a job's own stands before that command unless `written` let it through, and what stands behind it is quoted
-for the shell. The job's key is no part of the text: sbatch gets it beside the text (`controllers`).
+Options: https://slurm.schedmd.com/sbatch.html. sbatch reads `#SBATCH` lines up to the first command, so
+job values appear before that command only if `written` accepted them; after it, they are quoted
+for the shell. The job's key is not in the text: sbatch gets it separately (`controllers`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from platforms.slurm.job_model import SlurmJob
 from platforms.slurm.site_model import SlurmAccess
 
 MARK: Final = "#SBATCH --"
-# No space, quote, backslash or hash: sbatch would end, join or cut a value there.
+# No space, quote, backslash or hash: sbatch would end, join or cut the value there.
 _PLAIN: Final = re.compile(r"[\w./:,@+=%~-]+", re.ASCII)
 _WORKING_FOLDER: Final = "/tmp"  # noqa: S108 - on every node, and inside every image
-# What a program asks for about its allocation; everything else of the node's environment stays outside.
+# Variables about a program's allocation; the rest of the node's environment is excluded.
 _PASSED: Final = (
     "SLURM_JOB_ID", "SLURM_JOB_GPUS", "SLURM_JOB_PARTITION", "SLURM_JOB_NODELIST", "SLURM_NNODES", "SLURM_PROCID",
     "SLURM_ARRAY_TASK_ID", "SLURM_CPUS_PER_TASK", "SLURM_RESTART_COUNT",
@@ -33,11 +33,11 @@ _BEFORE_SIF: Final = 3  # Singularity 3.0 brought SIF: https://github.com/apptai
 
 
 class Unwritable(UserError):  # noqa: N818 - the name states the fault
-    """A value that no batch script can hold, or a program that cannot do what a job needs; its words say which."""
+    """A value impossible in batch scripts, or a program unable to run a job; the message says which."""
 
 
 def batch_script(job: SlurmJob, site: SlurmAccess, sif: str, logs: str) -> str:
-    """The whole text. `sif` and `logs` are a file and a folder that login and compute nodes share.
+    """The script. `sif` and `logs` are a file and a folder shared by login and compute nodes.
 
     Raises Unwritable.
     """
@@ -47,21 +47,21 @@ def batch_script(job: SlurmJob, site: SlurmAccess, sif: str, logs: str) -> str:
 
 
 def whole(job: SlurmJob, site: SlurmAccess, commands: Iterable[str], more: Mapping[str, str]) -> str:
-    """A text: what the job asks Slurm for, `more` options, and its commands. Raises Unwritable."""
-    # A repeated run keeps the output of the first one; nothing of the submitter's environment comes along.
+    """A script: the job's Slurm options, `more` options, and its commands. Raises Unwritable."""
+    # Retries append to the first run's output; the submitter's environment is not passed on.
     pairs = (*_options(job, site), *more.items(), ("open-mode", "append"), ("export", "NONE"))
     options = [f"{MARK}{name}={written(name, value)}" for name, value in pairs]
-    retry = "requeue" if job.retries else "no-requeue"  # without either, the site's default decides
+    retry = "requeue" if job.retries else "no-requeue"  # otherwise the site's default applies
     return "\n".join(["#!/bin/bash", *options, f"{MARK}{retry}", "", *commands, ""])
 
 
 def log_file(logs: str, job: SlurmJob) -> str:
-    """Where Slurm writes what the job prints; `%j`, `%A` and `%a` are Slurm's."""
+    """Slurm's log file for the job; `%j`, `%A` and `%a` are Slurm's."""
     return f"{logs}/{job.name}-{'%A_%a' if job.slurm.array else '%j'}.log"
 
 
 def options_of(text: str) -> dict[str, str]:
-    """Options of a text as sbatch reads them: up to the first line that is a command. A flag's value is empty."""
+    """Options of a script as sbatch reads them: up to the first command line. Flags have an empty value."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         if line.startswith(MARK):
@@ -73,7 +73,7 @@ def options_of(text: str) -> dict[str, str]:
 
 
 def written(name: str, value: str) -> str:
-    """The value, where it means itself in an `#SBATCH` line. Raises Unwritable."""
+    """The value, if safe in an `#SBATCH` line. Raises Unwritable."""
     if not _PLAIN.fullmatch(value):
         raise Unwritable(
             f"--{name}: {value!r} cannot be written into a batch script: use letters, digits and ./:,@+=~-_"
@@ -82,9 +82,9 @@ def written(name: str, value: str) -> str:
 
 
 def program_options(site: SlurmAccess, *, gpus: int) -> list[str]:
-    """Options of the program that starts images; they go before the image. Raises Unwritable.
+    """Options of the container program, before the image. Raises Unwritable.
 
-    `--nv` without a GPU only warns (hosts without a driver), so only jobs with GPUs get it.
+    `--nv` without a GPU warns (hosts without a driver), so only jobs with GPUs get it.
     """
     version = site.program_version
     is_singularity = PurePosixPath(site.program).name == "singularity"
@@ -94,18 +94,18 @@ def program_options(site: SlurmAccess, *, gpus: int) -> list[str]:
 
 
 def variables_prefix(site: SlurmAccess) -> str:
-    """What a variable of the caller begins with to reach a program inside, in spite of --cleanenv."""
-    # Apptainer reads the old name as well, and warns of it: https://apptainer.org/docs/user/main/singularity_compatibility.html
+    """Prefix of caller variables that reach a program inside, in spite of --cleanenv."""
+    # Apptainer accepts the old name with a warning: https://apptainer.org/docs/user/main/singularity_compatibility.html
     return "SINGULARITYENV_" if PurePosixPath(site.program).name == "singularity" else "APPTAINERENV_"
 
 
 def prepared(job: SlurmJob, site: SlurmAccess) -> Iterator[str]:
-    """Commands before the image: a folder of the job's own, its GPUs and what a program may know of its allocation."""
+    """Commands before the image: the job's own folder, its GPUs, and variables about its allocation."""
     prefix = variables_prefix(site)
     yield "scratch=$(mktemp -d) || exit 1"
     yield "trap 'rm -rf \"$scratch\"' EXIT"
     if job.gpus:
-        # Else a partition without GPUs of its own would run the job on the processor, for hours.
+        # Otherwise a partition without GPUs would run the job on the CPU for hours.
         yield ': "${CUDA_VISIBLE_DEVICES:?Slurm gave this job no GPU}"'
     else:
         yield "export CUDA_VISIBLE_DEVICES="
@@ -137,7 +137,7 @@ def _options(job: SlurmJob, site: SlurmAccess) -> Iterator[tuple[str, str]]:
 
 
 def _commands(job: SlurmJob, site: SlurmAccess, sif: str) -> Iterator[str]:
-    if job.slurm.nodes > 1:  # on each of its nodes, which have devices of their own
+    if job.slurm.nodes > 1:  # on each node, because nodes have different devices
         body = "\n".join([*_on_node(job, site, sif), 'exit "$code"'])
         yield "code=0"
         yield f"srun --export=ALL bash -c {quoted(body)} || code=$?"

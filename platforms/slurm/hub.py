@@ -1,4 +1,4 @@
-"""hub.json and jobs.json: what the programs of a hub on a cluster with Slurm know of their site and profiles. Pure."""
+"""Writes hub.json and jobs.json: site and profiles for the programs of a hub on a Slurm cluster. Pure."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from platforms.slurm.site_model import SlurmAccess
 from workloads.authenticator import Login
 from workloads.hub_options import jupyterhub_options, login_sections
 
-FOLDER: Final = "hubs"  # of the image store: all hubs of a site, and the agent that they share
+FOLDER: Final = "hubs"  # in the image store: all hubs of a site and their shared agent
 AGENT: Final = "agent.py"
-SECRETS: Final = "/etc/gpu-commons/secrets"  # of the login node: what people put there, NAME/KEY
+SECRETS: Final = "/etc/gpu-commons/secrets"  # on the login node: site secrets, NAME/KEY
 
 
 def agent_path(site: SlurmAccess) -> str:
-    """What users let the key of the hubs run."""
+    """Command allowed to the hubs' key."""
     return f"{site.image_store.rstrip('/')}/{FOLDER}/{AGENT}"
 
 
 def folder_of(site: SlurmAccess, hub: str) -> str:
-    """Where the stack keeps what a hub runs."""
+    """Folder of a hub's programs."""
     return f"{site.image_store.rstrip('/')}/{FOLDER}/{hub}"
 
 
 def texts(hub: Hub, site: SlurmAccess, sifs: Mapping[str, str]) -> dict[str, str]:
-    """Text of the job of each profile; `sifs`: files of images by their names. Raises Unwritable."""
+    """Job text of each profile; `sifs`: image files by name. Raises Unwritable."""
     return {each.name: server_script(each, site, sifs[each.image_name], hub.cull) for each in hub.profiles}
 
 
 def files(
     name: str, hub: Hub, site: SlurmAccess, sifs: Mapping[str, str], programs: Mapping[str, str]
 ) -> dict[str, str]:
-    """All files of a hub by their paths below the folder of all hubs. Raises Unwritable."""
+    """All files of a hub by path below the folder of all hubs. Raises Unwritable."""
     return {
         AGENT: programs[AGENT],
         f"{name}/hub.json": _text(hub_document(name, hub, site, sifs)),
@@ -48,7 +48,7 @@ def files(
 
 
 def hub_document(name: str, hub: Hub, site: SlurmAccess, sifs: Mapping[str, str]) -> dict[str, Any]:
-    """Everything in hub.json; no secret is in it."""
+    """Content of hub.json, without secrets."""
     here, secret = hubs_of(site), hub.login.client_secret
     return {
         "accounts": dict(here.accounts),
@@ -93,7 +93,7 @@ def hub_document(name: str, hub: Hub, site: SlurmAccess, sifs: Mapping[str, str]
 
 
 def _who(login: Login, accounts: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Only people with an account log in, whoever else the site's login knows."""
+    """Only users with an account may log in, whoever else can authenticate."""
     sections = login_sections(login)
     closed = {"allow_all": False, "allow_existing_users": False}
     listed = sorted(accounts if login.allow_all else {*accounts} & {*login.allowed_users})

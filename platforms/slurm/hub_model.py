@@ -1,6 +1,6 @@
-"""What a notebook hub on a cluster with Slurm is: its keys in a stack file, the arguments of SlurmHub. Pure.
+"""Model of a notebook hub on a Slurm cluster: stack file keys, SlurmHub arguments, derived values. Pure.
 
-What every hub has, wherever it runs, is in `workloads.hub`.
+`workloads.hub` has the parts common to every hub.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def _address(value: str) -> str:
         raise Misfit("is not an IPv4 address of the login node", "write one, or 0.0.0.0 for all") from None
 
 
-Port = Annotated[int, Field(ge=1024, le=65535)]  # lower ones are root's
+Port = Annotated[int, Field(ge=1024, le=65535)]  # lower ports need root
 
 
 class LoginNodePort(BaseModel):
-    """The hub answers on a port of the login node, by https."""
+    """https on a login node port."""
 
     model_config = FORM
     kind: Literal["login_node"] = Field(description="A port of the login node.")
@@ -59,7 +59,7 @@ class LoginNodePort(BaseModel):
 
 
 class Profile(ProfileKeys):
-    """One choice on the page that starts servers: a partition, GPUs and a time. CPU in cores, memory in GiB."""
+    """A profile on the page that starts servers: partition, GPUs, time. CPU in cores, memory in GiB."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
     image_name: Name = Field(description="Name of the image as people know it.")
@@ -72,7 +72,7 @@ class Profile(ProfileKeys):
 
     @property
     def page_size(self) -> str:
-        """What people read of it: also how long it lasts."""
+        """Its size for users, with its time limit."""
         hours = self.time_min / 60
         lasts = f"{hours:g} {'hour' if hours == 1 else 'hours'}" if self.time_min % 30 == 0 else f"{self.time_min} min"
         gpu = f" ({self.gpu})" if self.gpu and self.gpus else ""
@@ -80,7 +80,7 @@ class Profile(ProfileKeys):
 
 
 class Hub(HubKeys):
-    """A hub with everything checked. Times in seconds, sizes in GiB."""
+    """A validated hub. Times in seconds, sizes in GiB."""
 
     expose: LoginNodePort = Field(description="How people reach the hub.")
     hub_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
@@ -92,7 +92,7 @@ class Hub(HubKeys):
     profiles: tuple[Profile, ...] = Field(min_length=1, description="What users can choose.")
     authenticator: Authenticator = Field(description="How people log in.")
     site_name: Line = "JupyterHub"
-    # For policies and reviewers: nothing of the hub depends on these.
+    # Only for policies and reviewers.
     courses: tuple[Course, ...] = ()
 
     @field_validator("public_url")
@@ -102,34 +102,34 @@ class Hub(HubKeys):
 
     @property
     def login(self) -> Login:
-        """The authenticator as JupyterHub takes it."""
+        """The authenticator in JupyterHub's form."""
         return login(self.authenticator)
 
     @property
     def host(self) -> str:
-        """What the certificate is for."""
+        """Certificate host name."""
         return LOOPBACK if self.expose.address == "0.0.0.0" else self.expose.address  # noqa: S104 - compared
 
     @property
     def url(self) -> str:
-        """Where people open the hub."""
+        """Public URL."""
         if self.public_url:
             return f"{self.public_url}/"
         return f"https://{self.host}:{self.expose.port}/"
 
 
 def hubs_of(site: SlurmAccess) -> HubsHere:
-    """What hubs need of their site; settings and `parse_hub` refuse a site without it."""
+    """The site's hub settings; settings and `parse_hub` refuse a site without them."""
     if site.hubs is None:
         raise AssertionError("hubs")
     return site.hubs
 
 
 def parse_hub(name: str, args: Mapping[str, Any], site: SlurmAccess) -> Hub:
-    """Arguments of SlurmHub but for `site`. Raises SettingsError with every problem."""
+    """Arguments of SlurmHub except `site`. Raises SettingsError with every problem."""
     raw = plain(args)
     if isinstance(given := raw.get("authenticator"), Mapping) and given.get("allowed_users"):
-        raw["authenticator"] = {"allow_all": False, **given}  # a list of users is the list of all users
+        raw["authenticator"] = {"allow_all": False, **given}  # a user list names everyone who may log in
     faults = (*_of_site(site), *of_hub((), raw), *of_login((), raw), *of_slurm_hub((), raw))
     accounts = site.hubs.accounts if site.hubs else {}
     faults = (*faults, *of_admins(("authenticator",), mapping(raw, "authenticator"), accounts))
@@ -137,7 +137,7 @@ def parse_hub(name: str, args: Mapping[str, Any], site: SlurmAccess) -> Hub:
 
 
 def of_slurm_hub(loc: Loc, hub: Raw) -> Iterator[Fault]:
-    """Where the hub answers."""
+    """The hub's address."""
     expose = mapping(hub, "expose")
     for given, missing in (("certificate", "key"), ("key", "certificate")):
         if expose.get(given) is not None and expose.get(missing) is None:
@@ -146,7 +146,7 @@ def of_slurm_hub(loc: Loc, hub: Raw) -> Iterator[Fault]:
 
 
 def of_admins(loc: Loc, authenticator: Raw, accounts: Raw) -> Iterator[Fault]:
-    """JupyterHub lets every administrator in."""
+    """JupyterHub admits every administrator."""
     admins = authenticator.get("admins")
     for at, admin in enumerate(admins if isinstance(admins, Sequence) and not isinstance(admins, str) else ()):
         if accounts and admin not in accounts:

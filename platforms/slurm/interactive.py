@@ -1,4 +1,4 @@
-"""A shell in a job's image, in an allocation like the job's own: one spec for people and for batches. Pure."""
+"""A shell in a job's image and an allocation like the job's: one spec for people and batch jobs. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from platforms.slurm.site_model import SlurmAccess
 def interactive_command(job: SlurmJob, site: SlurmAccess, sif: str) -> str:
     """One line for a login node: `srun --pty … PROGRAM shell … IMAGE`. Raises Unwritable.
 
-    Without the job's array, mail and retries: somebody sits in front of it.
+    Without the job's array, mail and retries: it is interactive.
     """
     requested = {
         "partition": ",".join(job.partition_names),

@@ -1,4 +1,4 @@
-"""A batch job of a Slurm site: what only Slurm knows of it, and everything that SlurmGpuJob takes."""
+"""Model of a Slurm batch job: its Slurm-specific keys and all SlurmGpuJob arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ARRAY: Final = re.compile(rf"{_RANGE}(,{_RANGE})*(%[1-9]\d{{0,6}})?", re.ASCII)
 
 
 def _array(value: str) -> str:
-    """As sbatch takes it: https://slurm.schedmd.com/sbatch.html#OPT_array."""
+    """Format of sbatch: https://slurm.schedmd.com/sbatch.html#OPT_array."""
     fix = "write indexes and ranges, and how many may run at a time: 0-9%2"
     if not _ARRAY.fullmatch(value):
         raise Misfit("is not an array of jobs", fix)
@@ -49,7 +49,7 @@ Word = Annotated[str, AfterValidator(_word), WithJsonSchema({"type": "string"})]
 
 
 class Mail(BaseModel):
-    """To whom Slurm writes, and when."""
+    """Mail recipient and events."""
 
     model_config = FORM
     to: Annotated[str, AfterValidator(_address), WithJsonSchema({"type": "string"})] = Field(
@@ -61,7 +61,7 @@ class Mail(BaseModel):
 
 
 class SlurmKeys(BaseModel):
-    """What a job says to Slurm alone."""
+    """Slurm-specific job keys."""
 
     model_config = FORM
     account: Word | None = Field(None, description="Account that it is charged to; none: the site's.")
@@ -78,7 +78,7 @@ class SlurmKeys(BaseModel):
 
 
 class SlurmJob(JobKeys):
-    """What SlurmGpuJob takes. CPU in cores, memory in GiB, both of each node; time in seconds."""
+    """Input of SlurmGpuJob. CPU in cores, memory in GiB, both per node; time in seconds."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
     image_name: Line = Field(description="Name of the image as people know it.")
@@ -91,12 +91,12 @@ class SlurmJob(JobKeys):
 
     @property
     def time_min(self) -> int | None:
-        """Minutes that it may take, rounded up: Slurm counts minutes; None: what the partition gives."""
+        """Time limit in minutes, rounded up for Slurm; None: the partition's limit."""
         return -(-self.deadline_s // 60) if self.deadline_s else None
 
     @property
     def gres(self) -> str | None:
-        """GPUs as --gres takes them, None for none. Pools of several types leave the type to Slurm."""
+        """Value of --gres, None without GPUs. Pools of several types leave the type to Slurm."""
         if not self.gpus:
             return None
         types = {each.gres for each in self.partitions}

@@ -1,4 +1,4 @@
-"""Nodes of a Slurm partition with one type of GPU: keys of a pool of a stack file that a job takes as well."""
+"""Slurm partition nodes with one GPU type: pool keys of a stack file, also used by jobs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _gres(value: str) -> str:
 
 
 class PartitionKeys(BaseModel):
-    """What Slurm calls the nodes of a pool, and what it allows there."""
+    """Slurm's names and limits for a pool's nodes."""
 
     model_config = FORM
     partition: Annotated[str, AfterValidator(_partition), WithJsonSchema({"type": "string"})] = Field(
@@ -44,6 +44,6 @@ class PartitionKeys(BaseModel):
 
 
 class Partition(PartitionKeys):
-    """A pool that a job may land on, among the arguments of SlurmGpuJob."""
+    """A possible pool of a job, in SlurmGpuJob arguments."""
 
     pool: Name = Field(description="Pool of the stack.")

@@ -1,7 +1,7 @@
-"""The job of a user's server as text for sbatch: one for each profile, the same for all its users. Pure.
+"""Writes a user server's job as text for sbatch: one text per profile, for all its users. Pure.
 
-The agent of the hub submits it as the user, with the file of the variables that only this server knows as its first
-argument. No token is in it: a site may keep the texts of all jobs.
+The hub's agent submits it as the user; its first argument is the file with this server's own variables.
+It contains no token: a site may store all job texts.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ COMMAND = ("batchspawner-singleuser", "jupyterhub-singleuser")
 
 
 def server_script(profile: Profile, site: SlurmAccess, sif: str, cull: Cull) -> str:
-    """The whole text. `sif` is a file that login and compute nodes share. Raises Unwritable."""
+    """The script. `sif` is a file shared by login and compute nodes. Raises Unwritable."""
     job = server_job(profile)
     return whole(job, site, _commands(job, site, sif, kernel_culling(cull)), {})
 
 
 def server_job(profile: Profile) -> SlurmJob:
-    """A server as the job that it is."""
+    """A server as a job."""
     return SlurmJob(
         name=profile.name,
         image=profile.image,
@@ -47,12 +47,12 @@ def _commands(job: SlurmJob, site: SlurmAccess, sif: str, arguments: Sequence[st
     yield f'  export "{prefix}$pair"'
     yield 'done < "$1" || exit 1'
     yield 'rm -f "$1"'
-    # What somebody installed below a home is for another Python.
+    # Packages installed below a home are for another Python.
     yield f"export {prefix}PYTHONNOUSERSITE=1"
     yield 'home=$(getent passwd "$(id -u)" | cut -d: -f6)'
-    # Of all addresses of the node the one by which Slurm and the hub reach it.
+    # The node's address for Slurm and the hub.
     yield "address=$(scontrol show node --oneliner \"$SLURMD_NODENAME\" | sed -n 's/.* NodeAddr=\\([^ ]*\\).*/\\1/p')"
-    # Kernels have sessions of their own: in a PID namespace they end with their server, whatever Slurm follows.
+    # Kernels have their own sessions: in a PID namespace they end with their server, whatever Slurm tracks.
     program = [quoted(site.program), "exec", "--pid", *program_options(site, gpus=job.gpus)]
     places = ['--workdir "$scratch"', '--home "$home"', '--pwd "$home"', quoted(sif)]
     yield "code=0"

@@ -1,7 +1,7 @@
-"""An image as a file that Singularity and Apptainer start: its place in the store, and how it gets there. Pure.
+"""Image files for Singularity and Apptainer: their path in the store and their build script. Pure.
 
-The file is made on the login node, from the image by digest. Two files of one digest may differ in bytes (a date), so
-that its name is the digest's; the sum that lies beside it proves that the file is whole.
+The file is built on the login node from the image digest. Builds of one digest may differ in bytes (a date), so
+the file is named after the digest; the checksum next to it proves that the file is complete.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from errors import UserError
 from platforms.slurm.site_model import SlurmAccess
 
 _DIGEST: Final = re.compile(r"(?P<repository>[^\s@]+)@sha256:(?P<hex>[0-9a-f]{64})")
-SHORT: Final = 12  # characters of a digest that name a file: git's habit
+SHORT: Final = 12  # digest characters in a file name: as in git
 DIGEST_LABEL: Final = "org.gpu-commons.digest"
-FULL: Final = 28  # exit codes of the scripts below, so that no text of a program has to be understood
+FULL: Final = 28  # exit codes of the scripts below, to avoid parsing program output
 NOT_BUILT: Final = 29
 TOO_OLD: Final = 30
 
 
-class NoDigest(UserError):  # noqa: N818 - says what is the matter
-    """A reference without a digest; its words say which."""
+class NoDigest(UserError):  # noqa: N818 - the name states the fault
+    """A reference without digest, named in the message."""
 
 
 def sif_path(store: str, name: str, ref: str) -> str:
@@ -31,7 +31,7 @@ def sif_path(store: str, name: str, ref: str) -> str:
 
 
 def definition(ref: str, *, name: str, builder: str) -> str:
-    """Definition file of the image `ref`: its content by digest, and where it comes from as labels. Raises NoDigest.
+    """Definition file of the image `ref`: content by digest, and origin as labels. Raises NoDigest.
 
     https://docs.sylabs.io/guides/latest/user-guide/definition_files.html. No %post: nothing is added to what was built
     and proved.
@@ -43,9 +43,9 @@ def definition(ref: str, *, name: str, builder: str) -> str:
 
 
 def build_script(site: SlurmAccess, ref: str, path: str, *, name: str) -> str:
-    """Shell script that makes the file if it is not there and whole, and prints its sha256 and its bytes.
+    """Shell script that creates the file unless a complete one exists, and prints its sha256 and bytes.
 
-    It can be ended at any time: the file gets its name when it is whole and was read by the program itself. Raises
+    It may be killed at any time: the file gets its name once complete and read by the program itself. Raises
     NoDigest.
     """
     program = shlex.quote(site.program)

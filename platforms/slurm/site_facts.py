@@ -1,4 +1,4 @@
-"""What a Slurm cluster says of itself, and where that is not what the stack's pools say. Pure."""
+"""Facts reported by a Slurm cluster, and differences from the stack's pools. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from errors.problems import listing, nearest
 from platforms.slurm.partition_model import PartitionKeys
 
 _GRES: Final = re.compile(r"gpu(?::(?P<type>[A-Za-z][\w.-]*))?:(?P<count>\d+)")
-# What keeps new jobs from a node: https://slurm.schedmd.com/sinfo.html#SECTION_NODE-STATE-CODES.
+# States without new jobs: https://slurm.schedmd.com/sinfo.html#SECTION_NODE-STATE-CODES.
 _AWAY: Final = ("drain", "down", "fail", "maint", "error", "inval", "unk", "powering_down", "future")
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """One node. `gpus`: how many of each type; a GPU without a type has the type ''."""
+    """One node. `gpus`: number by type; untyped GPUs have the type ''."""
 
     name: str
     state: str
@@ -26,13 +26,13 @@ class NodeFacts:
 
     @property
     def is_away(self) -> bool:
-        """Whether Slurm starts nothing there."""
+        """Whether Slurm starts no jobs there."""
         return self.state.lower().startswith(_AWAY) or self.state.endswith(("*", "$"))
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionFacts:
-    """One partition. `max_time_min` None: no limit; `is_exclusive` None: the REST service does not say."""
+    """One partition. `max_time_min` None: no limit; `is_exclusive` None: unknown to the REST service."""
 
     name: str
     state: str
@@ -49,7 +49,7 @@ class SiteFacts:
     partitions: Mapping[str, PartitionFacts]
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """What a person wants to see, by what it is called."""
+        """Rows for people: label and value."""
         yield "Slurm", self.version
         for each in self.partitions.values():
             yield f"partition {each.name}", ", ".join(_words(each))
@@ -57,7 +57,7 @@ class SiteFacts:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPool:
-    """What a stack says of one pool."""
+    """A pool of the stack."""
 
     name: str
     keys: PartitionKeys
@@ -66,7 +66,7 @@ class DeclaredPool:
 
 
 def gpus_of(gres: str) -> dict[str, int]:
-    """`gpu:k80:4(S:0-1),gpu:2` → {'k80': 4, '': 2}, as sinfo and scontrol print it."""
+    """`gpu:k80:4(S:0-1),gpu:2` → {'k80': 4, '': 2}, as in sinfo and scontrol."""
     found: dict[str, int] = {}
     for each in _GRES.finditer(gres):
         found[each["type"] or ""] = found.get(each["type"] or "", 0) + int(each["count"])
@@ -74,7 +74,7 @@ def gpus_of(gres: str) -> dict[str, int]:
 
 
 def minutes(text: str) -> int | None:
-    """`2-00:00:00`, `48:00:00`, `30:00` as scontrol prints a limit; None for none."""
+    """`2-00:00:00`, `48:00:00`, `30:00`, as in scontrol; None: no limit."""
     days, dash, clock = text.rpartition("-")
     parts = clock.split(":")
     if not all(part.isdigit() for part in parts) or (dash and not days.isdigit()):
@@ -84,7 +84,7 @@ def minutes(text: str) -> int | None:
 
 
 def refusals(facts: SiteFacts, pools: Iterable[DeclaredPool]) -> Iterator[str]:
-    """Where a pool is not what the cluster has, and what to write instead. Nothing would start there."""
+    """Pools that do not match the cluster, so nothing would start, and what to write instead."""
     for pool in pools:
         found = facts.partitions.get(pool.keys.partition)
         if found is None:
@@ -95,7 +95,7 @@ def refusals(facts: SiteFacts, pools: Iterable[DeclaredPool]) -> Iterator[str]:
 
 
 def remarks(facts: SiteFacts, pools: Iterable[DeclaredPool]) -> Iterator[str]:
-    """What an operator should know and what refuses nothing: nodes that are away for now."""
+    """Notes for the operator that refuse nothing: nodes currently away."""
     for pool in pools:
         found = facts.partitions.get(pool.keys.partition)
         away = [each for each in _with(found, pool.keys.gres) if each.is_away] if found else []

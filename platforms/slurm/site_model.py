@@ -1,6 +1,6 @@
-"""A site with Slurm as a stack file describes it: how it is reached, what starts images there, where images are kept.
+"""Model of a Slurm site in a stack file: its access, container program and image store.
 
-Partitions are pools of the fleet: `partition_model`. Names and forms are those of Slurm's own pages
+Partitions are pools of the fleet: `partition_model`. Names and formats follow Slurm's documentation
 (https://slurm.schedmd.com/slurm.conf.html, https://slurm.schedmd.com/rest.html).
 """
 
@@ -95,14 +95,14 @@ ModuleName = Annotated[str, AfterValidator(_module), WithJsonSchema({"type": "st
 
 
 class LocalAccess(BaseModel):
-    """Slurm's commands are on the machine that runs the update."""
+    """Slurm's commands run on the machine of the update."""
 
     model_config = FORM
     kind: Literal["local"] = Field(description="Slurm's commands and the image store are on this machine.")
 
 
 class SshAccess(BaseModel):
-    """Slurm's commands are on a login node. Nobody is asked for a password, and the host's key is always checked."""
+    """Slurm's commands run on a login node. ssh never prompts for a password and always checks the host key."""
 
     model_config = FORM
     kind: Literal["ssh"] = Field(description="Slurm's commands and the image store are on a login node.")
@@ -118,7 +118,7 @@ Access = Annotated[LocalAccess | SshAccess, Field(discriminator="kind")]
 
 
 class SlurmRest(BaseModel):
-    """Slurm's REST service: jobs go through it, files still go by `access`."""
+    """Slurm's REST service for jobs; files still use `access`."""
 
     model_config = FORM
     url: Annotated[str, AfterValidator(_rest), WithJsonSchema({"type": "string"})] = Field(
@@ -134,7 +134,7 @@ class SlurmRest(BaseModel):
 
 
 class HubsHere(BaseModel):
-    """What the hubs of a site share: the account that they run as, and the accounts of their users."""
+    """Shared settings of a site's hubs: the hubs' account and the users' accounts."""
 
     model_config = FORM
     access: Access = Field(
@@ -157,7 +157,7 @@ class HubsHere(BaseModel):
 
 
 class SlurmAccess(BaseModel):
-    """One Slurm cluster: how it is reached, what starts images, where they are."""
+    """One Slurm cluster: access, container program, image store."""
 
     model_config = FORM
     access: Access = Field(description="How its commands and files are reached: on this machine, or by ssh.")
@@ -187,7 +187,7 @@ class SlurmAccess(BaseModel):
     poll_s: Count = Field(5, description="Seconds between two looks at the jobs of an update, all at once.")
 
 
-# Of every node alone, and emptied with it: nothing that two nodes are to see can be there.
+# Local to each node and cleared with it: unusable for files that two nodes share.
 OF_ONE_NODE: Final = ("/tmp", "/var/tmp", "/dev/shm", "/run")  # noqa: S108 - refused, not used
 
 

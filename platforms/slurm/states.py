@@ -1,6 +1,6 @@
-"""What became of a job, from what Slurm says of its parts. Pure.
+"""Determines a job's outcome from the states of its parts in Slurm. Pure.
 
-States and reasons are those of https://slurm.schedmd.com/job_state_codes.html and
+States and reasons: https://slurm.schedmd.com/job_state_codes.html and
 https://slurm.schedmd.com/job_reason_codes.html.
 """
 
@@ -12,14 +12,14 @@ from typing import Final
 
 UNKNOWN: Final = "UNKNOWN"  # ours: Slurm has forgotten the job
 COMPLETED: Final = "COMPLETED"
-# From the one that says most of a whole array to the one that says least.
+# Most to least significant for a whole array.
 FAILURES: Final = (
     "BOOT_FAIL", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "DEADLINE", "FAILED", "PREEMPTED", "REVOKED", "CANCELLED",
 )  # fmt: skip
 ENDED: Final = frozenset({COMPLETED, *FAILURES})
 _GOING_ON: Final = ("RUNNING", "COMPLETING", "STAGE_OUT", "SIGNALING", "SUSPENDED", "STOPPED", "CONFIGURING")
 HELD_BY_USER: Final = "JobHeldUser"
-# A job that waits for one of these never starts, and why is a mistake of the stack or a decision of the site.
+# A job with one of these reasons never starts; the cause is a mistake in the stack or a site decision.
 HOPELESS: Final = frozenset({
     "BadConstraints", "PartitionTimeLimit", "PartitionNodeLimit", "AccountNotAllowed", "QOSNotAllowed",
     "InvalidAccount", "InvalidQOS", "AssocMaxWallDurationPerJobLimit", "QOSMaxWallDurationPerJobLimit",
@@ -28,9 +28,9 @@ HOPELESS: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One job of Slurm, or one task of an array of jobs."""
+    """One Slurm job, or one task of a job array."""
 
-    job: int  # of the whole array
+    job: int  # number of the whole array
     state: str
     reason: str = ""
     nodes: str = ""
@@ -40,23 +40,23 @@ class Part:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing of it runs or will run."""
+        """Whether no part runs or will run."""
         return self.state in ENDED
 
     @property
     def is_held(self) -> bool:
-        """It waits until somebody releases it."""
+        """Waits for its release."""
         return self.state == "PENDING" and self.reason == HELD_BY_USER
 
     @property
     def was_refused(self) -> bool:
-        """It ended before a node had it: Slurm keeps what it refused at submission as a failed job for a while."""
+        """It ended before getting a node: Slurm keeps jobs rejected at submission as failed for a while."""
         return self.has_ended and not self.nodes and self.state != COMPLETED
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A job as a whole. `exit_code` is the highest of an array's; `nodes` are those that it has or had."""
+    """A job as a whole. `exit_code` is an array's highest; `nodes` are those allocated to it."""
 
     job: int
     state: str
@@ -66,20 +66,20 @@ class Outcome:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its state will stay; a job that Slurm has forgotten has ended, we do not know how."""
+        """Whether its state is final; a job forgotten by Slurm has ended, with unknown result."""
         return self.state in ENDED or self.state == UNKNOWN
 
     @property
     def is_hopeless(self) -> bool:
-        """It waits and will never start."""
+        """Waits but will never start."""
         return self.state == "PENDING" and self.reason in HOPELESS
 
 
 def of_key(parts: Iterable[Part], key: str, name: str) -> list[Part]:
-    """Parts of the jobs that were submitted under this key.
+    """Parts of the jobs submitted under this key.
 
-    The accounting keeps comments only where the site wants it (AccountingStoreFlags=job_comment); the name of such a
-    job says enough, because it ends in a part of the key.
+    Accounting keeps comments only if the site enables it (AccountingStoreFlags=job_comment); the job name
+    suffices, because it ends in a part of the key.
     """
     return [part for part in parts if part.comment == key or (not part.comment and part.name == name)]
 
@@ -90,19 +90,19 @@ def base_state(text: str) -> str:
 
 
 def exit_status(text: str) -> int:
-    """`3:0` → 3; `0:9`, ended by signal 9, → 137, as a shell says it."""
+    """`3:0` → 3; `0:9`, killed by signal 9, → 137, as in a shell."""
     code, _, signal = text.partition(":")
     status = int(code) if code.isdigit() else 0
     return 128 + int(signal) if not status and signal.isdigit() and int(signal) else status
 
 
 def wait_status(value: int) -> int:
-    """The same from what wait(2) gives, which squeue and the REST service print."""
+    """The same from a wait(2) status, as in squeue and the REST service."""
     return 128 + (value & 0x7F) if value & 0x7F else (value >> 8) & 0xFF
 
 
 def outcome(job: int, parts: Iterable[Part]) -> Outcome:
-    """Of one job, or of an array of jobs: still going on, else the worst end."""
+    """Outcome of a job or job array: still running, else the worst end."""
     own = [part for part in parts if part.job == job]
     if not own:
         return Outcome(job, UNKNOWN, "neither the queue nor the accounting of Slurm knows it")

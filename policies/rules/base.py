@@ -12,13 +12,13 @@ from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, different_images
 
 SOON = dt.timedelta(days=90)
-# Labels that publishers set on images of their own system; Ubuntu's name and version are separate.
+# Labels set by distributions; Ubuntu's name and version are separate.
 _NAME, _VERSION = "org.opencontainers.image.ref.name", "org.opencontainers.image.version"
 _BASE = "org.opencontainers.image.base.name"
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """The release that the image reports; before the build, the one after which its spec's base is named."""
+    """The image's reported release; before the build, the one named after its spec's base."""
     for image in different_images(workload, site):
         if (release := _release(image)) is not None:
             yield from _of_release(image, release, site)

@@ -1,4 +1,4 @@
-"""P-BATCH: the text of a Slurm job relies on nothing that its nodes may lack, and requests no GPU that stays unused."""
+"""P-BATCH: a Slurm job relies on nothing its nodes may lack, and requests no unused GPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from policies.model import Rule, Site, Workload
 from policies.shapes import is_list, text
 from workloads.raw import is_count
 
-# The linter's rules about what a job finds on its node.
+# Linter rules about what a job needs on its node.
 _LINT_RULES: Final = frozenset({"D-NV", "D-HOST"})
 _MODULE: Final = re.compile(
     r"(?:^|[\s;&|'\"(])(?P<command>module\s+(?:load|add|switch|swap)\s+[\w./+-]+|load\s+module\s+[\w./+-]+|ml\s+(?:load\s+)?\w[\w.+-]*/[\w./+-]+)",
@@ -26,7 +26,7 @@ _IMAGE: Final = re.compile(r"(?<![\w.])/[^\s'\":;]+\.(?:sif|simg|img)\b")
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """The job's text, and the number of GPUs that it takes."""
+    """The job's text and GPU count."""
     if workload.batch is None:
         return
     inputs = workload.batch.inputs
@@ -42,7 +42,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 
 def _of_text(script: str, site: Site) -> Iterator[Finding]:
-    # The grammar of the shell takes a part of a second to load, and most stacks have no job of Slurm.
+    # The shell grammar loads slowly, and most stacks have no Slurm job.
     from imaging.lint.check import lint  # noqa: PLC0415
     from imaging.lint.recipe import Kind, LintError, Role, Setting  # noqa: PLC0415
 
@@ -70,7 +70,7 @@ def _of_text(script: str, site: Site) -> Iterator[Finding]:
 
 
 def _of_time(script: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """Slurm rejects a job that is longer than every partition allows, and never starts it on one that allows less."""
+    """Slurm rejects a job longer than every partition allows, and never starts it on one that allows less."""
     pools, minutes = inputs.get("pools"), options_of(script).get("time", "")
     for pool in pools if is_list(pools) and minutes.isdigit() else ():
         longest = site.longest_min.get(text(pool))

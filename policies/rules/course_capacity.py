@@ -17,7 +17,7 @@ from policies.verdicts import outcomes
 
 
 def check_stack(site: Site) -> Iterator[Finding]:
-    """Promises and peaks against the GPUs that run each course's images: each course alone, then all of a week."""
+    """Compares promises and peaks with the GPUs for each course's images: per course, then per week."""
     pools = {course.name: _pools(course) for course in site.courses}
     taking = [course for course in site.courses if course.gpus_per_session and _runs(course, site)]
     alone = {course.name for course in taking if course.guaranteed > _room(pools[course.name], site)}
@@ -41,7 +41,7 @@ def _pools(course: Course) -> frozenset[str]:
 
 
 def _runs(course: Course, site: Site) -> bool:
-    """False where an image of the course does not run on a pool of its profile: P-RUN refuses and reports that."""
+    """False if a course image does not run on a pool of its profile: P-RUN refuses and reports that."""
     return all(
         each.answer.verdict is not Verdict.INCOMPATIBLE
         for choice in course.choices
@@ -54,7 +54,7 @@ def _room(pools: frozenset[str], site: Site) -> int:
 
 
 def _peak(course: Course) -> int:
-    """GPUs at the busiest time, no more than the course may take."""
+    """Peak GPUs, at most what the course may take."""
     wanted = math.ceil(course.seats * course.peak_share) * course.gpus_per_session
     return wanted if course.borrowable is None else min(wanted, course.guaranteed + course.borrowable)
 
@@ -66,7 +66,7 @@ def _too_few(course: Course, pools: frozenset[str], site: Site) -> Finding:
 
 
 def _waiting(course: Course, pools: frozenset[str], site: Site) -> Finding | None:
-    """A course alone that is bigger at its peak than all that it may take."""
+    """A course whose own peak exceeds all it may use."""
     wanted = math.ceil(course.seats * course.peak_share) * course.gpus_per_session
     most, room = _peak(course), _room(pools, site)
     if wanted <= min(most, room):
@@ -95,7 +95,7 @@ def _assumed(courses: Sequence[Course]) -> str:
 
 
 def _periods(courses: Sequence[Course]) -> Iterator[tuple[str, list[Course]]]:
-    """Stretches of days with the same courses, as weeks for people; those without a course are left out."""
+    """Periods with the same courses, as weeks for people; those without a course are skipped."""
     edges = sorted({day for each in courses for day in (each.first_day, each.last_day + dt.timedelta(days=1))})
     for start, end in pairwise(edges):
         if there := [each for each in courses if each.first_day <= start <= each.last_day]:

@@ -1,4 +1,4 @@
-"""P-DISK: a node can pull and unpack each image that may land on it."""
+"""P-DISK: a node can pull and unpack each image that can land on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from policies.pod_images import NOT_CERTAIN, different_images, is_certain, possi
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Compressed and unpacked bytes together against what the kubelet leaves of the disk, pool by pool."""
+    """Compares compressed plus unpacked bytes with the disk left by the kubelet, by pool."""
     images = [(image.name, size) for image in different_images(workload, site) if (size := image.size) is not None]
     if not images:
         return
@@ -37,7 +37,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 RULE = Rule(
     id="P-DISK",
-    says="every image fits the disk of every node it may land on, compressed and unpacked, below the kubelet's limit",
+    says="every image fits the disk of every node it can land on, compressed and unpacked, below the kubelet's limit",
     remedy="Make the image smaller, keep the workload off that pool, or correct root_disk_gib in the stack file.",
     check=check,
 )

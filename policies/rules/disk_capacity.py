@@ -1,4 +1,4 @@
-"""P-ROOM: all images that may lie on a node of a pool fit its disk together."""
+"""P-ROOM: all images that can land on a pool's node fit its disk together."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SHOWN = 3
 
 
 def check(workloads: Sequence[Workload], site: Site) -> Iterator[Finding]:
-    """Every image of every workload that may land on the pool, shared layers once, against what the kubelet leaves.
+    """Compares all images that can land on the pool, shared layers once, with the disk left by the kubelet.
 
-    It warns: the kubelet makes room by throwing out images that no pod uses, and pulls them again.
+    Only warns: the kubelet makes room by deleting images without pods, and pulls them again.
     """
     there: dict[str, dict[str, PodImage]] = {pool: {} for pool in site.machines}
-    words: dict[str, Vocabulary] = {}  # of what may land on a pool
+    words: dict[str, Vocabulary] = {}  # vocabulary of the workloads on a pool
     for workload in workloads:
         images = [(image.key, image) for image in different_images(workload, site)]
         for pool in possible_pools(workload, site):
@@ -72,7 +72,7 @@ def _total(size: Size) -> int:
 
 RULE = Rule(
     id="P-ROOM",
-    says="all images that may be on one node of a pool fit its disk, shared layers counted once",
+    says="the images that can land on a node fit its disk (shared layers counted once)",
     remedy="Allow fewer images on the pool, build them on a common base, or shrink the largest.",
     check_together=check,
 )

@@ -20,7 +20,7 @@ _UPGRADE: Final = "Plan an upgrade to a supported branch; gpu-commons facts driv
 
 
 def check_stack(site: Site) -> Iterator[Finding]:
-    """Each reason once, with all pools that it holds for."""
+    """Each reason once, with all its pools."""
     refused: dict[str, list[str]] = {}
     ended: dict[str, list[str]] = {}
     for name, gpus in site.gpus.items():
@@ -39,7 +39,7 @@ def check_stack(site: Site) -> Iterator[Finding]:
 
 
 def _support(host: Host, site: Site) -> Iterator[str]:
-    """The end of life of the pool's driver branch, if it is over or near."""
+    """The end of life of the pool's driver branch, if past or near."""
     branches = {each.driver.branch for each in host.may_be if each.driver is not None and each.driver.given}
     for branch in (tables.driver_branches().get(number) for number in sorted(branches)):
         if branch is None or branch.end_of_life in {"", "n/a"}:

@@ -13,16 +13,16 @@ from fleet.scheduling import landing
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
+from policies.pod_workloads import containers
 from policies.rules.gpu_docker_escapes import faults
 from policies.rules.gpu_escapes import escapes, weighed
 from policies.wording import Vocabulary
-from policies.workloads import containers
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Amounts that Kubernetes takes, and what escapes the scheduler: see `gpu_escapes.py`.
+    """Amounts valid in Kubernetes, and scheduler bypasses: see `gpu_escapes.py`.
 
-    A pod that never comes to a node with GPUs takes none, whatever it may do there.
+    A pod that never lands on a GPU node takes no GPU, whatever it may do there.
     """
     whole = workload.pod.get("resources")
     for kind in ("limits", "requests"):
@@ -46,18 +46,18 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 
 def _comes_to_gpus(workload: Workload, site: Site) -> bool | None:
-    """Whether it may land on a node with GPUs; None if unknown values may keep it off them all.
+    """Whether it may land on a GPU node; None if unknown values may exclude all of them.
 
-    Only a site that knows all nodes with GPUs can tell, and for a stack of ours only if some nodes have none. Nodes may
-    have labels that nobody described: a taint or another value keeps a pod away, a label missing in the description
+    This requires a site that knows all GPU nodes, and for our own stacks, nodes without GPUs. Nodes may
+    have undescribed labels: a taint or another value excludes a pod, a label missing from the description
     does not.
     """
     nodes = [replace(node, open_labels="") for node in site.nodes if node.amount(GPU_RESOURCE) != 0]
     if site.coverage is Coverage.SOME or (site.coverage is Coverage.ALL and len(nodes) == len(site.nodes)):
-        return True  # where no node takes a pod of a stack of ours, P-HOST refuses it
+        return True  # P-HOST refuses pods of our own stacks that fit no node
     try:
         found = landing(workload.pod, nodes, runtime_classes=site.runtime_classes, is_daemon=workload.is_daemon)
-    except ValueError:  # an amount that is none: P-HOST refuses it
+    except ValueError:  # an invalid amount: P-HOST refuses it
         return True
     if workload.pod.get("schedulerName") not in (None, "", "default-scheduler") and not found.certain:
         return None  # another scheduler may ignore taints
@@ -98,7 +98,7 @@ def _amount(amounts: Any, name: str) -> Any:
 
 
 def _number(amount: Any) -> Any:
-    """As a number, so that 1 and "1.0" are equal; as text where it is none, which P-HOST refuses."""
+    """As a number, so that 1 and "1.0" are equal; as text if invalid, which P-HOST refuses."""
     try:
         return None if amount is None else quantity(amount)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Images of the CUDA family that ask for no GPU, where the default runtime of a node gives them all. Pure."""
+"""Detects CUDA images without a GPU request that a node's default runtime gives all GPUs. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAYBE: Final = re.compile(r"cuda|cu1[0-9]{2}|gpu|nvidia", re.IGNORECASE)
 def shown_by_default(
     path: str, image: PodImage, variables: Collection[str], workload: Workload, site: Site
 ) -> Iterator[Finding]:
-    """For a container without a request, a class, or a variable that hides GPUs; `variables` are the names it sets."""
+    """For containers without request, class, or a variable that hides GPUs; `variables` are the names it sets."""
     words = workload.words
     called = words.place(path)
     is_legacy = "CUDA_VERSION" in variables and "NVIDIA_REQUIRE_CUDA" not in variables
@@ -54,7 +54,7 @@ def _of(pools: list[str]) -> str:
 
 
 def _shows(image: PodImage, site: Site) -> bool | None:
-    """Whether the runtime would show it GPUs without a request; None: it may."""
+    """Whether the runtime gives it GPUs without a request; None: maybe."""
     if image.contents is not None:
         return _is_shown_all(image.contents)
     if image.reference is not None and not image.is_own:
@@ -67,12 +67,12 @@ def _shows(image: PodImage, site: Site) -> bool | None:
 
 
 def _uses(image: PodImage, site: Site) -> bool:
-    """Whether an image of the stack has something that uses a GPU, by its spec. Others below its registry have none."""
+    """Whether a stack image uses a GPU, by its spec. Other images in its registry have no spec."""
     return image.is_own and image.name in site.own_images and bool(site.uses_of(image.name))
 
 
 def _is_shown_all(contents: ImageContents) -> bool:
-    """Whether the image's variables select GPUs: old ones only set CUDA_VERSION, which the runtime takes for all.
+    """Whether the image's variables select GPUs: old ones set only CUDA_VERSION, which the runtime reads as all.
 
     Source: github:NVIDIA/nvidia-container-toolkit internal/config/image/cuda_image.go, IsLegacy.
     """

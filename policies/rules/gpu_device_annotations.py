@@ -1,4 +1,4 @@
-"""Annotations of a pod by which a runtime, a plug-in of it or a scheduler gives it GPUs. Pure."""
+"""Pod annotations that make a runtime, its plug-in or a scheduler grant GPUs. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from policies.host_paths import reaches
 from policies.model import Workload
 from policies.visibility import DEVICE_ANNOTATIONS
 
-# With these another scheduler allocates a part of a GPU. Source: github:NVIDIA/KAI-Scheduler docs/gpu-sharing.
+# With these, another scheduler allocates GPU fractions. Source: github:NVIDIA/KAI-Scheduler docs/gpu-sharing.
 PARTS = frozenset({"gpu-fraction", "gpu-fraction-num-devices", "gpu-memory"})
-NUMBERS = re.compile(r"\bmajor\W{1,4}(?:195|0[xX][cC]3)\b")  # of NVIDIA's device files, whatever they are called
+NUMBERS = re.compile(r"\bmajor\W{1,4}(?:195|0[xX][cC]3)\b")  # NVIDIA device numbers, under any file name
 
 
 def of_annotations(workload: Workload) -> Iterator[Finding]:
-    """Devices that annotations request from the runtime."""
+    """Devices requested from the runtime by annotation."""
     if workload.annotations is UNKNOWN:
         if workload.pod.get("containers") is not UNKNOWN:
             yield Finding("its annotations are not known yet: one may add devices", Level.UNPROVED)
@@ -43,6 +43,6 @@ def of_annotations(workload: Workload) -> Iterator[Finding]:
 
 
 def _names_gpus(key: str, value: str) -> bool:
-    """By name, by number, by a path of the node that reaches them, or by `all` under NVIDIA's own prefix."""
+    """By name, number, a host path that reaches them, or `all` under NVIDIA's own prefix."""
     is_named = "nvidia" in value.lower() or (key.startswith("nvidia.") and "=" not in value)
     return is_named or bool(NUMBERS.search(value)) or any(reaches(value))

@@ -1,6 +1,6 @@
-"""Ways to a GPU that only a Docker host has: requests that nobody counts, rules of cgroups, disks, namespaces. Pure.
+"""Docker-only ways to a GPU: uncounted requests, cgroup rules, disks, namespaces. Pure.
 
-An engine does not count devices: it gives a GPU to every container that names it. A container holds a GPU of a pool by
+Engines do not count devices: any container that names a GPU gets it. A container holds a pool's GPU by
 joining the GPU's network, which has room for one; a request without that network is like a pod without a request.
 """
 
@@ -17,11 +17,11 @@ from policies.finding import Finding, Level
 from policies.model import Coverage, Site, Workload
 from policies.shapes import at, is_list, items, text
 
-# 195 is the number of NVIDIA's devices; a container may create device files itself.
+# NVIDIA's device number is 195; a container may create device files itself.
 _OPENS_GPUS: Final = re.compile(r"^\s*[ac]\s+(?:195|\*)\s*:")
 _DISKS: Final = re.compile(r"^/dev/(?:[shv]d[a-z]|xvd|nvme\d|dm-|md\d|mapper/|mmcblk|loop|block(?:/|$)|disk(?:/|$))")
-# Options that switch a wall off, and the wall. Sources: github:moby/moby daemon/daemon_unix.go parseSecurityOpt,
-# github:docker/cli cli/command/container/opts.go parseSystemPaths.
+# Options that disable an isolation mechanism, and the mechanism. Sources: github:moby/moby daemon/daemon_unix.go
+# parseSecurityOpt, github:docker/cli cli/command/container/opts.go parseSystemPaths.
 _OPEN_WALLS: Final = {
     "seccomp=unconfined": "the system-call filter",
     "apparmor=unconfined": "the AppArmor profile",
@@ -35,7 +35,7 @@ _SHARED: Final = {
 
 
 def faults(workload: Workload) -> Iterator[Finding]:
-    """Requests for GPUs that the provider or the engine rejects."""
+    """GPU requests rejected by the provider or the engine."""
     for each in _requests(workload):
         if each.fault:
             yield Finding(
@@ -44,7 +44,7 @@ def faults(workload: Workload) -> Iterator[Finding]:
 
 
 def of_container(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Nothing for a pod."""
+    """Empty for pods."""
     if workload.container is None:
         return
     inputs = workload.container.inputs
@@ -70,7 +70,7 @@ def _requests(workload: Workload) -> list[GpuRequest]:
 
 
 def _uncounted(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Requests for GPUs that others may hold. A device set by hand is no request; other checks refuse it."""
+    """Requests for GPUs others may hold. A manually mapped device is no request; other checks refuse it."""
     requests = [each for each in _requests(workload) if not each.is_by_hand and not each.fault]
     for each in requests:
         if each.takes_all:
@@ -85,10 +85,10 @@ def _uncounted(workload: Workload, site: Site) -> Iterator[Finding]:
 
 
 def _are_shared(workload: Workload, site: Site) -> bool:
-    """Whether every host that it may run on lets several containers use one GPU."""
+    """Whether every possible host shares its GPUs."""
     try:
         pools = {node.pool for node in workload.landing(site).possible}
-    except ValueError:  # an amount that is none: P-HOST refuses it
+    except ValueError:  # an invalid amount: P-HOST refuses it
         return False
     return bool(pools) and pools <= site.shared_hosts
 
@@ -100,7 +100,7 @@ def _networks(workload: Workload) -> list[str | Unknown]:
 
 
 def _not_held(named: list[str], networks: list[str | Unknown], site: Site) -> Iterator[Finding]:
-    """An index has the network of its number; which number a UUID has is not known here, so those are counted."""
+    """An index belongs to the network with its number; a UUID's number is unknown here, so UUIDs are counted."""
     held = {name.removeprefix(NETWORK) for name in map(text, networks) if name.startswith(NETWORK)}
     free = [each for each in dict.fromkeys(named) if each.isdecimal() and each not in held]
     by_uuid = {each for each in named if not each.isdecimal()}
@@ -130,7 +130,7 @@ def _cgroup_rules(rules: Any) -> Iterator[Finding]:
 
 
 def _devices(devices: Any) -> Iterator[Finding]:
-    """A device is opened for its container, unlike a file below /dev that is only mounted."""
+    """A mapped device is accessible, unlike a merely mounted file below /dev."""
     for index, each in enumerate(items(devices)):
         path = text(at(each, "hostPath"))
         device = f"devices[{index}].hostPath {path}"

@@ -1,4 +1,4 @@
-"""Ways to a GPU that bypass the scheduler: variables, devices, sockets, annotations, privileges. Pure."""
+"""GPU access that bypasses the scheduler: variables, devices, sockets, annotations, privileges. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from policies.finding import Finding, Level
 from policies.host_paths import DEVICE_PLUGINS, chooses_gpus, of_volume, plain
 from policies.model import Site, Workload
 from policies.pod_images import pod_images
+from policies.pod_workloads import asks_for_gpus, asks_somewhere, containers
 from policies.rules.gpu_default_runtime import shown_by_default
 from policies.rules.gpu_device_annotations import of_annotations
 from policies.rules.gpu_docker_escapes import of_container
@@ -22,16 +23,15 @@ from policies.rules.gpu_privileges import enters, host_processes, privileges
 from policies.shapes import at, items, some
 from policies.visibility import VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
 from policies.wording import Vocabulary, sentence
-from policies.workloads import asks_for_gpus, asks_somewhere, containers
 
-# GPUs in the arguments of a device plugin, or a pattern that matches them among other devices.
+# GPUs in a device plugin's arguments, or a pattern that includes them.
 HANDED_OUT = re.compile(r"/dev/(?:nv|dxg|\*)|\^nv|nvidia")
 
 
 def escapes(workload: Workload, site: Site) -> Iterator[Finding]:
     """Variables, device paths, privileges, sockets, annotations, a runtime class without a request.
 
-    The runtime's own daemons may see every GPU; a container beside one of them may not.
+    The runtime's own daemons may see every GPU; a container next to them may not.
     """
     remedy = _who_may(workload, site)
     for finding in _ways(workload, site):
@@ -85,7 +85,7 @@ def _exemption(workload: Workload, images: Iterable[Any]) -> str | None:
 
 
 def _let_through(found: Iterable[Finding], exempted: str | None) -> Iterator[Finding]:
-    """Infrastructure may use the node for its work; whatever names GPUs stays refused."""
+    """Infrastructure may use the node for its work; GPU names stay refused."""
     for finding in found:
         if exempted and finding.level is Level.REFUSE and not finding.names_gpus:
             message = f"{finding.message}; allowed, because it is infrastructure that needs it (exemption {exempted})"
@@ -96,7 +96,7 @@ def _let_through(found: Iterable[Finding], exempted: str | None) -> Iterator[Fin
 
 
 def _who_may(workload: Workload, site: Site) -> str:
-    """What to write for a DaemonSet that has an image of the site's daemons and is not one of them."""
+    """Remedy for a DaemonSet with a daemon image of the site that is not one of its daemons."""
     daemon = workload.daemon
     for each in containers(workload.pod):
         image = at(each.spec, "image")
@@ -107,7 +107,7 @@ def _who_may(workload: Workload, site: Site) -> str:
 
 
 def weighed(found: Iterable[Finding], unless: str) -> Iterator[Finding]:
-    """Turns refusals that may prove to be allowed into unproved findings."""
+    """Turns refusals that may turn out allowed into unproved findings."""
     for finding in found:
         if finding.level is Level.REFUSE:
             yield replace(finding, message=f"{finding.message}, {unless}", level=Level.UNPROVED)
@@ -116,7 +116,7 @@ def weighed(found: Iterable[Finding], unless: str) -> Iterator[Finding]:
 
 
 def _has_nvidia_class(pod: Mapping[str, Any], site: Site) -> bool | None:
-    """Whether its runtime class is the one that gives containers GPUs; None where that is not known yet."""
+    """Whether its runtime class grants GPUs; None if not known yet."""
     name = pod.get("runtimeClassName")
     if name is UNKNOWN:
         return None
@@ -129,7 +129,7 @@ def _has_nvidia_class(pod: Mapping[str, Any], site: Site) -> bool | None:
 def _shown_by_class(
     path: str, container: Mapping[str, Any], name: Any, words: Vocabulary, *, is_sure: bool
 ) -> Iterator[Finding]:
-    """Images of the CUDA family set NVIDIA_VISIBLE_DEVICES=all themselves, and this runtime then gives them all GPUs.
+    """CUDA images set NVIDIA_VISIBLE_DEVICES=all themselves, and this runtime then grants all GPUs.
 
     Source: github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md.
     """
@@ -169,13 +169,13 @@ def _variable(place: str, name: str, value: Any, words: Vocabulary, *, is_set_el
     if value is UNKNOWN:
         yield Finding(f"{place} is not known yet", Level.UNPROVED)
     elif is_set_elsewhere or not is_hiding(value, VISIBILITY_VARIABLES[name]):
-        # The value may come from a Secret: it is not repeated.
+        # The value may be a Secret's: it is not repeated.
         why = words.who_selects if name == VISIBLE_DEVICES else "programs see their own GPUs without it"
         yield Finding(f"{place} selects GPUs {words.selects}; {why}")
 
 
 def _hides(container: Mapping[str, Any]) -> bool | None:
-    """Whether it keeps itself from seeing GPUs; None where that is not known yet. The last of equal names counts."""
+    """Whether it hides GPUs from itself; None if not known yet. The last of equal names counts."""
     entries = items(container.get("env"))
     values = [at(entry, "value") for entry in entries if at(entry, "name") == VISIBLE_DEVICES]
     if UNKNOWN in values or any(at(entry, "name") is UNKNOWN for entry in entries):
@@ -184,14 +184,14 @@ def _hides(container: Mapping[str, Any]) -> bool | None:
 
 
 def _images(pod: Mapping[str, Any], volume: Any = None) -> list[Any]:
-    """Of all containers, or of those that mount a volume where some do; UNKNOWN where that is not known yet."""
+    """Of all containers, or those that mount a volume, if any; UNKNOWN if not known yet."""
     found = [(at(each.spec, "image"), items(at(each.spec, "volumeMounts"))) for each in containers(pod)]
     mounting = [image for image, mounts in found if any(at(each, "name") in (volume, UNKNOWN) for each in mounts)]
     return mounting if volume is not None and mounting else [image for image, _ in found]
 
 
 def _let_to_engine(found: Iterable[Finding], workload: Workload, site: Site) -> Iterator[Finding]:
-    """Allows the engine's socket to the filter through which others use a Docker host, and to listed containers."""
+    """Allows the engine's socket to the hub's filter and to listed containers."""
     images = _images(workload.pod)
     if site.is_engine_filter(workload.container, images[0] if images else None):
         yield from (each for each in found if not each.is_runtime)
@@ -207,7 +207,7 @@ def _let_to_engine(found: Iterable[Finding], workload: Workload, site: Site) -> 
 
 
 def _device_paths(workload: Workload, site: Site) -> Iterator[Finding]:
-    """A container beside infrastructure does not end its exemption unless it mounts the same volume."""
+    """A container next to infrastructure keeps its exemption unless it mounts the same volume."""
     pod = workload.pod
     volumes = pod.get("volumes")
     if volumes is UNKNOWN:
@@ -222,7 +222,7 @@ def _device_paths(workload: Workload, site: Site) -> Iterator[Finding]:
 
 
 def _gives(pod: Mapping[str, Any]) -> Iterator[Finding]:
-    """A device plugin that hands out GPUs under another name."""
+    """A device plugin that allocates GPUs under another name."""
     paths = [at(each, "hostPath", "path") for each in items(pod.get("volumes"))]
     if DEVICE_PLUGINS not in {plain(each) for each in paths if isinstance(each, str)}:
         return
@@ -245,7 +245,7 @@ def _bound(pod: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _is_written(name: Any, pod: Mapping[str, Any]) -> bool | None:
-    """Whether some container may write to the volume; None where that is not known yet."""
+    """Whether a container may write to the volume; None if not known yet."""
     mounts = [mount for each in containers(pod) for mount in items(at(each.spec, "volumeMounts"))]
     found = [(at(mount, "name"), at(mount, "readOnly")) for mount in mounts]
     return some(
@@ -256,7 +256,7 @@ def _is_written(name: Any, pod: Mapping[str, Any]) -> bool | None:
 
 
 def _mounts(path: str, container: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
-    """Mount paths whose name selects the GPUs of the container."""
+    """Mount paths that select GPUs by name."""
     for index, mount in enumerate(items(container.get("volumeMounts"))):
         mount_path, place = at(mount, "mountPath"), words.place(f"{path}.volumeMounts[{index}]")
         if mount_path is UNKNOWN:
@@ -269,7 +269,7 @@ def _mounts(path: str, container: Mapping[str, Any], words: Vocabulary) -> Itera
 
 
 def _shown_by_default(path: str, container: Mapping[str, Any], workload: Workload, site: Site) -> Iterator[Finding]:
-    """GPUs that the default runtime of its node shows it."""
+    """GPUs granted by its node's default runtime."""
     if asks_for_gpus(container) is False and _hides(container) is False:
         for image in pod_images(workload, site):
             if image.path == f"{path}.image":
@@ -277,5 +277,5 @@ def _shown_by_default(path: str, container: Mapping[str, Any], workload: Workloa
 
 
 def _names(container: Mapping[str, Any]) -> set[Any]:
-    """Names of the variables that it sets."""
+    """Names of its variables."""
     return {name for entry in items(container.get("env")) if isinstance(name := at(entry, "name"), str)}

@@ -1,7 +1,7 @@
-"""Well-known infrastructure that needs the node itself and no GPU: daemons of the network, of storage, of monitoring.
+"""Known infrastructure that needs the node but no GPU: network, storage and monitoring daemons.
 
-Data and one question. An exemption frees a DaemonSet of a listed image, from privileges and paths of the node alone:
-not from variables, annotations, runtime classes and device files that choose GPUs, nor from a digest.
+Data and one question. An exemption allows a DaemonSet of a listed image privileges and host paths only:
+not variables, annotations, runtime classes and device files that select GPUs, nor a missing digest.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Final
 from fleet.unknown import UNKNOWN
 from imaging.references import ImageReference
 
-# Exemption → repositories, without their registry: a site that mirrors them keeps the last steps of their names.
-# Each project sets privileged, a path such as / or a socket of the runtime in its own manifests; see docs/policies.md.
+# Exemption → repositories, without registry: mirrors keep the last segments of their names.
+# Each project sets privileged, a path such as / or a runtime socket in its own manifests; see docs/policies.md.
 EXEMPTIONS: Final[Mapping[str, str]] = {
     "kube-proxy": r"kube-proxy(?:-\w+)?|eks/kube-proxy|distroless-iptables",
     "cilium": r"cilium/(?:cilium|cilium-envoy|startup-script|tetragon)",
@@ -37,15 +37,15 @@ EXEMPTIONS: Final[Mapping[str, str]] = {
     "node-maintenance": r"(?:kured|bottlerocket-update-operator|node-termination-handler|aws-node-termination-handler)",
     "node-monitor": r"cadvisor|netdata/netdata|grafana/beyla|(?:datadog|datadoghq|grafana)/agent",
 }
-# Exemptions without privileges: files of the node are enough.
+# Exemptions without privileges: host files suffice.
 WITHOUT_PRIVILEGES: Final = frozenset({"log-collector", "node-exporter", "node-feature-discovery"})
-# Sidecars of such pods, which have no exemption by themselves.
+# Sidecars of such pods, not exempt by themselves.
 _COMPANIONS: Final = re.compile(r"/(?:kube-rbac-proxy|prometheus-config-reloader|configmap-reload|pause|busybox)$")
 _PATTERNS: Final = {name: re.compile(rf"(?:^|/)(?:{text})$") for name, text in EXEMPTIONS.items()}
 
 
 def exemption(images: Iterable[Any]) -> str | None:
-    """The one that these images have, companions aside; None where one has none, or is not known yet."""
+    """Their common exemption, companions aside; None if one has none or is not known yet."""
     found = [_of(image) for image in images]
     names = sorted({name for name in found if name})
     return ", ".join(names) if names and None not in found else None

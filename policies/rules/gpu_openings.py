@@ -1,4 +1,4 @@
-"""Objects that make no pods, but let pods reach GPUs and bypass the scheduler, or bring images to a host. Pure."""
+"""Objects without pods that give pods GPUs outside the scheduler, or bring images to a host. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from policies.rules.resource_claims import check_claim
 from policies.shapes import at, items, object_name, text
 from policies.wording import DOCKER
 
-# Labels that NVIDIA's daemons obey.
+# Labels obeyed by NVIDIA's daemons.
 _STEERS: Final = tuple(
     f"{NVIDIA_PREFIX}{name}" for name in ("device-plugin.config", "gpu.deploy.", "mig.config", "mps.", "vgpu.config")
 )
@@ -27,7 +27,7 @@ PULLED: Final = "docker:index/remoteImage:RemoteImage"
 
 
 def openings(token: str, name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """What one such object opens."""
+    """What such an object opens."""
     if token in _DOCKER_CHECKS:
         yield from _DOCKER_CHECKS[token](inputs, site)
     if (kind := kind_of(token)) is None:
@@ -42,20 +42,20 @@ def openings(token: str, name: str, inputs: Mapping[str, Any], site: Site) -> It
 
 
 def opens(token: str) -> bool:
-    """True for the kinds that are looked at."""
+    """True for checked kinds."""
     kind = kind_of(token)
     is_object = kind is not None and kind.group in {"core", "resource.k8s.io"} and kind.name in _CHECKS
     return is_object or token in _DOCKER_CHECKS
 
 
 def claims(token: str) -> bool:
-    """True for claims of devices and templates of them."""
+    """True for device claims and their templates."""
     kind = kind_of(token)
     return kind is not None and kind.group == "resource.k8s.io" and kind.name in _SPECS
 
 
 def claimed(token: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """Whether some pool has the GPUs that a claim requests."""
+    """Whether a pool has the claimed GPUs."""
     if (kind := kind_of(token)) is None:
         return
     for _, each in objects(kind, inputs):
@@ -65,10 +65,10 @@ def claimed(token: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Findi
 
 
 def called(token: str, name: str, inputs: Mapping[str, Any]) -> str:
-    """As a person knows it: PersistentVolume scratch."""
+    """Display name: PersistentVolume scratch."""
     kind = kind_of(token)
     if token in _DOCKER_CHECKS:
-        return f"{token.rpartition(':')[2]} {name}"  # the name of an image is what it is judged by
+        return f"{token.rpartition(':')[2]} {name}"  # an image is judged by its name
     known = f"{kind.name}{'Patch' * (kind.name == 'Node' and kind.is_patch)}" if kind else token
     return f"{known} {object_name(name, inputs)}"
 
@@ -80,7 +80,7 @@ def _volume(_: str, inputs: Mapping[str, Any], __: Site) -> Iterator[Finding]:
 
 
 def _engine_volume(inputs: Mapping[str, Any], _: Site) -> Iterator[Finding]:
-    """A volume of an engine. Its own driver binds a folder or a disk of the host if the options say so."""
+    """An engine volume. Its own driver binds a host folder or disk if the options say so."""
     device, path = at(inputs, "driverOpts", "device"), "driverOpts.device"
     if device is UNKNOWN:
         yield Finding(f"{path} is not known yet: it may reach the devices of the host", Level.UNPROVED)
@@ -90,7 +90,7 @@ def _engine_volume(inputs: Mapping[str, Any], _: Site) -> Iterator[Finding]:
 
 
 def _pulled(inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """An image that a host pulls; containers name it by its ID there, which does not reveal the registry."""
+    """An image pulled by a host; containers name it by ID there, which hides the registry."""
     if inputs.get("build"):
         yield Finding("it is built on the host, so its contents were neither planned nor inspected", Level.UNPROVED)
     elif inputs.get("name") is UNKNOWN:
@@ -130,7 +130,7 @@ def _requests(spec: Any, path: str) -> Iterator[Finding]:
 
 
 def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """A Node replaces the list of taints, so leaving out the one for GPUs removes it. Labels change one by one."""
+    """A Node replaces all taints, so omitting the GPU taint removes it. Labels change individually."""
     taints, node_name = at(inputs, "spec", "taints"), at(inputs, "metadata", "name")
     node_name = node_name if node_name is UNKNOWN else text(node_name, name)
     nodes = [node for node in site.nodes if node_name in {UNKNOWN, node.name}]
@@ -154,7 +154,7 @@ def _node(name: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
 
 
 def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
-    """A Binding, which schedulers write: the pod goes to its node regardless of taints and requests."""
+    """A scheduler's Binding: the pod goes to its node regardless of taints and requests."""
     name = at(inputs, "target", "name")
     name = name if name is UNKNOWN else text(name)
     bound = [node for node in site.nodes if name in {UNKNOWN, node.name} and node.amount(GPU_RESOURCE) != 0]
@@ -167,7 +167,7 @@ def _binding(_: str, inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]
 
 
 def _labels(labels: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
-    """Labels from which the scheduler knows a node's GPUs: another value sends pods to the wrong GPUs."""
+    """Labels that tell the scheduler a node's GPUs: a wrong value sends pods to the wrong GPUs."""
     if labels is UNKNOWN and nodes:
         yield Finding("it is not known yet whether it changes labels that describe the GPUs of a node", Level.UNPROVED)
     for key, value in labels.items() if isinstance(labels, Mapping) else ():
@@ -189,7 +189,7 @@ def _labels(labels: Any, nodes: Sequence[Node]) -> Iterator[Finding]:
 
 
 def _gpu_taint(node: Node) -> tuple[str, str]:
-    """Value and effect; nothing where it has none."""
+    """Value and effect; empty without one."""
     found = [
         (taint.get("value", ""), taint.get("effect", "")) for taint in node.taints if taint.get("key") == GPU_RESOURCE
     ]
@@ -200,7 +200,7 @@ def _is_kept(taint: Any, effect: str = "", value: str = "") -> bool:
     if not isinstance(taint, Mapping) or taint.get("key") not in (GPU_RESOURCE, UNKNOWN):
         return False
     if taint.get("value") not in (value, UNKNOWN) and effect:
-        return False  # a pod that tolerates another value comes in
+        return False  # pods that tolerate another value enter
     return not effect or taint.get("effect") in (effect, "NoExecute", UNKNOWN)
 
 

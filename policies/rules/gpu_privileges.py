@@ -1,4 +1,4 @@
-"""Privileges with which a container reaches every GPU of its node: privileged, capabilities, processes. Pure."""
+"""Privileges that reach every GPU of a node: privileged, capabilities, processes. Pure."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from policies.shapes import at, is_list, items
 from policies.wording import Vocabulary
 
 ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
-# With these a container enters every process that it sees.
+# These let a container enter every process it sees.
 ENTERING_CAPABILITIES = {*ROOT_CAPABILITIES, "SYS_PTRACE"}
 
 
 def is_true(value: Any) -> bool:
-    """True as a boolean or as text: a program that reads YAML may pass text."""
+    """True as boolean or text: a program that reads YAML may pass text."""
     return value is True or (isinstance(value, str) and value.lower() == "true")
 
 
 def privileges(path: str, container: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
-    """A container that may leave its walls; `path` is where it stands in its pod."""
+    """A container that may escape isolation; `path` is its place in the pod."""
     called = words.place(path)
     privileged = at(container, "securityContext", "privileged")
     if privileged is UNKNOWN:
@@ -44,7 +44,7 @@ def privileges(path: str, container: Mapping[str, Any], words: Vocabulary) -> It
 
 
 def enters(path: str, container: Mapping[str, Any], pod: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
-    """A container that sees the processes of the node, and may enter them: nsenter, /proc/1/root."""
+    """A container that sees the node's processes and may enter them: nsenter, /proc/1/root."""
     entering = sorted(ENTERING_CAPABILITIES & set(map(str, _added(container))))
     mounted = [at(volume, "hostPath", "path") for volume in items(pod.get("volumes"))]
     by_paths = [where for where in mounted if isinstance(where, str) and plain(where) == "/proc"]
@@ -60,7 +60,7 @@ def enters(path: str, container: Mapping[str, Any], pod: Mapping[str, Any], word
 
 
 def host_processes(pod: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
-    """A pod that sees the processes of its node."""
+    """A pod that sees its node's processes."""
     shares = pod.get("hostPID")
     if shares is UNKNOWN:
         yield Finding(f"it is not known yet whether it sees the processes of the {words.node}", Level.UNPROVED)
@@ -73,7 +73,7 @@ def host_processes(pod: Mapping[str, Any], words: Vocabulary) -> Iterator[Findin
 
 
 def _added(container: Mapping[str, Any]) -> list[str | Unknown]:
-    """Names of the capabilities that it adds, and UNKNOWN for those that are not known yet."""
+    """Its added capabilities, with UNKNOWN for those not known yet."""
     added = at(mapping_at(container, "securityContext"), "capabilities", "add")
     listed = [UNKNOWN] if added is UNKNOWN else added if is_list(added) else ()
     return [each if each is UNKNOWN else str(each).upper().removeprefix("CAP_") for each in listed]

@@ -13,16 +13,16 @@ from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
 from policies.pod_images import PodImage, different_images, is_certain, processor, system
-from policies.workloads import asks_somewhere
+from policies.pod_workloads import asks_somewhere
 
 _READ: Final[Mapping[str, Callable[[PodImage], str]]] = {ARCH: processor, OS: system}
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Labels, taints and resources of the fleet's nodes against what the pods ask for."""
+    """Compares labels, taints and resources of fleet nodes with pod requests."""
     asks, words = asks_somewhere(workload.pod), workload.words
     if site.coverage is not Coverage.ALL and asks is False:
-        return  # it may run on nodes that nobody described
+        return  # it may run on undescribed nodes
     if not site.nodes:
         if site.coverage is not Coverage.ALL:
             why = "the pack's configuration describes no fleet, and the stack declares no Node before it"
@@ -30,7 +30,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         return  # a stack without a fleet describes no nodes
     try:
         found = workload.landing(site)
-    except QuantityError as error:  # the API server refuses it too
+    except QuantityError as error:  # the API server rejects it too
         yield Finding(f'no pool can host it ("{error.given}" {words.no_amount})', remedy=words.write_amounts)
         return
     if other := _system(workload):
@@ -54,7 +54,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 
 def _system(workload: Workload) -> Finding | None:
-    """The system in spec.os: all described nodes run Linux, and the scheduler does not compare it."""
+    """The system in spec.os: all described nodes run Linux, and the scheduler ignores it."""
     os = workload.pod.get("os")
     name = os.get("name") if isinstance(os, Mapping) else os
     if name is UNKNOWN:
@@ -68,7 +68,7 @@ def _system(workload: Workload) -> Finding | None:
 
 
 def _platforms(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Images that are known to be for another processor or system than the nodes have."""
+    """Images known to need another processor or system than the nodes'."""
     for image in different_images(workload, site):
         for label, read in _READ.items():
             if wanted := read(image):

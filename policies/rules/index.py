@@ -1,4 +1,4 @@
-"""All rules, by hand, in the order of the reference page."""
+"""All rules, listed by hand in reference page order."""
 
 from typing import Final
 
@@ -42,7 +42,7 @@ ALL_RULES: Final[tuple[Rule, ...]] = (
     course_capacity.RULE,
 )
 
-# Ids of findings about the pack itself, in place of a rule, and when they are reported.
+# IDs of findings about the pack itself, instead of a rule, and when they are reported.
 ABOUT_THE_PACK: Final = {
     "P-SITE": "The fleet of the stack is not known, so nothing can be proved: refused. If the fleet comes from "
     "elsewhere than the stack's own file, the source is reported.",

@@ -8,8 +8,8 @@ from typing import Any, Final
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
+from policies.pod_workloads import asks_somewhere
 from policies.shapes import at, items, some
-from policies.workloads import asks_somewhere
 
 _SHM: Final = "/dev/shm"  # noqa: S108 - in a container
 _NO_RESTART: Final = "Leave restart out, or write on-failure with maxRetryCount."
@@ -17,7 +17,7 @@ _FOR_EVER: Final = ("always", "unless-stopped")
 
 
 def check(workload: Workload, _: Site) -> Iterator[Finding]:
-    """Memory and shared memory of containers that request GPUs; restarts of runs that end."""
+    """Memory and shared memory of GPU containers; restarts of batch runs."""
     if workload.container is None:
         return
     inputs = workload.container.inputs
@@ -34,7 +34,7 @@ def check(workload: Workload, _: Site) -> Iterator[Finding]:
 
 
 def _mounts_shm(inputs: Mapping[str, Any]) -> bool:
-    """Whether something else is, or may be, mounted there."""
+    """Whether something else is or may be mounted there."""
     tmpfs = inputs.get("tmpfs")
     targets = [at(each, "target") for each in items(inputs.get("mounts"))]
     targets += [at(each, "containerPath") for each in items(inputs.get("volumes"))]
@@ -46,7 +46,7 @@ def _mounts_shm(inputs: Mapping[str, Any]) -> bool:
 
 
 def _restarts(inputs: Mapping[str, Any]) -> Iterator[Finding]:
-    """A run that ends, with an error or without, and is started again each time."""
+    """A run that ends, with or without error, and restarts each time."""
     must_run, attach, restart = (inputs.get(key) for key in ("mustRun", "attach", "restart"))
     ends = some(
         (

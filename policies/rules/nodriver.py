@@ -1,4 +1,4 @@
-"""P-NODRIVER: no image has parts of a driver; they come from the node that it runs on."""
+"""P-NODRIVER: no image contains driver files; they come from its node."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _SHOWN = 3
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Libraries and kernel modules refuse; programs alone, and empty files that mounts have left, warn.
+    """Libraries and kernel modules refuse; programs alone, and empty files left by mounts, warn.
 
-    What runs the driver itself may have one: the runtime's own daemons.
+    Only the runtime's own daemons may contain a driver.
     """
     for image in different_images(workload, site):
         deep = image.contents.deep if image.contents else None
@@ -47,7 +47,7 @@ def _finding(image: PodImage, contents: ImageContents, parts: Sequence[DriverPar
 
 
 def _places(parts: Sequence[DriverPart], contents: ImageContents) -> str:
-    """The first files, each with its kind, and the layers that they came with."""
+    """The first files, with kinds and layers."""
     files = listing([f"/{part.path} ({part.what})" for part in parts], most=_SHOWN)
     numbers = sorted({part.layer for part in parts})
     steps = [contents.layers[number].made_by if number < len(contents.layers) else "" for number in numbers]

@@ -17,9 +17,9 @@ _KINDS = frozenset({"cuda-twice", "two-cudas"})
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """What the inspection judges: copies within reach of one program, and two majors in one environment.
+    """Inspection results: copies within reach of one program, and two majors in one environment.
 
-    Neither refuses: a program loads one of the copies, and two runtimes of different names can share a process.
+    Neither refuses: a program loads one copy, and two runtimes with different names can share a process.
     """
     for image in different_images(workload, site):
         if image.contents is None or image.contents.deep is None:

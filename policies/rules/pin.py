@@ -9,7 +9,7 @@ from typing import Final
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, pod_image, pod_images
-from policies.workloads import CONTAINERS
+from policies.pod_workloads import CONTAINERS
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -25,7 +25,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 
 def of_reference(path: str, text: object, site: Site) -> Iterator[Finding]:
-    """One image that is named somewhere else than in a workload."""
+    """One image named outside a workload."""
     yield from _image(path, pod_image(path, text, "", site), site)
 
 
@@ -37,7 +37,7 @@ def _image(where: str, image: PodImage, site: Site) -> Iterator[Finding]:
     elif not image.text:
         yield Finding(f"{where} is missing")
     elif image.reference is None:
-        # Not repeated: a text that is no reference may be an address with a password in it.
+        # Not repeated: a text that is no reference may be an address with a password.
         like = "registry.example.edu/gpu-commons/hub@sha256:…"
         yield Finding(f"{where} is not an image reference such as {like}{_why_none(image.text)}")
     else:
@@ -49,7 +49,7 @@ def _image(where: str, image: PodImage, site: Site) -> Iterator[Finding]:
 
 
 def _why_none(text: str) -> str:
-    """Why the text is no reference, as far as the reason does not repeat it."""
+    """Why the text is no reference, without repeating it."""
     name, at_sign, digest = text.partition("@")
     wrong = {
         "it is a URL": "://" in text,

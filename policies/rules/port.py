@@ -1,4 +1,4 @@
-"""P-PORT: a container on a Docker host publishes its ports on an address that somebody chose."""
+"""P-PORT: a container on a Docker host publishes its ports on a stated address."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from policies.shapes import at, items, text
 
 
 def check(workload: Workload, _: Site) -> Iterator[Finding]:
-    """Ports without an address, and the network of the host itself. An address that is written was meant."""
+    """Ports without an address, and host networking. A stated address is intentional."""
     if workload.container is None:
         return
     inputs = workload.container.inputs
@@ -40,7 +40,7 @@ def check(workload: Workload, _: Site) -> Iterator[Finding]:
 
 
 def _is_every(address: Any) -> bool:
-    """Also without an address: the provider then passes 0.0.0.0."""
+    """True without an address: the provider passes 0.0.0.0."""
     try:
         return not address or ipaddress.ip_address(text(address).strip("[]")).is_unspecified
     except ValueError:
@@ -55,7 +55,7 @@ def _port(port: Any) -> str:
 
 RULE = Rule(
     id="P-PORT",
-    says="a container on a Docker host publishes its ports on an address that is written, not on all of them",
+    says="a container on a Docker host publishes its ports on a stated address, not on every address",
     remedy="Write ip: 127.0.0.1, or the one address of the host that others are meant to reach.",
     check=check,
 )

@@ -1,4 +1,4 @@
-"""P-READ: all pods that a resource makes can be seen."""
+"""P-READ: all pods of a resource are visible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from policies.model import Rule, Site, Workload
 
 
 def check(workload: Workload, _: Site) -> Iterator[Finding]:
-    """Never a refusal by itself: what cannot be seen is not proved."""
+    """Never refuses by itself: invisible pods are unproved."""
     if workload.unread:
         yield Finding(workload.unread, Level.UNPROVED)
 

@@ -1,4 +1,4 @@
-"""P-REGION: the region of the cluster has the instance types of its pools."""
+"""P-REGION: the cluster's region offers its pools' instance types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from policies.model import Rule, Site
 
 
 def check_stack(site: Site) -> Iterator[Finding]:
-    """A dated list denies nothing: AWS brings types to more regions, and a preview asks EC2 itself."""
+    """A dated list proves no absence: AWS keeps adding types, and a preview asks EC2 itself."""
     for pool, why in site.unlisted.items():
         yield Finding(f"pool {pool}: {why}", Level.UNPROVED)
 

@@ -1,4 +1,4 @@
-"""P-CLAIM: a claim for GPUs can be met by the GPUs of a pool that gives them by claims."""
+"""P-CLAIM: a pool that serves GPUs by claims can satisfy each GPU claim."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from policies.shapes import at, items
 
 
 def check_claim(spec: Any, path: str, site: Site) -> Iterator[Finding]:
-    """The requests of a claim, each for itself; several alternatives of one could not be proved."""
+    """A claim's requests, each on its own; alternatives could not be proved."""
     requests = at(spec, "devices", "requests")
     if requests is UNKNOWN:
         yield Finding(f"{path}.devices.requests is not known yet", Level.UNPROVED)
@@ -33,7 +33,7 @@ def check_claim(spec: Any, path: str, site: Site) -> Iterator[Finding]:
 
 
 def _met(request: Mapping[str, Any], where: str, site: Site) -> Iterator[Finding]:
-    """Refused where no pool can meet it for a reason that is known, with that reason for each pool."""
+    """Refused if no pool can satisfy it for known reasons, listed by pool."""
     if not site.claimed:
         yield Finding(f"{where} requests a GPU, but no pool is known to give GPUs by claims", Level.UNPROVED)
         return
@@ -54,7 +54,7 @@ def _met(request: Mapping[str, Any], where: str, site: Site) -> Iterator[Finding
 
 
 def _answers(request: Mapping[str, Any], gpus: ClaimedGpus) -> Iterator[tuple[str, bool]]:
-    """Why a node of a pool does not meet a request, or may not; nothing where it does. True: that is certain."""
+    """Why a pool's node does not satisfy a request, or may not; empty if it does. True: certain."""
     count = request.get("count", 1)
     if count is UNKNOWN:
         yield "its count is not known yet", False
@@ -91,6 +91,6 @@ def _by_reason(by_pool: Mapping[str, str]) -> str:
 
 RULE = Rule(
     id="P-CLAIM",
-    says="a claim for GPUs (DRA) can be met by the GPUs of a pool that gives them by claims",
+    says="a pool that serves GPUs by claims (DRA) can satisfy every GPU claim",
     remedy="Change the selector or the count, or add a pool with such GPUs and gpus_by: claims.",
 )

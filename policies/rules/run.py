@@ -1,4 +1,4 @@
-"""P-RUN: every image runs on every pool that it may land on with a GPU."""
+"""P-RUN: every image runs on every pool that it can land on with a GPU."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from imaging.spec.compat_cases import Use
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.pod_images import PodImage, is_certain, pod_images, possible_nodes
+from policies.pod_workloads import asks_for_gpus, containers
 from policies.report import line
 from policies.verdicts import (
     Outcome,
@@ -26,7 +27,6 @@ from policies.verdicts import (
     uses_read,
     whole_pool,
 )
-from policies.workloads import asks_for_gpus, containers
 
 _VERDICTS: Final = {
     Verdict.INCOMPATIBLE: (Level.REFUSE, Severity.REFUSE, "does not run on"),
@@ -36,12 +36,12 @@ _VERDICTS: Final = {
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Containers that request GPUs, judged by what was read of the image, else its spec, else its name."""
+    """GPU containers, judged by the image's known contents, else its spec, else its name."""
     pools = possible_nodes(workload, site)
     for container, image in zip(containers(workload.pod), pod_images(workload, site), strict=False):
         asks = asks_for_gpus(container.spec)
         is_no_reference = image.text is not None and image.reference is None
-        if asks is False or is_no_reference:  # P-PIN refuses that, and does not repeat it: a password may be in it
+        if asks is False or is_no_reference:  # P-PIN refuses that without repeating it: it may contain a password
             continue
         for finding in _findings(image.name, outcomes(_uses(image, site), pools, site.gpus), site.gpus):
             bad = {pool for _, pool, _ in finding.about}
@@ -58,7 +58,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 
 
 def check_image(name: str, site: Site) -> Iterator[Finding]:
-    """An image of the stack by its spec, for all that uses it: before it is built, and once for all."""
+    """A stack image by its spec, for all its users: before the build, and only once."""
     usages = [usage for usage in site.usages if usage.image == name]
     if pools := site.alike(pool for usage in usages for pool in usage.pools):
         yield from _findings(name, outcomes(site.uses_of(name), pools, site.gpus), site.gpus, usages)
@@ -67,7 +67,7 @@ def check_image(name: str, site: Site) -> Iterator[Finding]:
 def _findings(
     image: str, found: Sequence[Outcome], gpus: Mapping[str, PoolGpus], usages: Sequence[Usage] = ()
 ) -> Iterator[Finding]:
-    """One finding for each kind of verdict that is not a plain yes; a use counts as its worst on each pool."""
+    """One finding per kind of verdict other than a plain yes; on each pool a use's worst counts."""
     for verdict, (level, severity, says) in _VERDICTS.items():
         bad = [each for each in found if each.answer.verdict is verdict]
         if not bad:
@@ -96,7 +96,7 @@ def _uses(image: PodImage, site: Site) -> tuple[Use, ...]:
 
 RULE = Rule(
     id="P-RUN",
-    says="every image runs on every pool that it may land on with a GPU: driver, CUDA, code for the GPU, libraries",
+    says="every image runs on every pool that it can land on with a GPU: driver, CUDA, code for the GPU, libraries",
     remedy="Run gpu-commons check with the image and the pool.",
     check=check,
     check_image=check_image,

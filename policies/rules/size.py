@@ -1,4 +1,4 @@
-"""P-SIZE: no image is bigger than the site allows."""
+"""P-SIZE: no image is larger than the site allows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from policies.pod_images import PodImage, at_least, different_images, possible_p
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Compressed bytes against the limits, unpacked bytes against a share of the smallest disk it may land on.
+    """Compares compressed bytes with the limits, unpacked bytes with a share of the smallest possible disk.
 
-    Before an image is built its spec gives a lower bound: above a limit it decides, below it proves nothing.
+    Before the build, the spec gives a lower bound: above a limit it decides, below it proves nothing.
     """
     for image in different_images(workload, site):
         if (size := image.size) is not None:

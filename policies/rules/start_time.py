@@ -13,10 +13,10 @@ from policies.pod_images import NOT_CERTAIN, at_least, different_images, is_cert
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
-    """Pull, unpack and start on every pool it may land on against the hub's start time-out.
+    """Compares pull, unpack and start on every possible pool with the hub's start time-out.
 
-    An estimate refuses only where the stack file states the pool's rates; planning figures warn. Nothing waits for a
-    pre-puller, so with one it is a warning and not a refusal.
+    An estimate refuses only if the stack file states the pool's rates; planning figures warn. Nothing waits for a
+    pre-puller, so with one it is a warning, not a refusal.
     """
     if workload.start_timeout_s is None:
         return

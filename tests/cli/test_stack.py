@@ -58,7 +58,7 @@ def test_the_first_line_is_the_verdict_and_then_come_images_on_pools_and_finding
     assert f"  proxy                  {NO_GPU.symbol} uses no GPU" in rest
     (warning,) = [line for line in rest if line.startswith("warn ")]
     assert "P-DRIVER stack: pools gtx1080ti, rtx2080ti, gtx1070ti: driver branch 418 reached its end of life" in warning
-    assert rest[-1].startswith("left to a preview or update, which knows the built images: P-PIN")
+    assert rest[-1].startswith("checked at preview or update, once the images are built: P-PIN")
 
 
 def test_a_stack_of_images_alone_is_fine(run: Run) -> None:

@@ -98,7 +98,7 @@ def _text(**fields: str) -> str:
 def test_an_old_driver_gets_the_nearest_cuda_line_and_the_lowest_driver() -> None:
     text = _text(gpu="GTX 1080 Ti", driver="418.88", image="nvidia/cuda:10.2-runtime-ubuntu18.04")
     assert "CUDA 10.1" in text
-    assert "driver 440.33 or newer, which GeForce GTX 1080 Ti allows up to branch 580" in text
+    assert "driver 440.33 or newer (branch 580 is the last that supports the GeForce GTX 1080 Ti)" in text
 
 
 def test_a_wheel_gets_the_build_of_its_own_version_first() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from cli.stack.check import offline_resources
 from policies.evaluate import IMAGE_TOKEN
-from policies.workloads import holds_pods
+from policies.pod_workloads import holds_pods
 from settings.reading import load_stack
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,8 +16,8 @@ from policies.docker_hubs import DOCKER_HUB_TOKEN
 from policies.evaluate import evaluate
 from policies.finding import Level
 from policies.from_settings import site_of
+from policies.pod_workloads import workloads
 from policies.stacks import DEFAULT_STACKS
-from policies.workloads import workloads
 from settings.reading import load_stack
 
 REPORTED = frozenset({Level.REFUSE, Level.WARN})

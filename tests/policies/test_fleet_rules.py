@@ -16,8 +16,8 @@ from imaging.size.estimate import GB, Size
 from imaging.size.origin import Origin
 from policies.finding import Finding, Level
 from policies.model import Planned, Site, Workload
+from policies.pod_workloads import workloads
 from policies.rules.disk_capacity import RULE
-from policies.workloads import workloads
 
 BASE, COURSE = reference("base", "a"), reference("course", "b")
 FOREIGN = reference("tool", "c", registry="quay.io/someone")

@@ -229,9 +229,7 @@ def test_a_refusal_that_rests_on_an_assumption_says_so() -> None:
     where = own({"gtx": ("GeForce GTX 1080 Ti", "418.88")}, "10.2", profile(["gtx"]))
     guessed = replace(where, gpus={"gtx": replace(where.gpus["gtx"], assumed=frozenset({"driver"}))})
     assert "assumed" not in of_image(where)[0]
-    assert (
-        "  assumed: driver of these pools, which nobody has checked according to the stack file" in of_image(guessed)[0]
-    )
+    assert "  assumed: the stack file marks the driver of these pools as assumed" in of_image(guessed)[0]
 
 
 def test_an_image_that_no_profile_or_job_gives_a_gpu_needs_none() -> None:

@@ -18,7 +18,7 @@ from policies.finding import Level
 from policies.from_settings import site_of
 from policies.model import Site
 from policies.pod_images import possible_nodes, possible_pools
-from policies.workloads import HUB_TOKEN, workloads
+from policies.pod_workloads import HUB_TOKEN, workloads
 from settings.pools import NodeOverride
 from settings.reading import Stack, load_stack
 

@@ -19,8 +19,8 @@ from platforms.kubernetes.job import job_spec, parse_job
 from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.finding import Level
 from policies.model import Site
+from policies.pod_workloads import HUB_TOKEN
 from policies.stacks import DEFAULT_STACKS, site_of_stack
-from policies.workloads import HUB_TOKEN
 from settings.reading import load_stack
 
 REPORTED = frozenset({Level.REFUSE, Level.WARN})

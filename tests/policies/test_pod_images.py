@@ -11,7 +11,7 @@ from fleet.unknown import UNKNOWN
 from imaging.size.origin import Origin
 from policies.model import Site
 from policies.pod_images import PodImage, different_images, pod_images
-from policies.workloads import workloads
+from policies.pod_workloads import workloads
 
 READ = reference("hub")
 SITE = Site(

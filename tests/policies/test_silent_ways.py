@@ -42,7 +42,7 @@ def host(path: str) -> dict[str, Any]:
 @pytest.mark.parametrize("path", ["/var/lib/kubelet/device-plugins", "/var/lib/kubelet/plugins_registry"])
 def test_who_writes_where_device_plugins_register_is_refused_and_the_daemons_of_the_site_are_not(path: str) -> None:
     (message,) = texts(findings(**writes(path)), REFUSED)
-    assert "whoever writes there acts as a device plugin and can hand out any GPU" in message
+    assert "a process that can write there can register a device plugin and allocate any GPU" in message
     assert "site.runtime_daemons" in message
     assert texts(findings(**writes(path, reads=True)), REFUSED) == []
     site = replace(SITE, runtime_daemons={IMAGE: frozenset({"gpu/plugin"})})

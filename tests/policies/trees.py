@@ -14,7 +14,7 @@ from pulumi_policy import proxy
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
 from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN
-from policies.workloads import GROUPS, HUB_TOKEN, POD_PATHS
+from policies.pod_workloads import GROUPS, HUB_TOKEN, POD_PATHS
 
 Path = tuple[str | int, ...]
 

@@ -1,4 +1,4 @@
-"""Framework builds as people name them (`torch==2.6.0+cu124`, `jax[cuda12]`, `cupy-cuda11x`) to rows of the tables."""
+"""Finds framework builds by people's names for them (`torch==2.6.0+cu124`, `jax[cuda12]`, `cupy-cuda11x`)."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from compat.facts import tables
 from compat.facts.rows import LINUX, Build
 from compat.values.versions import CudaVersion, VersionError, parse_release
 
-# Builds that load CUDA's libraries from their surroundings; all others bring their own.
+# Builds that load CUDA's libraries from the image; all others bring their own.
 LOADS_CUDA_FROM_OUTSIDE = frozenset(
     {"tensorflow", "mxnet", "cupy", "onnxruntime", "paddle", "ctranslate2", "faster-whisper"}
 )
 
-# Published for each CUDA line under the same version: the installer, or who installs, takes the one for the driver.
-# bitsandbytes has a library for each CUDA in one wheel, and takes that of the torch beside it.
+# Published for each CUDA line under the same version: the installer, or the user, picks the one for the driver.
+# bitsandbytes has a library for each CUDA in one wheel, and uses the CUDA of the installed torch.
 # Sources: http://docs.openmm.org (conda packages with labels cuda75 to cuda110), https://anaconda.org/omnia/openmm,
 # https://huggingface.co/docs/bitsandbytes/v0.50.0/installation
 TAKEN_BY_DRIVER = frozenset({"bitsandbytes", "openmm"})
 
 
-# --- the words of `build`
+# --- the field `build`
 
 GRAMMAR = (
     "is none of: a pin (torch==2.6.0+cu124, cupy-cuda12x, jax[cuda12]), a wheel or index tag (cu118, cuda12, "
@@ -60,13 +60,13 @@ class Pin(NamedTuple):
 
     @property
     def of_cuda(self) -> tuple[str, str]:
-        """Its parts that may name a CUDA: the name with its extras, and the local part of the version."""
+        """Parts that may name a CUDA: the name with its extras, and the version's local part."""
         return self.name + self.extras, self.version.partition("+")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What `build` states, part by part."""
+    """The parts of the field `build`."""
 
     pins: tuple[Pin, ...] = ()
     cuda: tuple[CudaVersion, ...] = ()  # of a tag, or of conda's cudatoolkit
@@ -117,7 +117,7 @@ def is_tag(text: str) -> bool:
 
 
 def _is_known(part: re.Match[str]) -> bool:
-    """Is it a pin? A word alone is one only where it is the name of a framework's distribution."""
+    """Is it a pin? A single word is one only if it names a framework's distribution."""
     name = part["name"]
     if not name or part["extras"] or part["version"]:
         return True
@@ -137,16 +137,16 @@ def _lines(text: str) -> tuple[CudaVersion, ...]:
         return ()
 
 
-# --- what is wished for
+# --- the wanted build
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A framework build, as far as the case names it."""
+    """A framework build, as far as the case has it."""
 
     framework: str
     version: Version | None = None
-    cuda: tuple[CudaVersion, ...] = ()  # lines that the variant may mean; empty: not stated
+    cuda: tuple[CudaVersion, ...] = ()  # possible lines of the variant; empty: not stated
     cpu_only: bool = False
     conda: bool = False
     brings_cuda: bool | None = None
@@ -156,9 +156,9 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The rows that a wish may mean. `near` is set when they are those of neighbouring versions.
+    """Possible rows for a wish. `near` is set if they are those of neighbouring versions.
 
-    `is_likely` means that the requested version is newer than all known ones, which may therefore differ from it.
+    `is_likely`: the requested version is newer than all known ones, so it may differ from them.
     """
 
     builds: tuple[Build, ...]
@@ -193,7 +193,7 @@ def read_wish(framework: str, version: str, build: str, *, system: str = LINUX) 
 
 
 def _framework(text: str) -> str:
-    """`PyTorch` and `torch` are pytorch, `cupy-cuda12x` is cupy; a name that no table knows stays as it is."""
+    """`PyTorch` and `torch` are pytorch, `cupy-cuda12x` is cupy; a name in no table stays as it is."""
     key = re.sub(r"[^a-z0-9]", "", re.split(r"[\s_-]*(?:cuda|cu)\d", text.lower())[0])
     return ALIASES.get(key) or ALIASES.get(re.sub(r"\d+$", "", key)) or key
 
@@ -218,7 +218,7 @@ def _split(written: str) -> tuple[Version | None, str]:
 
 
 def _of_paddle(framework: str, written: str) -> str:
-    """`2.5.1.post117` is Paddle's way to write cu117.
+    """For Paddle, `2.5.1.post117` means cu117.
 
     Source: paddlepaddle.org.cn/documentation/docs/en/2.6/install/pip/linux-pip_en.html
     """
@@ -245,7 +245,7 @@ def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare eq
         rows = (*rows, *_beside(rows, wanted, wish.system))
         exact = tuple(row for row in rows if row.cuda is not None and row.cuda.line in wanted)
         rows = exact or tuple(row for row in rows if _is_of_major(row, {line.major for line in wanted}))
-        if len(wanted) > 1:  # cu12, cuda11x: as one variant where the tables have it so
+        if len(wanted) > 1:  # cu12, cuda11x: as one variant if the tables have it
             rows = _one_variant(rows)
     elif len(rows) > 1 and not wish.conda:
         with_default = {row.version for row in rows if row.is_default}
@@ -255,13 +255,13 @@ def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare eq
 
 
 def _as_read(row: Build, system: str, *, is_near: bool) -> Build:
-    """The compression was read from one wheel, and does not hold for another release or system."""
+    """The compression was read from one wheel; it does not apply to other releases or systems."""
     is_of_it = _system_of(row) == system or (not _system_of(row) and system == LINUX)
     return row if row.compressed is None or (is_of_it and not is_near) else replace(row, compressed=None)
 
 
 def _beside(rows: tuple[Build, ...], wanted: set[CudaVersion], system: str) -> tuple[Build, ...]:
-    """The same wheels beside the framework that they pin, for another CUDA, as that one's own index has it.
+    """The same wheels with their pinned framework for another CUDA, from that framework's own index.
 
     Source: vllm 0.9.0 docker/Dockerfile (`--extra-index-url https://download.pytorch.org/whl/cu128`).
     """
@@ -286,7 +286,7 @@ def for_system(row: Build, system: str) -> bool:
 
 
 def _system_of(row: Build) -> str:
-    """Empty where the row names none."""
+    """Empty if the row names none."""
     named = re.search(r"linux (x86_64|aarch64)", row.distribution)
     return named[0] if named else ""
 
@@ -295,22 +295,22 @@ def _same_version(row: Build, version: Version) -> bool:
     if not row.version[:1].isdigit():
         return False
     of_row = parse_release(row.version)
-    if len(version.release) < 3 and not version.is_prerelease:  # 2.3 means 2.3.0, and any 2.3.x where that is not there
+    if len(version.release) < 3 and not version.is_prerelease:  # 2.3 means 2.3.0, or any 2.3.x if that is missing
         return of_row.release[: len(version.release)] == version.release
     return of_row == version
 
 
 def _neighbours(rows: tuple[Build, ...], version: Version) -> tuple[tuple[Build, ...], str, bool]:
-    """Builds of the releases around one that the tables lack.
+    """Builds of releases close to one that the tables lack.
 
-    Variants and targets change at minors, seldom at patches: an older release of the same minor stands for it alone. A
-    pre-release may be built as the release that it became, or as the one before it; a release candidate is as what it
-    became, from whose branch it is cut.
+    Variants and targets change at minors, seldom at patches: only an older release of the same minor stands for it. A
+    pre-release may be built like the release that it became, or like the one before; a release candidate is like the
+    release, which is on its branch.
     """
     known = {row.version: parse_release(row.version) for row in rows if row.version[:1].isdigit()}
     if version.pre is not None and version.pre[0] == "rc" and not version.is_devrelease:
         became = [text for text, each in known.items() if each == Version(version.base_version)]
-        if became:  # cut from the branch of the release, as that is
+        if became:  # comes from the branch of the release, so it is built alike
             return tuple(row for row in rows if row.version in became), " and ".join(became), False
     major = {text: each for text, each in known.items() if each.release[:1] == version.release[:1]}
     older = max((each for each in major.values() if each <= version), default=None)

@@ -1,4 +1,4 @@
-"""The device code that a case lists: machine code, PTX, and what zstd compresses."""
+"""Reads a case's device code: machine code, PTX, and targets compressed by zstd."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _NO_PTX_LISTED = Fact(
     "https://github.com/RosettaCommons/RFdiffusion2/issues/1",
     "2026-11-26",
 )
-# nvcc's words for all targets that it knows, or for the GPU that is there: then the toolkit's targets count.
+# nvcc's words for all targets that it knows, or for the GPU present: then the toolkit's targets count.
 _BY_TOOLKIT = re.compile(r"(?:-arch=)?(?:all|all-major|native|default)")
 
 
 def listed_code(sm_list: str, ptx: str) -> Code | None:
-    """Device code by the fields `sm_list` and `ptx`; None where neither says anything. Raises VersionError."""
+    """Device code by the fields `sm_list` and `ptx`; None if both are empty. Raises VersionError."""
     listed = read_targets(sm_list) if sm_list and not _BY_TOOLKIT.fullmatch(sm_list.lower()) else None
     cubins = listed.cubins if listed else None
     stated = read_ptx(ptx, cubins or ()) if ptx else listed
@@ -41,13 +41,13 @@ def listed_code(sm_list: str, ptx: str) -> Code | None:
 def without_ptx(cubins: tuple[Target, ...]) -> Code:
     """A list that names only machine code means a build without PTX, unless the case states `ptx`.
 
-    A reader of a binary sees both kinds side by side, and a person who requests PTX from a compiler writes so.
+    Tools that read binaries list both kinds, and people who request PTX from a compiler say so.
     """
     return Code(cubins, (), AS_LISTED, ptx_fact=_NO_PTX_LISTED, ptx_is_unstated=True)
 
 
 def only_ptx(code: Code | None) -> Code:
-    """`ptx only`: the targets that are listed are those of PTX; without a list it is not known which."""
+    """`ptx only`: the listed targets are PTX; without a list the targets are not known."""
     targets = (*(code.cubins or ()), *(code.ptx or ())) if code else ()
     return Code((), targets or None, AS_LISTED)
 

@@ -1,7 +1,7 @@
-"""Which distribution is which framework, and whether it is a build for NVIDIA GPUs.
+"""Maps distributions to frameworks, and tells whether they are builds for NVIDIA GPUs.
 
 A distribution is what pip, uv and conda install by name: torch, cupy-cuda12x, tensorflow-cpu. Specs, linter, inspection
-and engine ask here, so that one name is the same thing everywhere.
+and engine use this, so that a name means the same everywhere.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class Device(StrEnum):
 
     GPU = "gpu"
     CPU = "cpu"
-    OPEN = "open"  # it has no device code itself: it uses another framework's
+    OPEN = "open"  # no device code of its own: it uses another framework's
 
 
-# Distributions without `-gpu`, `-cpu` or `-cu12` in their names: their framework as the tables name it, and what such
-# a wheel is on Linux. https://pypi.org/project/<name>
+# Distributions without `-gpu`, `-cpu` or `-cu12` in their names: their framework as the tables name it, and the
+# devices of such a wheel on Linux. https://pypi.org/project/<name>
 _PLAIN: Final[Mapping[str, tuple[str, Device]]] = MappingProxyType({
     "torch": ("pytorch", Device.GPU),
     "pytorch": ("pytorch", Device.GPU),
@@ -53,7 +53,7 @@ _PLAIN: Final[Mapping[str, tuple[str, Device]]] = MappingProxyType({
     "tensorrt": ("tensorrt", Device.GPU),
 })  # fmt: skip
 _FORM: Final = re.compile(r"(?P<plain>.+?)(?:-(?P<build>gpu|cpu|cu(?:da)?\d\w*|cuda-\d+))?")
-# They bring CUDA to a jaxlib or mlx that has none: jax[cuda12] and mlx[cuda12] ask for them.
+# They bring CUDA to a jaxlib or mlx that has none: jax[cuda12] and mlx[cuda12] require them.
 # https://pypi.org/project/jax-cuda12-plugin, https://pypi.org/project/mlx-cuda-12
 _BRINGS_CUDA: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
     {
@@ -63,7 +63,7 @@ _BRINGS_CUDA: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
 )
 _FOR_OTHER_DEVICES: Final = re.compile(r"cpu|rocm|xpu")  # in the local part of a version
 
-# What people call a framework beside the names of its distributions; letters and digits alone.
+# Other names of a framework than those of its distributions; letters and digits only.
 _NICKNAMES: Final = {
     "tf": "tensorflow",
     "torchaudio": "torchaudio",
@@ -107,11 +107,11 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {re.sub(r"[^a-z0-9]", "", f"{name}{build}"): of for name, (of, _) in _PLAIN.items() for build in ("", "gpu", "cpu")}
     | _NICKNAMES
 )
-"""What people write, letters and digits alone, to the name in the tables."""
+"""People's spelling, letters and digits only, to the name in the tables."""
 
 
 def framework_of(name: str) -> str:
-    """The framework that a distribution is a build of, as the tables name it; empty where it is of none."""
+    """The framework that a distribution is a build of, as the tables name it; empty if it is none."""
     return _read(name)[0]
 
 
@@ -123,7 +123,7 @@ def device_of(
     cuda: str = "",
     beside: Collection[str] = (),
 ) -> Device | None:
-    """The device that a distribution has code for; None where it is no framework.
+    """The device that a distribution has code for; None if it is no framework.
 
     `cuda` is the CUDA in its own record or its conda environment, `beside` are distributions in the same place.
     """
@@ -143,7 +143,7 @@ def device_of(
 def gpu_framework(
     name: str, version: str = "", extras: Collection[str] = (), *, cuda: str = "", beside: Collection[str] = ()
 ) -> str:
-    """The framework that a distribution is a build for NVIDIA GPUs of; empty where it is none."""
+    """The framework of a distribution for NVIDIA GPUs; empty for any other."""
     found = device_of(name, version, extras, cuda=cuda, beside=beside)
     return framework_of(name) if found is Device.GPU else ""
 
@@ -157,7 +157,7 @@ def _read(name: str) -> tuple[str, str, str]:
 
 
 def _is_before_one_tensorflow(version: str) -> bool:
-    """Until 1.14, and in 2.0, GPUs were for tensorflow-gpu alone.
+    """Until 1.14, and in 2.0, only tensorflow-gpu used GPUs.
 
     Source: https://github.com/tensorflow/tensorflow/blob/master/RELEASE.md, releases 1.15.0 and 2.1.0, read 2026-11-21.
     """

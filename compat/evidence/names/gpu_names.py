@@ -1,4 +1,4 @@
-"""GPU names as people write them, and as drivers, `lspci` and GPU feature discovery report them, to models."""
+"""Finds GPU models by people's names for them, and by those of drivers, `lspci` and GPU feature discovery."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ _NOISE = frozenset(
     | {"developer", "development", "dev", "devkit", "kit", "engineering", "reference"}  # a Jetson with its board
     | {"msi", "asus", "gigabyte", "evga", "zotac", "palit", "pny", "gainward", "inno3d", "galax", "kfa2", "colorful"}
 )
-# Cut off where people write them without a blank: TeslaV100, RTXA4000, JetsonOrinNano.
+# Split off if people write them without a blank: TeslaV100, RTXA4000, JetsonOrinNano.
 _GLUED = "nvidia|geforce|tesla|quadro|rtx|gtx|titan|jetson|agx|orin|xavier|ti(?=super)|max(?=q)"
 _WORD = re.compile(rf"{_GLUED}|[a-z]+?(?={_GLUED})|[a-z]+|\d+")
 # Optional, but a stated word must not contradict the model: there is a GTX 1080 Ti and no RTX 1080 Ti.
 _BRANDS = frozenset({"geforce", "tesla", "quadro", "gtx", "rtx", "gt", "gts"})
 # Brands that people put in front of any card of a class: Tesla L4, GeForce TITAN V.
 _BRAND_OF_CLASS = {"datacenter": frozenset({"tesla"}), "geforce": frozenset({"geforce"})}
-# How the same chip is sold: a name without them means any form, a name with unknown ones means the form we know.
+# Forms of the same chip: a name without them means any form, a name with unknown ones means the known form.
 _FORMS = frozenset(
     {"sxm", "pcie", "pci", "e", "gb", "gib", "g", "mib", "hbm", "nvl", "ddr", "gddr", "lhr", "s", "ac", "ts", "dgxs"}
     | {"ls", "fhhl", "oem", "rev", "edition", "generation", "server", "workstation"}
 )
 _PORTABLE = frozenset({"laptop", "mobile", "notebook", "max", "q", "with", "design", "m"})
-# From branch 465 on, drivers report GeForce and data-centre names with the maker in front. Seen in public
+# From branch 465 on, drivers report GeForce and data-centre names with NVIDIA in front. Seen in public
 # nvidia-smi listings (465.19.01: "NVIDIA GeForce ..."; 460 and older: "GeForce ..."), not in a document of NVIDIA's.
 FIRST_BRANCH_WITH_MAKER = 465
 _UNITS = frozenset({"gb", "gib", "g"})
 
 _GTX_OF_RTX = re.compile(r"\bgtx(?=[\s_-]*[2-5]0[5-9]0)", re.IGNORECASE)  # after the 16 series there is no GTX
-_ORIN_AGX = re.compile(r"\b(orin|xavier)[\s_-]*agx\b", re.IGNORECASE)  # people turn it round
-# What a driver, or lspci with an old list, shows for a board whose name it does not know.
+_ORIN_AGX = re.compile(r"\b(orin|xavier)[\s_-]*agx\b", re.IGNORECASE)  # people swap the words
+# What a driver, or lspci with an old list, shows for a board that it does not know.
 _NAMELESS = re.compile(r"(?:nvidia[\s-]*)?graphics[\s-]device|nvidia corporation device\b.*", re.IGNORECASE)
 _LISTED = "gpu-commons facts gpu_model lists the known ones; or give compute_capability"
 _OTHER_MAKERS = re.compile(r"\b(amd|radeon|instinct|rx|mi\d{2,3}x?|intel|arc|gaudi\d?|tpu|apple)\b")
 _PCI_ID = re.compile(r"[0-9a-f]{4}(?::[0-9a-f]{4})?", re.IGNORECASE)
-# What surrounds a name where it was copied from, in the order in which it is taken away.
+# Text around a copied name, in the order of its removal.
 _AROUND = tuple(
     re.compile(text, re.IGNORECASE)
     for text in (
@@ -69,10 +69,10 @@ _VGPU = re.compile(
 _CHIP_AND_NAME = re.compile(r"\b(?:G[FKMPVAHB]|AD|TU)\d{2,3}[A-Z]{0,3}\s*\[", re.IGNORECASE)
 
 
-class UnknownGpu(ValueError):  # noqa: N818 - reads as what it says: the GPU is unknown
-    """No model, or more than one, has this name. `suggestions` are the nearest known names, best first.
+class UnknownGpu(ValueError):  # noqa: N818 - the name states the fault: the GPU is unknown
+    """The name fits no model, or several. `suggestions` are the nearest known names, best first.
 
-    `fix` says in words what to write; it is empty where the reason says it.
+    `fix` says what to write; it is empty if the reason says it.
     """
 
     def __init__(self, text: str, reason: str, suggestions: tuple[str, ...] = (), fix: str = "") -> None:
@@ -86,7 +86,7 @@ class UnknownGpu(ValueError):  # noqa: N818 - reads as what it says: the GPU is 
 def find_gpu(text: str) -> GpuModel:
     """The model behind `NVIDIA 1080 Ti`, `gtx1080ti` or the label `GeForce-GTX-1080-Ti`.
 
-    Brand words may be missing, the order of the rest counts. Raises UnknownGpu for a name that fits
+    Brand words may be missing; the order of others counts. Raises UnknownGpu for a name that fits
     no model (`GTX 1085`) or several (`RTX 6000` is of Turing, Ada or Blackwell).
     """
     found = find_gpus(text)
@@ -102,9 +102,9 @@ def find_gpu(text: str) -> GpuModel:
 def find_gpus(text: str) -> tuple[GpuModel, ...]:
     """All models that a name may mean, at least one: `RTX 6000` is three, `g4dn.xlarge` a T4. Raises UnknownGpu.
 
-    A count (`8x A100`), a word for sharing and what else surrounds a name where it was copied from are passed over.
+    Ignores a count (`8x A100`), a word for sharing and other text around a copied name.
     A vGPU (`GRID T4-16Q`) is the GPU that serves it; a slice (`A100 MIG 1g.5gb`) is one of a GPU that has such slices.
-    `NVIDIA Graphics Device`, which a driver shows for a board that it has no name for, is one of each compute
+    `NVIDIA Graphics Device`, which a driver shows for a board without a known name, is one of each compute
     capability, Jetsons left out.
     """
     if instance := by_key("ec2_gpu_instances", "instance_type").get(text.strip().lower()):
@@ -128,7 +128,7 @@ def _by_name(text: str, plain: str) -> tuple[GpuModel, ...]:
 
 
 def _with_remark(text: str, plain: str) -> tuple[GpuModel, ...]:
-    """A name with a remark in brackets: another name (`Tegra X1 (Jetson Nano)`), or what it has (`Orin (sm_87)`)."""
+    """A name with a remark in brackets: another name (`Tegra X1 (Jetson Nano)`), or a feature (`Orin (sm_87)`)."""
     try:
         return _named(text, plain)
     except UnknownGpu as error:
@@ -145,7 +145,7 @@ def _with_remark(text: str, plain: str) -> tuple[GpuModel, ...]:
 
 
 def sold_as(model: GpuModel) -> tuple[GpuModel, ...]:
-    """All models that are sold under the name of one: a GT 640 has one of three chips."""
+    """All models sold under the name of one: a GT 640 has one of three chips."""
     return find_gpus(model.name)
 
 
@@ -164,12 +164,12 @@ def _one_of_each() -> tuple[GpuModel, ...]:
 
 
 def mig_profile(text: str) -> str:
-    """`1g.5gb` of `A100-SXM4-40GB-MIG-1g.5gb`; empty where the name is no slice."""
+    """`1g.5gb` of `A100-SXM4-40GB-MIG-1g.5gb`; empty if the name is no slice."""
     return mig.profile_in(text)
 
 
 def vgpu_profile(text: str) -> str:
-    """`A100D-4C` of `GRID A100D-4C`; empty where the name is no vGPU."""
+    """`A100D-4C` of `GRID A100D-4C`; empty if the name is no vGPU."""
     plain = _bare(text)
     return plain.split()[-1] if _board_of_vgpu(plain) else ""
 
@@ -198,7 +198,7 @@ def _named(text: str, plain: str) -> tuple[GpuModel, ...]:
 
 
 def _spelled(words: tuple[str, ...]) -> tuple[tuple[_Spelling, ...], frozenset[str]]:
-    """Spellings that the words may be, and the brands among them."""
+    """Possible spellings of the words, and the brands among them."""
     core, brands = _core(words), _BRANDS & set(words)
     return (_with_core(core) or _any_form(core) or _known_form(core)) if core else (), brands
 
@@ -213,7 +213,7 @@ def _board_of_vgpu(plain: str) -> tuple[GpuModel, ...]:
 
 
 def _sliced(text: str, plain: str) -> tuple[GpuModel, ...]:
-    """Models that have the slice; all that have it where the text names no GPU (`nvidia.com/mig-1g.5gb`)."""
+    """Models that have the slice; all of them if the text names no GPU (`nvidia.com/mig-1g.5gb`)."""
     rest, profile = mig.without_slice(plain), mig.profile_in(plain)
     core = _core(_words(rest))
     models = gpu_models()
@@ -257,7 +257,7 @@ def _agreeing(spellings: Iterable[_Spelling], brands: frozenset[str] | set[str])
 
 
 def _words(text: str) -> tuple[str, ...]:
-    # Letters and digits part where they meet (1080Ti, GTX1080): both sides of a comparison are cut alike.
+    # Split between letters and digits (1080Ti, GTX1080): both sides of a comparison are split alike.
     return tuple(word for word in _WORD.findall(text.lower()) if word not in _NOISE)
 
 
@@ -282,7 +282,7 @@ def _any_form(core: tuple[str, ...]) -> tuple[_Spelling, ...]:
 
 
 def _known_form(core: tuple[str, ...]) -> tuple[_Spelling, ...]:
-    """`RTX 3090 24GB` and `RTX 3070 Laptop GPU` where the tables know the chip, not this form of it."""
+    """`RTX 3090 24GB` and `RTX 3070 Laptop GPU`, if the tables have the chip but not this form."""
     sizes = {word for word, unit in itertools.pairwise(core) if word.isdigit() and unit in _UNITS}
     for left_out in (_FORMS, _FORMS | _PORTABLE):
         kept = tuple(word for index, word in enumerate(core) if not _says_form(core, index, left_out))
@@ -316,8 +316,8 @@ def _spellings() -> dict[tuple[str, ...], tuple[_Spelling, ...]]:
 
 
 def _nearest(words: tuple[str, ...], count: int = 3) -> tuple[str, ...]:
-    """Known names with the same number first, or with one digit of it changed; then those that read alike."""
-    from difflib import SequenceMatcher  # noqa: PLC0415 - for a mistake alone
+    """Known names with the same number, or one digit changed, first; then similar names."""
+    from difflib import SequenceMatcher  # noqa: PLC0415 - for a mistake only
 
     number, letters = _number(words), frozenset(words) - _FORMS - _PORTABLE
     letters = frozenset(word for word in letters if not word.isdigit())

@@ -1,4 +1,4 @@
-"""GPU models of the tables as rules need them: models with the same deciding facts are one GPU."""
+"""GPUs of the tables as rules need them: models with the same relevant facts are one GPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ON_ARM = re.compile(r"\bGH200|\bGB[123]00|\bGB10\b|\bT4G\b")
 
 
 def gpus_of(models: tuple[GpuModel, ...], name: str, kind: str = "", mig_profile: str = "") -> tuple[Gpu, ...]:
-    """The GPUs that the models of one name are to the rules; `kind` is the class, where it is stated."""
+    """The rules' GPUs for the models of one name; `kind` is the class, if stated."""
     found: dict[Hashable, Gpu] = {}
     for model in models:
         product_class, forward = kind or model.product_class, _forward(model)
@@ -80,7 +80,7 @@ def _dropped_early(model: GpuModel) -> tuple[int | None, Fact | None]:
 
 
 def _drivers_of(model: GpuModel) -> GpuDrivers | None:
-    """None where no source lists the first driver of this very model; its architecture's counts then."""
+    """None if no source lists this model's first driver; then use its architecture's."""
     if not model.not_in_drivers:
         return None
     boards = _boards_by_chip()
@@ -95,9 +95,9 @@ def _named_by(model: GpuModel) -> GpuDrivers:
 
 @cache
 def _boards_by_chip() -> dict[str, tuple[GpuDrivers, ...]]:
-    """The first boards with a chip, whose drivers know the chip: drivers that list later boards list these too.
+    """The first boards with each chip: drivers that list later boards list these too, so they know the chip.
 
-    A board that was made with several chips is no evidence for one of them.
+    A board sold with several chips is no evidence for one of them.
     """
     found: dict[str, tuple[GpuDrivers, ...]] = {chip: () for model in tables.gpu_models() for chip in model.chips}
     for model in sorted(tables.gpu_models(), key=lambda each: (each.first_drivers, each.name)):
@@ -117,7 +117,7 @@ def _forward(model: GpuModel) -> Present:
 
 
 def gpus_with(capability: ComputeCapability, name: str, product_class: str) -> tuple[Gpu, ...]:
-    """GPUs of a compute capability, where no table has the model: one for each class that exists with it."""
+    """GPUs of a compute capability, if no table has the model: one for each class with it."""
     shown = name.strip()[:80] or f"a GPU of compute capability {capability}"
     arch = tables.architectures().get(capability)
     family = arch.name.lower() if arch else ""
@@ -135,5 +135,5 @@ def gpus_with(capability: ComputeCapability, name: str, product_class: str) -> t
 
 
 def processor_beside(gpus: tuple[Gpu, ...]) -> str:
-    """The processor of the machines that a GPU is built into; empty where it may be any."""
+    """The CPU of machines with this GPU built in; empty if it may be any."""
     return "arm64" if gpus and _ON_ARM.search(gpus[0].name) else ""

@@ -1,4 +1,4 @@
-"""Image references as people write them, to what their name and their publisher's notes say about the content."""
+"""Reads the content of images from references as people write them, and from their publishers' notes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from compat.facts.rows import ImageRepository, Row
 from compat.values.fact import Fact, Present
 from compat.values.versions import ComputeCapability, CudaVersion, VersionError
 
-HUB = "docker.io"  # Docker Hub has several names, and is meant where a reference names no registry
+HUB = "docker.io"  # Docker Hub has several names, and is the default registry of references
 HUB_NAMES = frozenset({HUB, "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"})
-OFFICIAL = "library/"  # where its official images lie; people leave it out
+OFFICIAL = "library/"  # folder of its official images; people leave it out
 _MOVING = re.compile(r"(?:^|[-_])(?:latest|nightly|stable|edge|main|master|dev)(?=$|[-_])")
 _NAMES_CUDA = re.compile(r"(?:^|[-_])cu(?:da)?[-_]?\d")
 _SAME = {"nvcr.io/nvidia/cuda": "nvidia/cuda", "nvidia/cuda-arm64": "nvidia/cuda", "nvidia/cuda-ppc64le": "nvidia/cuda"}
@@ -24,7 +24,7 @@ _SAME = {"nvcr.io/nvidia/cuda": "nvidia/cuda", "nvidia/cuda-arm64": "nvidia/cuda
 
 @dataclass(frozen=True, slots=True)
 class ImageName:
-    """What a reference states. Empty or None: it does not."""
+    """Facts in a reference. Empty or None: not stated."""
 
     reference: str
     repository: str
@@ -45,9 +45,9 @@ class ImageName:
     cpu_architectures: tuple[str, ...] = ()
     jetson: bool = False
     gpu_free: bool = False
-    is_for_cpu: bool = False  # the build without GPU support of a program that has one with it
-    own_build: bool = False  # a publisher's own builds of frameworks: facts on wheels do not apply to them
-    is_moving: bool = False  # the tag is given to another image now and then, and the reference names no CUDA
+    is_for_cpu: bool = False  # the build without GPU support, of a program that also has one with it
+    own_build: bool = False  # a publisher's own framework builds: facts on wheels do not apply to them
+    is_moving: bool = False  # the tag moves to other images, and the reference names no CUDA
     is_from_memory: bool = False  # a table names its CUDA, unverified
     is_of_another: bool = False  # the table's facts come from another image of the family, not from this one
 
@@ -57,9 +57,9 @@ BY_NAME = "the image's name"  # as the source of a fact
 
 @lru_cache(4096)
 def read_image(reference: str) -> ImageName:
-    """Read a reference; raises VersionError for a text that is none.
+    """Read a reference; raises VersionError for any other text.
 
-    Where its own row is silent on the system around the program, the row of its base image counts.
+    If its own row says nothing of the system around the program, the row of its base image counts.
     """
     repository, tag = _split(reference)
     family = _family(repository, tag)
@@ -107,7 +107,7 @@ def read_image(reference: str) -> ImageName:
 
 
 def _base(cells: Row) -> ImageName | None:
-    """The image that this one is built on; `{cuda}` and the other parts of the tag stand in its reference."""
+    """The image that this one is built on; its reference contains `{cuda}` and other parts of the tag."""
     text = cells.get("base", "")
     if not text or "base" in cells.get("unverified_cells", "").split(";"):
         return None
@@ -127,7 +127,7 @@ def _split(reference: str) -> tuple[str, str]:
 
 
 def repository_of(reference: str) -> str:
-    """The repository of a reference as the tables name it; empty for a text that is none."""
+    """A reference's repository as the tables name it; empty for any other text."""
     try:
         return _split(reference)[0]
     except VersionError:
@@ -148,7 +148,7 @@ _TOGETHER = ("nvcr.io/nvidia/pytorch", "nvcr.io/nvidia/tensorflow", "nvcr.io/nvi
 
 
 def _of_month(repository: str, tag: str) -> tuple[str, Fact] | None:
-    """CUDA of the NGC images of a month, by the notes of another one of that month."""
+    """CUDA of a month's NGC images, by the notes of another image of that month."""
     month = _OF_MONTH.match(tag)
     if month is None or not re.fullmatch(r"nvcr\.io/nvidia/[a-z]+", repository) or "igpu" in tag:
         return None
@@ -160,7 +160,7 @@ def _of_month(repository: str, tag: str) -> tuple[str, Fact] | None:
 
 
 def _is_of_another_cuda(noted: Row, family: Row) -> bool:
-    """Does the tag name another CUDA than the note on all tags with this prefix? v0.21.0* is not -cu129."""
+    """Does the tag name another CUDA than the note of all tags with this prefix? v0.21.0* is not -cu129."""
     if not noted["tag"].endswith("*"):
         return False
     by_note, by_tag = _cudas(noted["cuda"]), _cudas(family.get("cuda", ""))
@@ -197,7 +197,7 @@ def _family(repository: str, tag: str) -> tuple[Row, Fact] | None:
 
 @lru_cache(1024)
 def _families(repository: str) -> tuple[ImageRepository, ...]:
-    """Families whose repository fits, the most special one first; `*` stands for anything."""
+    """Families whose repository fits, the most specific first; `*` stands for anything."""
     fitting = [
         name
         for name in tables.image_repositories()
@@ -223,7 +223,7 @@ def _stated(row: Row) -> Row:
 
 
 def _in_name(repository: str, tag: str) -> Row:
-    """For families without a table: what the name states, part by part: CUDA, cuDNN, targets, the system."""
+    """For families without a table, the parts that the name states: CUDA, cuDNN, targets, system."""
     text = f"{repository}:{tag}".lower()
     cells: Row = {}
     if match := re.search(r"(?<![a-z0-9])(?:cuda|cu)[-_.]?(\d{1,2}[.-]\d+|\d{2,3})(?!\d)", text):
@@ -239,7 +239,7 @@ def _in_name(repository: str, tag: str) -> Row:
 
 @cache
 def _systems() -> re.Pattern[str]:
-    """Names of systems whose C library the tables know, with their versions: ubuntu22.04, ubi-9, alpine."""
+    """System names with versions whose C library the tables have: ubuntu22.04, ubi-9, alpine."""
     names = {re.sub(r"\d.*$", "", name) for name in tables.by_key("glibc", "os")}
     return re.compile(rf"(?<![a-z])({'|'.join(sorted(names, key=len, reverse=True))})-?(\d+(?:\.\d+)?)?(?![a-z])")
 

@@ -1,4 +1,4 @@
-"""MIG: slices of a GPU by the names that NVIDIA gives them, and from which driver on a GPU has them."""
+"""MIG: NVIDIA's names of GPU slices, and the first driver that supports them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SLICE = re.compile(rf"(?:\b|(?<=_))mig\b|{_PROFILE.pattern}", re.IGNORECASE)
 
 
 def profile_in(text: str) -> str:
-    """`1g.5gb` of `A100-SXM4-40GB-MIG-1g.5gb+me`; empty where the text names no profile."""
+    """`1g.5gb` of `A100-SXM4-40GB-MIG-1g.5gb+me`; empty if the text names no profile."""
     match = _PROFILE.search(text)
     return match[1].lower() if match else ""
 
@@ -35,18 +35,18 @@ def without_slice(text: str) -> str:
 
 
 def profiles_of(model: GpuModel) -> tuple[str, ...]:
-    """Profiles of a model, without their suffixes on engines; none where no source lists them."""
+    """Profiles of a model, without their suffixes for engines; none if no source lists them."""
     (row,) = by_key("gpu_model", "model")[model.name]
     return tuple(dict.fromkeys(profile_in(each) for each in row["mig_profiles"].split("|") if each))
 
 
 def knows_all_profiles_of(model: GpuModel) -> bool:
-    """Is the list verified? Only then does a profile that it lacks not exist."""
+    """Is the list verified? If not, a profile that it lacks may exist."""
     return bool(profiles_of(model)) and "mig_profiles" not in model.origin.unverified
 
 
 def first_driver(model: GpuModel) -> tuple[DriverVersion, Fact] | None:
-    """The oldest driver that cuts a GPU into slices; None for a GPU that NVIDIA's list lacks."""
+    """The oldest driver that slices a GPU; None for a GPU that NVIDIA's list lacks."""
     driver = model.first_mig_driver
     if driver is None:
         return None

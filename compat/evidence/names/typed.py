@@ -1,7 +1,7 @@
-"""From what people type for a version to values; several values where the text leaves it open.
+"""Parses versions as people type them; several values if the text is ambiguous.
 
 Strict forms are in `values/versions.py`; here are `R535`, `nvidia-driver-535-server`, `cu118`, `sm_70;8.0+PTX`.
-Each function is total: a value, or VersionError with words that help.
+Each function is total: a value, or VersionError with a helpful message.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _AROUND_DRIVER = (
 
 @lru_cache(_KEPT)
 def read_drivers(text: str) -> tuple[DriverVersion, ...]:
-    """Lowest and highest driver that the text may mean; one where it names one. Raises VersionError.
+    """Lowest and highest driver that the text may mean; one if it names one. Raises VersionError.
 
     `418.88`, `418.88.00`, `R535`, `535.x`, `390xx`, `nvidia-driver-535-server`, `1:535.183.01-1`, a line of nvidia-smi.
-    A bare branch is a range: its first release to its last. A wish such as `>=535` is no driver that a host has.
+    A bare branch is a range: its first to its last release. A constraint such as `>=535` is no host's driver.
     """
     plain = plain_text(text).strip("| ")
     _refuse_range(text, plain, "the driver that is there, such as 535.183.01, or its branch 535")
@@ -70,9 +70,9 @@ def _refuse_range(text: str, plain: str, instead: str) -> None:
 # --- CUDA
 
 _CUDA = "is not a CUDA version such as 10.1 or 12.4.1"
-# Up to 10.x a release ends in its build number (10.1.243 is 10.1 Update 2), from 11.1 on in that of the update.
+# Up to 10.x, a release ends in its build number (10.1.243 is 10.1 Update 2), from 11.1 on in its update number.
 _FIRST_BUILD_NUMBER = 20
-# CUDA 10 means 10.0, as at NVIDIA, and not 10.1; from 11 on all releases of a major run alike.
+# CUDA 10 means 10.0, as at NVIDIA, not 10.1; from 11 on, all releases of a major run alike.
 _FIRST_MAJOR_WITH_MINORS = 11
 _RELEASE_CANDIDATE = CudaVersion(11, 0, 1)  # 11.0.2 was the first release, 11.0.3 is 11.0 Update 1
 _PRINTED_BY_565 = CudaVersion(12, 7)  # no toolkit was published for it
@@ -82,8 +82,8 @@ _PRINTED_BY_565 = CudaVersion(12, 7)  # no toolkit was published for it
 def read_cudas(text: str) -> tuple[CudaVersion, ...]:
     """CUDA lines that the text may mean, oldest first: `12.4.1`, `v12.4`, `12.4 Update 1`, `cu124`, `cuda12.4`, `12-4`.
 
-    `12`, `cuda12` and `cuda12x` are every 12.x, `10` is 10.0 and `10.x` every one. Raises VersionError; a line that no
-    table has is an error too.
+    `12`, `cuda12` and `cuda12x` are every 12.x, `10` is 10.0 and `10.x` every one. Raises VersionError, also for a
+    line that no table has.
     """
     plain = re.sub(r"^.*\bcuda version\s*:\s*", "", plain_text(text)).strip("| ")
     _refuse_range(text, plain, "one CUDA version such as 12.4, or 12 for any of that major")
@@ -131,7 +131,7 @@ def _updated(text: str, line: CudaVersion, update: int) -> CudaVersion:
 
 # --- libraries and frameworks
 
-# cuDNN's own number up to 8: 1000 for the major, 100 for the minor.
+# cuDNN's version number up to 8: 1000 for the major, 100 for the minor.
 # Source: paddlepaddle.org.cn/documentation/docs/en/api/paddle/device/get_cudnn_version_en.html (7600 is 7.6)
 _OF_HEADER = r"([4-8])(\d)(\d\d)"
 
@@ -140,7 +140,7 @@ _OF_HEADER = r"([4-8])(\d)(\d\d)"
 def read_release(text: str) -> Version:
     """`8.9.7`, `v1.17.4`, `2.6.0+cu124`, `cuDNN 8.9`, `libcudnn8=8.9.7.29-1+cuda12.2`; raises VersionError.
 
-    The revision of a package (`1.17.8-1`, `1.15.0~rc.3-1`) is not part of the release; a number in its name is not it.
+    The revision of a package (`1.17.8-1`, `1.15.0~rc.3-1`) is not part of the release, nor is a number in its name.
     """
     plain = plain_text(text)
     _refuse_range(text, plain, "the one version that is there, such as 8.9.7")
@@ -167,7 +167,7 @@ def read_capability(text: str) -> ComputeCapability:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Targets that a text lists. None: it lists none."""
+    """Targets that a text lists. None: not stated."""
 
     cubins: tuple[Target, ...] | None = None
     ptx: tuple[Target, ...] | None = None
@@ -181,7 +181,7 @@ _BETWEEN = r"[\s;,|/()\[\]{}'\"]+"
 def read_targets(text: str) -> Targets:
     """A list of targets: `sm_70;8.0+PTX`, `7.0 8.0`, `86-real;89`, `compute_90`, `none`; raises VersionError.
 
-    Plain numbers are machine code; `+PTX` adds PTX, and `PTX` alone means that of the newest before it.
+    Plain numbers are machine code; `+PTX` adds PTX, and `PTX` alone means PTX of the newest before it.
     """
     cubins: list[Target] = []
     ptx: list[Target] = []
@@ -206,7 +206,7 @@ def read_targets(text: str) -> Targets:
 
 
 def read_ptx(text: str, cubins: tuple[Target, ...] = ()) -> Targets:
-    """PTX as its own field states it: `9.0`, `compute_90`, `none`, `unknown`; `yes` is PTX of the newest cubin."""
+    """PTX from its own field: `9.0`, `compute_90`, `none`, `unknown`; `yes` is PTX of the newest cubin."""
     word = plain_text(text)
     if word in _ABSENT:
         return Targets(None, ())
@@ -219,7 +219,7 @@ def read_ptx(text: str, cubins: tuple[Target, ...] = ()) -> Targets:
 
 
 def read_compressed(text: str) -> Targets:
-    """Targets of compressed code: `sm_90;compute_90`, `none`; of `all` neither kind is listed."""
+    """Targets of compressed code: `sm_90;compute_90`, `none`; `all` lists neither kind."""
     word = plain_text(text)
     if word in _ABSENT or word == "speed":
         return Targets((), ())
@@ -230,7 +230,7 @@ def read_compressed(text: str) -> Targets:
 
 
 def plain_text(text: str) -> str:
-    """In lower case, without surrounding blanks and quotes. Raises VersionError for a text that is far too long."""
+    """In lower case, without surrounding blanks and quotes. Raises VersionError for an overlong text."""
     if len(text) > _LONGEST:
         raise VersionError(text[:40] + "…", f"is longer than {_LONGEST} characters")
     return text.strip().strip("\"'").lower()

@@ -1,4 +1,4 @@
-"""From people's words for a host (its system, containers and kernel modules) to those of a case."""
+"""Translates people's words for a host (system, containers, kernel modules) to those of a case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MODULES = {
     "open": "open nvidia-open open-kernel-module open-kernel-modules",
     "proprietary": "proprietary closed nvidia-dkms nvidia",
 }
-_SYSTEMS = (  # the first that is found counts
+_SYSTEMS = (  # the first match counts
     ("l4t", r"l4t|jetpack|jetson|tegra"),
     ("windows", r"windows|wsl|microsoft-standard|win(?:7|8|10|11)?"),
     (

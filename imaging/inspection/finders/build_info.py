@@ -1,4 +1,4 @@
-"""What frameworks and toolkits write about their own build, in files made for it; read as text, never run."""
+"""Reads build information that frameworks and toolkits write to files: as text, never run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from imaging.inspection.layers import Entry
 
 Forms = Mapping[str, re.Pattern[bytes]]
 
-# Path, whose statement it is, and what it says where.
+# Path, author of the statement, and patterns for its facts.
 _FORMS: Final[tuple[tuple[re.Pattern[str], str, Forms], ...]] = (
     (
         re.compile(r"(?:^|/)torch/version\.py$"),

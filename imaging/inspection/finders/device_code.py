@@ -1,4 +1,4 @@
-"""For which GPUs the files of an image have code: shared objects, programs, fatbins, cubins and PTX."""
+"""Finds the GPU targets of code in an image: shared objects, programs, fatbins, cubins and PTX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the bytes of an image are: the biggest directories and the caches that nobody needs. Pure, from the tree."""
+"""Disk usage of an image: its biggest directories and its unneeded caches. Pure, from the tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Sized = tuple[str, int, int]  # path, bytes, bytes of the biggest directory in i
 
 _SHOWN: Final = 10
 _ONE_CHILD: Final = 0.8
-"""A directory of which one directory is more than this part is only the way to that one."""
+"""A directory with more than this share in one subdirectory is only the way to that one."""
 _SMALLEST_CACHE: Final = 1_000_000
 _CACHES: Final = (
     (re.compile(r"/\.cache/pip$"), "pip's cache"),
@@ -32,7 +32,7 @@ _CACHES: Final = (
 
 
 def biggest(folders: Iterable[Sized]) -> tuple[Place, ...]:
-    """The ten biggest directories, without those that are only the way to one of them."""
+    """The ten biggest directories, without mere parents of one of them."""
     spread = ((size, path) for path, size, child in folders if path != "/" and size and child < _ONE_CHILD * size)
     return tuple(Place(path, size) for size, path in heapq.nlargest(_SHOWN, spread))
 

@@ -1,4 +1,4 @@
-"""Libraries of CUDA that one program finds twice: from the base and from wheels, or from two packages."""
+"""CUDA libraries that one program finds twice: from the base and from wheels, or from two packages."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ ByName = dict[str, list[Library]]
 
 
 def copies(libraries: Iterable[Library], packages: Iterable[Package]) -> tuple[Copies, ...]:
-    """Libraries that are there twice and more for some environment, the most bytes first.
+    """Libraries present twice or more for an environment, the most bytes first.
 
-    An environment also finds what the system has. All but its own biggest one are extra, and each is counted once.
+    An environment also sees the system's. All copies but its own biggest are extra, each counted once.
     """
     roots = conda_roots(packages)
     by_environment: dict[str, ByName] = {}

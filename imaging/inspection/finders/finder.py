@@ -1,4 +1,4 @@
-"""What a finder is: it says which files it wants, gets their content piece by piece, and keeps what it found."""
+"""Interface of finders: each selects files, gets their content piece by piece, and keeps its findings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final, Protocol
 from imaging.inspection.layers import Entry
 
 MOST: Final = 2000
-"""Findings of one kind that are kept: a real image has a hundred, and memory is bounded."""
+"""Most findings of one kind: a real image has a hundred, and memory is bounded."""
 THIS_LAYER: Final = 0
-"""What a finding has for its layer, until those of all layers come together."""
+"""Layer number of a finding until the layers are merged."""
 
 
 class Sink(Protocol):
@@ -25,11 +25,11 @@ class Finder(Protocol):
     """Called for every regular file of one layer."""
 
     def open(self, entry: Entry) -> Sink | None:
-        """A sink for a file whose content is wanted; None for all others."""
+        """A sink if the file's content is wanted; None for all others."""
 
 
 class Text:
-    """A sink that holds a text up to a limit and hands it over at the end."""
+    """A sink that keeps a text up to a limit and passes it on at the end."""
 
     def __init__(self, most: int, use: Callable[[bytes], None]) -> None:
         self._left = most

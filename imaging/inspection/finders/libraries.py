@@ -1,4 +1,4 @@
-"""Shared libraries of the GPU stack, with their versions: CUDA's, cuDNN's, NCCL's, the driver's."""
+"""Finds the GPU stack's shared libraries with versions: CUDA, cuDNN, NCCL, driver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from imaging.inspection.layers import Entry
 
 _LIBRARY: Final = re.compile(
     r"(?:^|/)lib(cudart|cublas|cublasLt|cudnn|nccl|cufft|curand|cusolver|cusparse|nvrtc|nvJitLink|nvinfer|cutensor)"
-    r"(?:-[0-9a-f]{6,})?\.so(?:\.(\d+(?:\.\d+)*))?$"  # the dashed part is auditwheel's
+    r"(?:-[0-9a-f]{6,})?\.so(?:\.(\d+(?:\.\d+)*))?$"  # auditwheel adds the dashed part
 )
 _DRIVER: Final = re.compile(
     r"(?:^|/)(?:lib(?:cuda|nvidia-(?!container)[\w-]+|nvcuvid)\.so(?:\.(\d+(?:\.\d+)*))?"
@@ -36,7 +36,7 @@ class LibraryFinder:
         if len(self.found) + len(self.driver) + len(self.compat) > MOST:
             return None
         if _STUB.search(entry.path):
-            return None  # to link against; nothing loads them
+            return None  # stubs for linking; nothing loads them
         match = _LIBRARY.search(entry.path)
         if match and entry.size:
             library = Library(match[1], match[2] or "", entry.path, THIS_LAYER, entry.size)
@@ -61,7 +61,7 @@ def _kind(entry: Entry, version: str) -> str:
 
 
 class _Nccl:
-    """NCCL says its version in a string of its own, which file names leave out in wheels."""
+    """NCCL has its version in a string of its own; file names in wheels lack it."""
 
     def __init__(self, found: list[Library], library: Library) -> None:
         self._found, self._library = found, library

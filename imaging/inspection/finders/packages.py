@@ -1,6 +1,6 @@
-"""Packages of the GPU stack, by the records of pip, conda and dpkg. Everything else that is installed is passed over.
+"""Finds packages of the GPU stack in the records of pip, conda and dpkg. Ignores all other packages.
 
-RPM's database is not read: its libraries are found by their names (`libraries.py`).
+It does not read RPM's database: `libraries.py` finds its libraries by name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from imaging.inspection.layers import Entry
 _WHEEL: Final = re.compile(r"(?:^|/)([^/]+?)-(\d[^/-]*)(?:-py[\d.]+)?\.(?:dist-info/METADATA|egg-info/PKG-INFO)$")
 _CONDA: Final = re.compile(r"(?:^|/)conda-meta/([^/]+)-([^/-]+)-([^/-]+)\.json$")
 _DPKG: Final = re.compile(r"^var/lib/dpkg/status(?:\.d/[^/]+)?$")
-# What belongs to the GPU stack beside the frameworks themselves, by how its name begins.
+# Packages of the GPU stack other than frameworks, by the start of their names.
 _STACK: Final = re.compile(
     r"^(?:nvidia-|cuda|cudnn|nccl|libcublas|libcudnn|libnccl|libcufft|libcusparse|libcusolver|libcurand|libnvrtc"
     r"|libnvjitlink|libnvidia-(?!container)|torch|pytorch|triton|jax|tensorflow|tf-|cupy|rmm|flashinfer|numba-cuda"
@@ -39,7 +39,7 @@ _GPU_REQUIREMENT: Final = re.compile(r"^(?:nvidia-|cuda|triton|torch|jax|pytorch
 
 
 class PackageFinder:
-    """`found`: packages of the GPU stack; `glibc`: what dpkg knows of it."""
+    """`found`: packages of the GPU stack; `glibc`: dpkg's record of it."""
 
     def __init__(self) -> None:
         self.found: list[Package] = []
@@ -76,12 +76,12 @@ class PackageFinder:
 
 
 def is_of_gpu_stack(name: str) -> bool:
-    """A framework, or something that a program loads to use a GPU."""
+    """A framework, or a package that programs load to use a GPU."""
     return bool(framework_of(name) or _STACK.search(name))
 
 
 def cuda_of(name: str, version: str) -> str:
-    """CUDA that a package says it is for: `12.4`, or `12` where it says no more; empty where it says nothing."""
+    """CUDA that a package states: `12.4`, or `12` if that is all; empty if it states none."""
     release = version.partition("+")[0]
     if _FOLLOWS_CUDA.match(name) and (match := re.match(r"(\d+)\.(\d+)", release)):
         return f"{match[1]}.{match[2]}"

@@ -1,4 +1,4 @@
-"""The distribution and its C library, which Apptainer's `--nv` depends on."""
+"""Finds the distribution and its C library, for Apptainer's `--nv`."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
 
 
 def _shown(address: str) -> str:
-    """Without a password and without a query, which may be one."""
+    """Without password and query, which may contain one."""
     plain = re.sub(r"(?<=//)[^/@]*@", "", address.partition("?")[0])
     return plain if len(plain) <= 100 else f"{plain[:99]}…"
 

@@ -1,4 +1,4 @@
-"""D-CLEANUP: a cleanup in a later layer than what it removes."""
+"""D-CLEANUP: a cleanup in a later layer than its files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIX = "do both in one RUN, or fetch and build in a separate stage and COPY --fr
 
 
 def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
-    made: dict[str, int] = {}  # path → line of what made it
+    made: dict[str, int] = {}  # path → line that created it
     filled: dict[Cache, int] = {}
     installed: dict[str, int] = {}
     for instruction in recipe.image:
@@ -34,7 +34,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
 
 
 def never_cleared(recipe: Recipe, setting: Setting, wanted: frozenset[Cache]) -> Iterator[tuple[Cache, int]]:
-    """Caches that stay in a layer, with the line that fills each. One that a later layer clears is this rule's."""
+    """Caches that stay in a layer, with the line that fills each. This rule has those cleared in a later layer."""
     lines = {mistake.line for mistake in check(recipe, setting)}
     late = [command for run in recipe.image for command in run.commands if command.line in lines]
     for cache, line in package_caches.left_in(recipe.image, wanted):
@@ -76,7 +76,7 @@ def _of_run(
 
 
 def _made_before(path: str, made: dict[str, int], own: dict[str, int]) -> int | None:
-    """Line that made it, if that was another layer. A pattern, and what lies below or above it, count too."""
+    """Line that created it, if in another layer. Patterns, and paths below or above it, count too."""
     for other, line in reversed(made.items()):
         is_same = path == other or fnmatchcase(other, path) or other.startswith(path.rstrip("/*") + "/")
         is_below = path.startswith(other.rstrip("/") + "/") and other not in {"/", "."}
@@ -94,7 +94,7 @@ def _cache_before(path: str, filled: dict[Cache, int], own: set[Cache | None]) -
 
 
 def _paths(instruction: Instruction) -> dict[str, int]:
-    """What an instruction puts there, as far as its words tell."""
+    """Paths that an instruction creates, as far as words show."""
     found: dict[str, int] = {}
     if instruction.keyword in {"COPY", "ADD"} and len(instruction.words) > 1 and "each" not in instruction.flags:
         *sources, target = instruction.words

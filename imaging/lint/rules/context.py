@@ -1,4 +1,4 @@
-"""D-CONTEXT: the whole context is copied, and no ignore file says what is in it."""
+"""D-CONTEXT: the whole context is copied without an ignore file that limits it."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
 
 
 def newest_major() -> int:
-    """Of the tables."""
+    """In the tables."""
     return max(toolkit.version.major for toolkit in toolkits())
 
 

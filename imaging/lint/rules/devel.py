@@ -1,4 +1,4 @@
-"""D-DEVEL: a devel base under the last stage."""
+"""D-DEVEL: a last stage on a devel base."""
 
 from __future__ import annotations
 

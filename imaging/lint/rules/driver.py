@@ -18,7 +18,7 @@ _PACKAGES = re.compile(
 _INSTALLER = re.compile(r"(^|/)(NVIDIA-Linux-[\w.${}-]*?\.run|nvidia-installer|nvidia-driver-local[\w.-]*)$")
 _TOOLKIT = re.compile(r"(^|/)cuda_[\w.${}-]*_linux[\w-]*(\.run)?$|(^|/)cuda[\w.${}-]*\.run$")
 _LIBRARY = re.compile(r"(^|/)(libcuda|libnvidia-ml|libnvidia-ptxjitcompiler)\.so[.\d*]*$")
-# They fetch, move or name an installer, and do not run it.
+# They fetch, move or name an installer, but do not run it.
 _ONLY_NAMES = frozenset({"wget", "curl", "chmod", "rm", "mv", "cp", "ls", "echo", "tar", "test", "cd"})
 _FIX = "leave it out: the container runtime, --nv or CDI brings the host's driver in when the container starts"
 

@@ -1,4 +1,4 @@
-"""D-GPUBUILD: a build that counts on a GPU."""
+"""D-GPUBUILD: a build that needs a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""D-HOST: an image or job that counts on CUDA of the host."""
+"""D-HOST: an image or job that relies on the host's CUDA."""
 
 from __future__ import annotations
 

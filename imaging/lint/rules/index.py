@@ -1,6 +1,6 @@
-"""All rules of the linter, by hand. A retired id stays, with its successor.
+"""All linter rules, listed by hand. A retired id stays with its successor.
 
-First those about GPUs, in the order of the list of mistakes, then those about any image.
+First rules about GPUs, in the order of the list of mistakes, then those about any image.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
         wrong = []
         if not command.has("install") and (prefix or option_value(command.words, "--name", "--display-name")):
             wrong.append("the word install is missing, so no kernel is registered")
-        # A Dockerfile is where an administrator declares kernels; anywhere else the base prefix is everybody's.
+        # In a Dockerfile an administrator declares kernels; anywhere else the base prefix is shared by everybody.
         if recipe.kind is Kind.SCRIPT and (prefix.rstrip("/") in _BASE or command.has("--sys-prefix")):
             wrong.append(
                 f"{prefix or '--sys-prefix'} is the base environment: everybody sees the kernel and cannot run it"

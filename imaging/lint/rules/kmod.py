@@ -21,7 +21,7 @@ def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
             if modules:
                 message = f"{modules[0].text} is a kernel module: it loads only into the kernel that it was built for"
                 yield Mistake(modules[0].line, message, _FIX)
-        seen: set[str] = set()  # each thing once for an instruction
+        seen: set[str] = set()  # report each once per instruction
         for command in instruction.commands:
             message = _of_command(command)
             if message and message not in seen:

@@ -13,7 +13,7 @@ _ID = re.compile(r"(sha256:)?[0-9a-f]{12}([0-9a-f]{52})?")
 
 
 def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
-    tagged: dict[str, str] = {}  # repository → the name that was just given
+    tagged: dict[str, str] = {}  # repository → its latest name
     for command, words in calls(recipe, DOCKER, "build", "run", "create", "commit", "tag", "push"):
         match next(word.text for word in command.arguments if not word.text.startswith("-")):
             case "build":

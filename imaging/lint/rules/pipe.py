@@ -1,4 +1,4 @@
-"""D-PIPE: a download that goes straight into an interpreter."""
+"""D-PIPE: a download piped straight into an interpreter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
 
 
 def _fed(command: Command) -> tuple[str, int]:
-    """The program whose download this command runs, and its line; empty where it runs none."""
+    """The program whose download this command runs, and its line; empty if it runs none."""
     is_shell = command.program in SHELLS
     if (is_shell or _LANGUAGES.fullmatch(command.program)) and _reads_its_program(command, is_shell=is_shell):
         for word in command.fed_by:
@@ -47,7 +47,7 @@ def _fed(command: Command) -> tuple[str, int]:
 
 
 def _reads_its_program(command: Command, *, is_shell: bool) -> bool:
-    """Does an interpreter run its standard input? With a script, `-c` or `-m` that is mere data."""
+    """Does an interpreter run its standard input? With a script, `-c` or `-m` it is only data."""
     brings_its_own = r"-[a-z]*c[a-z]*" if is_shell else r"-[a-zA-Z]*[cemnp].*"
     words = iter(word.text for word in command.arguments)
     for text in words:

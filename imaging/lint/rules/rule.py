@@ -1,4 +1,4 @@
-"""What a rule of the linter is: an id, sentences, a check and two examples. `index.py` lists them all."""
+"""Type of a linter rule: id, sentences, a check and two examples. `index.py` lists all rules."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ALL_FILES: Final = frozenset(Kind)
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What a check found at one line: all of a finding that its rule does not know."""
+    """A check's result at one line: the parts of a finding beyond its rule."""
 
     line: int
     message: str
     fix: str
-    severity: Severity | None = None  # None: that of the rule
+    severity: Severity | None = None  # None: the rule's own
     is_of_module: bool = False  # an environment module that the file loads
 
 
@@ -29,7 +29,7 @@ Check = Callable[[Recipe, Setting], Iterator[Mistake]]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A file that a rule is right or wrong about. The tests run each."""
+    """A file that a rule must pass or report. The tests run each."""
 
     text: str
     kind: Kind = Kind.DOCKERFILE
@@ -39,7 +39,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One mistake. `passing` must be clean for every rule, `failing` must have it."""
+    """One mistake. `passing` must pass every rule, `failing` must have it."""
 
     id: str
     title: str
@@ -47,15 +47,15 @@ class Rule:
     why: str
     fix: str
     sources: tuple[str, ...]
-    severity: Severity  # the worst it can say
+    severity: Severity  # the worst it can report
     check: Check
     passing: Example
     failing: Example
     kinds: frozenset[Kind] = frozenset({Kind.DOCKERFILE})
-    number: str = ""  # of the mistake in the project's list: E7; empty for one that has nothing to do with GPUs
+    number: str = ""  # of the mistake in the project's list: E7; empty for mistakes unrelated to GPUs
 
     def findings(self, recipe: Recipe, setting: Setting) -> Iterator[Finding]:
-        """What the rule reports about a file; nothing about a kind of file that it does not look at."""
+        """The rule's findings for a file; none for kinds of file that it does not check."""
         for each in self.check(recipe, setting) if recipe.kind in self.kinds else ():
             severity = each.severity or self.severity
             yield Finding(self.id, severity, each.line, each.message, each.fix, each.is_of_module)

@@ -21,7 +21,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
     for instruction in recipe.image:
         if instruction.keyword == "RUN":
             yield from _clones(instruction)
-            # In a definition file without stages there is nowhere else to compile.
+            # A definition file without stages has no other place to compile.
             if recipe.kind is Kind.DOCKERFILE or len(recipe.stages) > 1:
                 yield from _compilers(instruction)
 
@@ -63,7 +63,7 @@ def _compilers(run: Instruction) -> Iterator[Mistake]:
         if install is None or install.manager not in {Manager.APT, Manager.RPM, Manager.CONDA}:
             continue
         for package in install.packages:
-            # conda's cuda-nvcc is how TensorFlow gets libdevice and ptxas, which it needs to run.
+            # TensorFlow gets libdevice and ptxas, which it needs to run, from conda's cuda-nvcc.
             is_needed = install.manager is Manager.CONDA and package.name == "cuda-nvcc"
             if _COMPILERS.fullmatch(package.name) and package.name not in gone and not is_needed:
                 yield Mistake(
@@ -71,7 +71,7 @@ def _compilers(run: Instruction) -> Iterator[Mistake]:
                     f"{package.name} stays in the image: a compiler and headers that the program does not need to run",
                     f"{_FIX}; if kernels are compiled at run time (Triton, torch.compile), waive this with that reason",
                 )
-                break  # one for a call: the packages come and go together
+                break  # one per call: its packages come and go together
 
 
 RULE = Rule(

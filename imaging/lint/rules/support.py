@@ -1,4 +1,4 @@
-"""D-SUPPORT: a base on a Linux release that gets no security fixes any more."""
+"""D-SUPPORT: a base on a Linux release without security fixes."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from imaging.references import known_image
 
 
 def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
-    there: dict[str, tuple[int, str]] = {}  # environment → major, where it comes from
+    there: dict[str, tuple[int, str]] = {}  # environment → major and its origin
     base = known_image(recipe.base.base) if recipe.base and recipe.base.is_base_known else None
     if base and base.framework == "tensorflow" and base.framework_version:
         there[""] = (int(base.framework_version.partition(".")[0]), "the base image")

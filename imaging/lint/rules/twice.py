@@ -30,7 +30,7 @@ class _Source:
 
 
 def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
-    there: dict[str, _Source] = {}  # by environment; that of the system serves all
+    there: dict[str, _Source] = {}  # by environment; the system's serves all
     system: _Source | None = None
     framework = ""
     base = recipe.base
@@ -71,7 +71,7 @@ def _source(install: Install, package: Package) -> _Source | None:
 
 
 def _keeps_base(install: Install, package: Package, framework: str) -> bool:
-    """`pip install torch` on a PyTorch image finds what it asks for, and brings nothing."""
+    """`pip install torch` on a PyTorch image finds it installed, and brings nothing."""
     return framework == "pytorch" and package.name == "torch" and not package.is_pinned and not install.environment
 
 

@@ -8,7 +8,7 @@ from imaging.lint.recipe import Kind, Recipe, Setting, Severity
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 from imaging.lint.variables import set_variables
 
-_NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # hides all GPUs on purpose: nobody gets one by it
+_NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # hides all GPUs on purpose, so it exposes none
 
 
 def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:

@@ -7,7 +7,7 @@ from typing import Final
 from lab.providers.aws.provider import AwsProvider
 from lab.providers.plugin import serve
 
-VERSION: Final = "7.51.1"  # of the SDK in uv.lock: the engine looks for the plugin of that version
+VERSION: Final = "7.51.1"  # the SDK's version in uv.lock: the engine looks for that version of the plugin
 
 if __name__ == "__main__":
     serve(VERSION, AwsProvider)

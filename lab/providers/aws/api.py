@@ -1,4 +1,4 @@
-"""The services: clients, calls, and what goes wrong with one, in words that a user can act on."""
+"""AWS services: clients, calls, and errors in words that a user can act on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REFUSED_CREDENTIALS: Final = frozenset(
 
 
 class AwsError(PluginError):
-    """A service refused an operation; `code` is its word for why."""
+    """A service refused an operation; `code` is its reason."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class AwsError(PluginError):
 
 
 class UnreachableError(PluginError):
-    """Nobody answers at the endpoint."""
+    """The endpoint does not answer."""
 
 
 @functools.cache
@@ -44,7 +44,7 @@ def model(service: str) -> Any:
 
 
 class Services:
-    """The account, in the regions that are requested. Safe to use from many threads."""
+    """The account, in the requested regions. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -85,7 +85,7 @@ class Services:
 
     def _client(self, service: str, region: str) -> Any:
         key = service, region or self.settings.region
-        with self._lock:  # a session makes one client at a time
+        with self._lock:  # a session creates one client at a time
             if key not in self._clients:
                 self._clients[key] = self._session.create_client(
                     service,

@@ -1,4 +1,4 @@
-"""Mistakes in a resource's inputs, found before any call, and what changed between two of them. Pure."""
+"""Finds mistakes in a resource's inputs before any call, and compares old and new inputs. Pure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _not_there(name: str, allowed: list[str]) -> str:
 
 
 def _name(resource: Resource, request: Request) -> str:
-    """The name that it has got already, else a new one: the resource's, and chance from the engine."""
+    """Its present name, else a new one: the resource's, with the engine's random suffix."""
     old = request.old_inputs
     if resource.named in old.get(DEFAULTS, ()):
         return str(old[resource.named])
@@ -64,7 +64,7 @@ def _name(resource: Resource, request: Request) -> str:
 
 
 def _misfits(resource: Resource, inputs: Properties) -> list[Failure]:
-    """Properties inside of properties that the service does not know, or that are of another type."""
+    """Nested properties that the service does not know, or of the wrong type."""
     failures = {}
     scope = resource.scope("", {}, inputs, {})
     for call in (resource.create, *resource.completes, *resource.updates):
@@ -79,14 +79,14 @@ def _misfits(resource: Resource, inputs: Properties) -> list[Failure]:
 
 
 def arguments(resource: Resource, call: Call, scope: Scope, more: Properties) -> Properties:
-    """The parameters of a call as the service wants them. Raises MisfitError."""
+    """The parameters of a call in the service's form. Raises MisfitError."""
     shape = model(call.service or resource.service).operation_model(call.operation).input_shape
     template = filled(call.arguments, {**scope.values(), **more}) or {}
     return dict(to_service(template, shape, "", resource.renames)) if shape is not None else {}
 
 
 def compare(resource: Resource, old: Properties, new: Properties) -> Difference:
-    """What an update would change, property by property."""
+    """The changes of an update, property by property."""
     changes: dict[str, Change] = {}
     for name, declared in resource.inputs.items():
         before, after = old.get(name), new.get(name)
@@ -113,7 +113,7 @@ def _changes(declared: Input, name: str, before: Any, after: Any) -> list[tuple[
     if declared.kind is Kind.SET and not has_unknown([before, after]):
         before, after = (sorted(plain(each), key=str) if isinstance(each, list) else each for each in (before, after))
     found = [*changes_between((name,), before, after)]
-    # Values that mean the same can still be written in two ways.
+    # Equal values can still be written in two ways.
     real = [(path, change) for path, change in found if not _means_the_same(path, before, after)]
     return real or [((name,), Change.UPDATE)]
 

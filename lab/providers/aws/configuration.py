@@ -1,4 +1,4 @@
-"""The provider's own configuration: typed settings, and what is missing. Pure.
+"""The provider's own configuration: typed settings, and missing ones. Pure.
 
 A stand-in never talks to AWS itself: its endpoint is a lab's, on loopback, or it refuses to start.
 """
@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 from lab.providers.values import UNKNOWN, Properties, plain
 from lab.providers.vocabulary import Change, Difference, Failure
 
-# What decides where resources are: another value means other resources.
+# Decides where resources are: another value means other resources.
 DECISIVE: Final = ("region",)
 KNOWN: Final = frozenset(
     {
         "region", "accessKey", "secretKey", "token", "profile", "endpoints", "defaultTags",
-        # Known to the official provider; this stand-in has nothing to do with them.
+        # Known to the official provider; without effect in this stand-in.
         "allowedAccountIds", "forbiddenAccountIds", "httpProxy", "httpsProxy", "noProxy", "insecure", "maxRetries",
         "retryMode", "s3UsePathStyle", "sharedConfigFiles", "sharedCredentialsFiles", "skipCredentialsValidation",
         "skipMetadataApiCheck", "skipRegionValidation", "skipRequestingAccountId", "stsRegion", "useDualstackEndpoint",
@@ -44,7 +44,7 @@ class Settings:
 
 
 def parse_settings(config: Properties, environment: Mapping[str, str]) -> Settings:
-    """The settings of a checked configuration; what it does not say comes from the environment, as for any client."""
+    """The settings of a checked configuration; missing ones come from the environment, as for any client."""
     values = {key: decoded(value) for key, value in config.items()}
     by_service: dict[str, str] = {}
     for each in values.get("endpoints") or []:
@@ -88,7 +88,7 @@ def _is_loopback(url: str) -> bool:
 
 
 def check_settings(config: Properties) -> list[Failure]:
-    """What is wrong with a configuration, all at once."""
+    """Mistakes in a configuration, all at once."""
     return [
         Failure(key, f"{key}: the provider has no such setting; it has {', '.join(sorted(KNOWN))}")
         for key in config
@@ -97,7 +97,7 @@ def check_settings(config: Properties) -> list[Failure]:
 
 
 def compare_settings(old: Properties, new: Properties) -> Difference:
-    """What changed; another region means that everything is made anew."""
+    """What changed; another region means that everything is new."""
     changes = {}
     for key in sorted({**old, **new}):
         before, after = decoded(old.get(key)), decoded(new.get(key))

@@ -1,7 +1,7 @@
-"""The words in which a resource is declared: its inputs, its calls, what identifies it and what it shows. Pure.
+"""The vocabulary for declaring a resource: inputs, calls, identity, outputs. Pure.
 
-Arguments of calls are templates (`templates.py`), what is read is picked by JMESPath out of the answer, whose names
-are Pulumi's by then (`shapes.py`): `subnets[0].vpcId`.
+Arguments of calls are templates (`templates.py`); JMESPath picks values from the answer, which has Pulumi's names by
+then (`shapes.py`): `subnets[0].vpcId`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Kind(Enum):
     """How two values of an input are compared."""
 
     PLAIN = "plain"
-    SET = "set"  # a list whose order says nothing
-    MAP = "map"  # keys are the user's: one that was added elsewhere is drift
-    JSON = "json"  # a policy document: compared by what it says
+    SET = "set"  # a list in any order
+    MAP = "map"  # the user's keys: one that was added elsewhere is drift
+    JSON = "json"  # a policy document: compared by meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,17 @@ class Input:
     kind: Kind = Kind.PLAIN
     is_required: bool = False
     replaces: bool = False  # a change needs a new resource
-    replaces_below: tuple[str, ...] = ()  # a change of these keys of it does
-    is_kept: bool = False  # left out, it stays what it is: AWS chooses a value, or chose one
+    replaces_below: tuple[str, ...] = ()  # a change of these keys in it does
+    is_kept: bool = False  # without it, AWS's choice stays
     default: Any = None  # the official provider's, filled in by Check
     read: str | Callable[[Properties], Any] = ""  # where it is read, if not under its own name; "-" is nowhere
-    is_shown_if_given: bool = False  # other resources say it too, and then it is theirs
-    chosen_below: tuple[str, ...] = ()  # keys of it that AWS fills in: not known in a preview
+    is_shown_if_given: bool = False  # other resources may set it too, and then it is theirs
+    chosen_below: tuple[str, ...] = ()  # keys in it that AWS fills in: unknown in a preview
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a call's arguments are made of."""
+    """Values for a call's arguments."""
 
     identifier: str
     old: Properties  # inputs before; empty in a create
@@ -65,19 +65,19 @@ def once(scope: Scope) -> Iterable[Properties]:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One operation of the service. `each` gives further values to its arguments, a call for each that it yields."""
+    """One operation of the service. `each` yields further values for its arguments, with one call for each."""
 
     operation: str
     arguments: Template
-    when: tuple[str, ...] = ()  # the inputs that it is for: called if one of them changed
+    when: tuple[str, ...] = ()  # the inputs it handles: called if one of them changed
     each: Callable[[Scope], Iterable[Properties]] = once
     service: str = ""
-    forgives: tuple[str, ...] = ()  # errors that mean that there is nothing to do any more
+    forgives: tuple[str, ...] = ()  # errors that mean that nothing is left to do
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One look at the resource. The first one decides whether it is there; `into` names where the others go."""
+    """One look at the resource. The first decides whether it exists; `into` names the key for the others."""
 
     operation: str
     arguments: Template
@@ -88,7 +88,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Tagging:
-    """How the tags of a resource are changed: `$added` is a map, `$removed` a list of keys."""
+    """How to change a resource's tags: `$added` is a map, `$removed` a list of keys."""
 
     tag: Call
     untag: Call
@@ -96,7 +96,7 @@ class Tagging:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A state that passes by itself: `at` is read until it is settled. `failed` ends the waiting with an error."""
+    """A passing state: `at` is read until it is settled. `failed` ends the wait with an error."""
 
     at: str = "status"
     settled: tuple[str, ...] = ("ACTIVE",)
@@ -105,7 +105,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One type of resource. `identifier` is read from the answer to the create; or it is made of `parts`."""
+    """One type of resource. `identifier` is read from the create's answer, or joined from `parts`."""
 
     token: str
     service: str
@@ -117,17 +117,17 @@ class Resource:
     parts: tuple[str, ...] = ()  # inputs that identify it, joined by `separator`
     separator: str = ":"
     updates: tuple[Call, ...] = ()
-    completes: tuple[Call, ...] = ()  # after the create, for inputs that it does not take
+    completes: tuple[Call, ...] = ()  # after the create, for inputs that it does not accept
     outputs: Mapping[str, str] = field(default_factory=dict)
     unsettled: tuple[str, ...] = ()  # outputs that an update changes
-    gone: tuple[str, ...] = ()  # errors that say that it is not there
-    named: str = ""  # the input that gets a name where the program gives none
+    gone: tuple[str, ...] = ()  # errors that mean that it does not exist
+    named: str = ""  # the input that gets a name if the program gives none
     name_length: int = 255
     tagging: Tagging | None = None
     wait: Wait | None = None
-    renames: Mapping[str, str] = field(default_factory=dict)  # Pulumi's word to the service's, at any depth
-    is_global: bool = False  # not of a region
-    derived: Callable[[Properties], Properties] = nothing  # further values for arguments, made of the inputs
+    renames: Mapping[str, str] = field(default_factory=dict)  # Pulumi's word → the service's, at any depth
+    is_global: bool = False  # not in a region
+    derived: Callable[[Properties], Properties] = nothing  # further values for arguments, computed from the inputs
 
     def scope(self, identifier: str, old: Properties, new: Properties, state: Properties) -> Scope:
         derived = {name: value for name, value in self.derived(new).items() if value is not None}
@@ -154,5 +154,5 @@ def fixed(kind: Kind = Kind.PLAIN, **more: Any) -> Input:
 
 
 def all_of(*names: str, **more: Any) -> Template:
-    """Arguments that are called like the inputs: `vpcId` goes into the member `VpcId`."""
+    """Arguments with the names of inputs: `vpcId` goes into the member `VpcId`."""
     return {**{name: f"${name}" for name in names}, **more}

@@ -1,4 +1,4 @@
-"""What a program asks without making anything: functions, by token."""
+"""Read-only functions for programs, by token."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _cluster(services: Services, arguments: Properties) -> Properties:
 
 
 def _authorization_token(services: Services, arguments: Properties) -> Properties:
-    """The password is a secret: the engine keeps it out of logs and seals it in the state."""
+    """The password is a secret: the engine keeps it out of logs and encrypts it in state."""
     region = str(arguments.get("region") or services.settings.region)
     (found,) = services.call("ecr", "GetAuthorizationToken", {}, region=region)["authorizationData"]
     token = str(found["authorizationToken"])
@@ -134,7 +134,7 @@ def _offerings(services: Services, arguments: Properties) -> Properties:
 
 
 def _parameter(services: Services, arguments: Properties) -> Properties:
-    """A value that is no SecureString is shown as `insecureValue` too; `value` is a secret either way."""
+    """A value that is no SecureString also appears as `insecureValue`; `value` is a secret either way."""
     region = str(arguments.get("region") or services.settings.region)
     request = {"Name": arguments["name"], "WithDecryption": arguments.get("withDecryption", True)}
     found = services.call("ssm", "GetParameter", request, region=region)["parameter"]

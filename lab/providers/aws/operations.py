@@ -1,4 +1,4 @@
-"""Create, read, update and delete one resource, as its declaration says: the provider's thin edge."""
+"""Creates, reads, updates and deletes one resource by its declaration: the provider's thin edge."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Operation:
                 if not call.when or any(plain(self._inputs.get(name)) is not None for name in call.when):
                     self._call(call, scope)
             live = self._settled(scope)
-        except PluginError as error:  # it is there: the engine must know, or it would be made twice
+        except PluginError as error:  # it exists: the engine must know, or would create it twice
             kept = {**self._request.inputs, "id": identifier}
             raise PartialFailureError(identifier, kept, self._request.inputs, [str(error)]) from error
         return Created(identifier, self._shown(live, identifier, self._request.inputs))
@@ -69,7 +69,7 @@ class Operation:
             for call in self._resource.updates:
                 if changed.intersection(call.when):
                     answer = self._call(call, scope)
-                    scope = replace(scope, state={**scope.state, **answer})  # a later call may need what this one made
+                    scope = replace(scope, state={**scope.state, **answer})  # a later call may need its outcome
                     self._settled(scope)
             self._retag(scope)
         except AwsError as error:
@@ -85,7 +85,7 @@ class Operation:
             self._call(call, scope, forgives=self._resource.gone)
 
     def _scope(self, identifier: str) -> Scope:
-        """What calls are made of; for an import only the id is known, and what it contains."""
+        """Values for calls; for an import only the id is known, and its parts."""
         resource = self._resource
         from_id = {}
         if resource.parts and identifier:
@@ -134,7 +134,7 @@ class Operation:
         return f"{self._resource.noun} {named}"
 
     def _look(self, scope: Scope) -> Properties | None:
-        """What is there, under Pulumi's names; None where nothing is."""
+        """What exists, under Pulumi's names; None if nothing does."""
         first, *others = self._resource.reads
         live = self._read(first, scope, forgives=self._resource.gone)
         if live in (None, [], {}):
@@ -161,7 +161,7 @@ class Operation:
         return jmespath.search(source, answer) if source else answer
 
     def _settled(self, scope: Scope) -> Properties:
-        """What is there once it does not change by itself any more. Raises PluginError if that is a failure."""
+        """What exists once it stops changing by itself. Raises PluginError for a failure."""
         deadline = time.monotonic() + (self._request.timeout_s or PATIENCE_S)
         while True:
             live, wait = self._look(scope), self._resource.wait
@@ -187,7 +187,7 @@ class Operation:
                 self._ask(call.service, call.operation, parameters)
 
     def _without_default_tags(self, live: Properties, given: Properties) -> Properties:
-        """Tags of the provider's are no input of the resource, but where both say the same."""
+        """The provider's tags are no input of the resource, unless both have the same."""
         if self._resource.tagging is None:
             return live
         every, own = live.get("tags") or {}, plain(given).get("tags") or {}

@@ -1,7 +1,7 @@
-"""The stand-in for Pulumi's AWS provider: what the engine asks, answered from declarations.
+"""The stand-in for Pulumi's AWS provider: answers the engine from declarations.
 
-It follows pulumi-aws 7.51: names of properties and outputs, which change needs a new resource, how ids are made. It
-has the resources of `resources/index.py`, talks to an emulator on this machine only, and has no schema.
+It follows pulumi-aws 7.51: names of properties and outputs, which change needs a new resource, how ids are formed. It
+has the resources in `resources/index.py`, only talks to an emulator on this machine, and has no schema.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _own(inputs: Properties) -> Properties:
 
 
 def _with_chosen(resource: Resource, inputs: Properties) -> Properties:
-    """The inputs with what AWS will add to some of them: an id beside a name, the VPC of the subnets."""
+    """The inputs with AWS's additions: an id beside a name, the VPC of the subnets."""
     shown = dict(inputs)
     for name, value in inputs.items():
         below = resource.inputs[name].chosen_below if name in resource.inputs else ()

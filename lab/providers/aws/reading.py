@@ -1,4 +1,4 @@
-"""What a service answered, as outputs and as inputs of a resource. Pure."""
+"""A service's answer as a resource's outputs and inputs. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from lab.providers.values import Properties, plain, without_nulls
 
 
 def is_empty(value: Any) -> bool:
-    """Nothing, or false: services leave out what is not set. Zero is a value."""
+    """Nothing, or false: services leave out unset values. Zero is a value."""
     return value is None or value is False or value in ("", [], {})
 
 
 def outputs(resource: Resource, live: Properties, given: Properties, context: Properties) -> Properties:
-    """Everything that the resource shows: `live` is what was read, `given` its inputs, `context` id and place."""
+    """All outputs of a resource: `live` is what was read, `given` its inputs, `context` id and place."""
     shown = {**context}
     for name, declared in resource.inputs.items():
         value = current(given.get(name), declared, live, name)
@@ -34,7 +34,7 @@ def outputs(resource: Resource, live: Properties, given: Properties, context: Pr
 
 
 def current(given: Any, declared: Input, live: Properties, name: str) -> Any:
-    """The value of one input now; None where it is not set any more."""
+    """The present value of one input; None if it is no longer set."""
     if declared.read == "-":
         return given
     value = read(name, declared, live)
@@ -52,9 +52,9 @@ def read(name: str, declared: Input, live: Properties) -> Any:
 
 
 def drifted(resource: Resource, live: Properties, given: Properties) -> Properties:
-    """The inputs as they would have to be to give what is there; unchanged where nobody changed anything.
+    """The inputs that would give the present state; unchanged if nobody changed anything.
 
-    Of what the program leaves out, only tags are looked at: the rest is AWS's to choose.
+    Of inputs that the program omits, only tags are compared: AWS chooses the rest.
     """
     inputs = dict(given)
     for name, declared in resource.inputs.items():
@@ -67,7 +67,7 @@ def drifted(resource: Resource, live: Properties, given: Properties) -> Properti
 
 
 def imported(resource: Resource, live: Properties) -> Properties:
-    """Inputs for what was made elsewhere: all that can be read and is not what AWS fills in anyway."""
+    """Inputs for a resource created elsewhere: all readable ones that AWS does not fill in anyway."""
     readable = {name: each for name, each in resource.inputs.items() if each.read != "-"}
     found = {name: read(name, declared, live) for name, declared in readable.items()}
     return {
@@ -90,7 +90,7 @@ def same(given: Any, live: Any, kind: Kind) -> bool:
 
 
 def as_given(given: Any, live: Any, kind: Kind) -> Any:
-    """`live` in the user's words where both mean the same; a part that is not shown stays as it was given."""
+    """`live` in the user's spelling if both mean the same; parts that are not shown stay as given."""
     plainly = plain(given)
     if live is None or same(given, live, kind):
         return given
@@ -102,7 +102,7 @@ def as_given(given: Any, live: Any, kind: Kind) -> Any:
 
 
 def narrowed(value: Any, given: Any, kind: Kind) -> Any:
-    """`value` without what the user did not give."""
+    """`value` without keys the user omitted."""
     if kind is not Kind.PLAIN:
         return value
     if isinstance(value, dict) and isinstance(given, Mapping):
@@ -120,7 +120,7 @@ def _document(value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Numbers and booleans as texts: the SDK has texts where services have them, and the other way round."""
+    """Numbers and booleans as texts: SDK and services differ in which values are texts."""
     if isinstance(value, dict):
         return json.dumps({key: _text(each) for key, each in value.items() if not is_empty(each)}, sort_keys=True)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Between Pulumi's property names and a service's parameters, led by botocore's model of the service. Pure.
+"""Converts between Pulumi's properties and a service's parameters by botocore's model of it. Pure.
 
 `httpTokens` is the member `HttpTokens`; a map of tags is a list of `Key` and `Value`; "true" is a boolean where the
 service wants one, because the SDK has texts in some such places. The SDK's names are Terraform's, in camel case.
@@ -27,7 +27,7 @@ class MisfitError(ValueError):
 
 
 def to_service(value: Any, shape: Any, path: str, renames: Renames) -> Any:  # noqa: PLR0911 - one for each kind of shape
-    """A property's value as the service wants it. Raises MisfitError."""
+    """A property's value in the service's form. Raises MisfitError."""
     if isinstance(value, Given):
         return to_service(value.value, shape, value.name, renames)
     if value is UNKNOWN:
@@ -66,9 +66,9 @@ def _list(value: Any, shape: Any, path: str, renames: Renames) -> list[Any]:
     if _is_tags(shape) and isinstance(value, dict):
         return [{"Key": key, "Value": str(each)} for key, each in value.items()]
     if _is_tags(shape) and isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return [{"Key": each} for each in value]  # keys alone: what is to be removed
+        return [{"Key": each} for each in value]  # only keys: what to remove
     if isinstance(value, dict):
-        value = [value]  # Terraform's list of at most one, an object in Pulumi
+        value = [value]  # Terraform's list of at most one item, an object in Pulumi
     if not isinstance(value, list):
         raise MisfitError(path, "must be a list")
     return [to_service(each, shape.member, f"{path}[{index}]", renames) for index, each in enumerate(value)]
@@ -92,13 +92,13 @@ def _scalar(value: Any, kind: str, path: str) -> Any:
 
 
 def _is_tags(shape: Any) -> bool:
-    """Whether a list is a map of tags; `DescribeTags` says with each tag whose it is."""
+    """Whether a list is a map of tags; `DescribeTags` also names each tag's owner."""
     members = set(shape.member.members) if shape.member.type_name == "structure" else set()
     return {"Key", "Value"} <= members <= {"Key", "Value", "ResourceId", "ResourceType"}
 
 
 def to_property(member: str, shape: Any, renames: Renames) -> str:
-    """Pulumi's word for a member of a structure."""
+    """Pulumi's name for a member of a structure."""
     for ours, theirs in renames.items():
         if theirs == member and theirs in shape.members:
             return ours

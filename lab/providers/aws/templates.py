@@ -1,7 +1,7 @@
-"""Arguments of a call, from a template: `"$vpcId"` is that value, and what has no value is left out. Pure.
+"""Fills a call's arguments from a template: `"$vpcId"` is that value; missing values are left out. Pure.
 
-A template's keys are called like inputs; `shapes.to_service` finds the service's names for them. An item of a list is
-whole or is left out, but for values that are written `"$?description"`. `"=$Latest"` is the text `$Latest`.
+A template's keys have the inputs' names; `shapes.to_service` finds the service's names. A list item is whole or left
+out, except for values written as `"$?description"`. `"=$Latest"` is the text `$Latest`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ PART: Final = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value that came in under that name, which a mistake in it is reported under."""
+    """A value given under that name, which errors in it are reported under."""
 
     name: str
     value: Any
 
 
 def filled(template: Any, values: Properties) -> Any:
-    """The template with values; None where nothing of it has one."""
+    """The template with values; None if no part has one."""
     if isinstance(template, str):
         if match := WHOLE.fullmatch(template):
             value = values.get(match[2])
@@ -43,7 +43,7 @@ def filled(template: Any, values: Properties) -> Any:
 
 
 def _lacks(template: Any, values: Properties) -> bool:
-    """Whether a value is missing: an item of a list is whole or is left out (tags of a new subnet, if it has any).
+    """Whether a value is missing: a list item is whole or left out (tags of a new subnet, if it has any).
 
     A list in it may be empty.
     """
@@ -57,7 +57,7 @@ def _lacks(template: Any, values: Properties) -> bool:
 
 
 def formatted(text: str, values: Properties) -> Any:
-    """`{cluster}/{name}` with its values; None where one is missing, unknown where one is."""
+    """`{cluster}/{name}` with its values; None if one is missing, unknown if one is."""
     found = [values.get(name) for name in PART.findall(text)]
     if any(each is UNKNOWN for each in found):
         return UNKNOWN

@@ -7,7 +7,7 @@ from typing import Final
 from lab.providers.kubernetes.provider import KubernetesProvider
 from lab.providers.plugin import serve
 
-VERSION: Final = "4.34.2"  # of the SDK in pyproject.toml: the engine looks for the plugin of that version
+VERSION: Final = "4.34.2"  # the SDK's version in pyproject.toml: the engine looks for that version of the plugin
 
 if __name__ == "__main__":
     serve(VERSION, KubernetesProvider)

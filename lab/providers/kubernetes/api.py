@@ -1,4 +1,4 @@
-"""The API server: requests with bounded retries, errors as types, discovery kept for the life of the plugin."""
+"""The API server: requests with bounded retries, typed errors, discovery cached for the plugin's life."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ JSON: Final = "application/json"
 CONNECT_TIMEOUT_S: Final = 5
 READ_TIMEOUT_S: Final = 60
 PATIENCE_S: Final = 30.0  # how long a change waits for a server that went away
-DOUBT_S: Final = 8.0  # the same for one that has never answered: it is more likely wrong than away
+DOUBT_S: Final = 8.0  # the same for one that has never answered: more likely a wrong address than an outage
 GLANCE_S: Final = 2.0  # the same for a preview, which can go on without a server
 SILENCE_S: Final = 2.0  # after that, people wonder
-DOWN_FOR_S: Final = 10.0  # after that, the next request tries in earnest again
+DOWN_FOR_S: Final = 10.0  # after that, the next request retries fully
 BUSY: Final = frozenset({429, 502, 503, 504})
 
 
@@ -46,7 +46,7 @@ class ApiError(PluginError):
 
 
 class UnreachableError(PluginError):
-    """No answer. `may_have_arrived` says that a request was sent and only its answer is missing."""
+    """No answer. `may_have_arrived`: the request was sent and only its answer is missing."""
 
     def __init__(self, message: str, *, may_have_arrived: bool) -> None:
         super().__init__(message)
@@ -61,14 +61,14 @@ class Answer:
 
 
 class ApiServer:
-    """One server. Safe for many threads."""
+    """One server. Thread-safe."""
 
     def __init__(
         self, cluster: Cluster, wait: Callable[[float], None], tell: Callable[[str], None] = lambda _: None
     ) -> None:
         self.cluster = cluster
         self._wait = wait  # a sleep that a cancellation ends
-        self._tell = tell  # one line for each absence of the server
+        self._tell = tell  # one line for each outage of the server
         self._pool = urllib3.PoolManager(
             num_pools=1,
             maxsize=64,
@@ -89,7 +89,7 @@ class ApiServer:
         return self.request("GET", path, query=query, patience_s=patience_s).body
 
     def find(self, path: str, *, patience_s: float = PATIENCE_S) -> Properties | None:
-        """The object, or None when there is none."""
+        """The object, or None."""
         try:
             return self.get(path, patience_s=patience_s)
         except ApiError as error:
@@ -98,7 +98,7 @@ class ApiServer:
             raise
 
     def log(self, path: str, query: Mapping[str, str]) -> str:
-        """A container's log; empty when it cannot be read, because it is only ever an addition to a message."""
+        """A container's log; empty if it cannot be read, because it only ever supplements a message."""
         try:
             response = self._send("GET", path + "?" + urlencode(query), None, JSON)
         except (HTTPError, OSError):
@@ -117,15 +117,15 @@ class ApiServer:
     ) -> Answer:
         """One request, repeated with growing, jittered pauses while the server is away or busy.
 
-        Raises ApiError for a refusal and UnreachableError when `patience_s` is over. POST is not repeated once it may
-        have arrived; all other methods may be sent twice without harm.
+        Raises ApiError for a refusal and UnreachableError after `patience_s`. POST is not repeated once it may have
+        arrived; all other methods may be sent twice without harm.
         """
         target = path + ("?" + urlencode(query) if query else "")
         data = json.dumps(body).encode() if body is not None else None
         if not self._has_answered:
             patience_s = min(patience_s, DOUBT_S)
         if time.monotonic() < self._down_until:
-            patience_s = 0.0  # somebody else waited already: one try, so that one fault costs one wait
+            patience_s = 0.0  # somebody else has waited: one try, so that one outage costs one wait
         started = time.monotonic()
         may_have_arrived = False
         pause_s = 0.2
@@ -148,7 +148,7 @@ class ApiServer:
     def _bear(
         self, error: Exception, started: float, pause_s: float, patience_s: float, *, may_have_arrived: bool
     ) -> None:
-        """Go on after a lost connection while there is patience left, and say so; else raise UnreachableError."""
+        """Continue after a lost connection while patience is left, and report it; else raise UnreachableError."""
         waited_s = time.monotonic() - started
         if patience_s > SILENCE_S and waited_s + pause_s > SILENCE_S and not self._is_reported:
             self._is_reported = True
@@ -166,10 +166,10 @@ class ApiServer:
             raise
 
     def served(self, api_version: str, kind: str, *, patience_s: float = PATIENCE_S) -> Served | None:
-        """How this server serves a kind; None when it does not (yet: a definition may come later)."""
+        """How this server serves a kind; None if it does not (yet: a definition may come later)."""
         known = self._served.get(api_version, {})
         if kind not in known:
-            with self._lock:  # 80 checks at once ask once
+            with self._lock:  # 80 parallel checks ask once
                 known = self._served.get(api_version, {})
                 if kind not in known:
                     known = self._served[api_version] = self._discover(api_version, patience_s)
@@ -202,7 +202,7 @@ class ApiServer:
                 self._token = _login(*cluster.plugin)
             return {"Authorization": self._token} if self._token else {}
         if cluster.token_file:
-            return {"Authorization": f"Bearer {Path(cluster.token_file).read_text().strip()}"}  # it is rotated
+            return {"Authorization": f"Bearer {Path(cluster.token_file).read_text().strip()}"}  # the token is rotated
         if cluster.token:
             return {"Authorization": f"Bearer {cluster.token}"}
         return urllib3.make_headers(basic_auth=":".join(cluster.basic)) if cluster.basic else {}
@@ -228,7 +228,7 @@ class ApiServer:
 
 
 def _is_distrust(error: Exception) -> bool:
-    """A certificate that is not trusted stays so; any other fault of TLS is a connection that broke."""
+    """An untrusted certificate stays untrusted; any other TLS fault is a broken connection."""
     return isinstance(error, SSLError) and isinstance(error.args[0], ssl.SSLCertVerificationError)
 
 
@@ -240,7 +240,7 @@ def _is_busy(response: urllib3.BaseHTTPResponse) -> bool:
 def _ssl_context(cluster: Cluster) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=cluster.ca.decode() if cluster.ca else None)
     if not cluster.verify:
-        urllib3.disable_warnings(InsecureRequestWarning)  # it is what the kubeconfig asks for
+        urllib3.disable_warnings(InsecureRequestWarning)  # the kubeconfig asks for it
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if cluster.certificate and cluster.key:
@@ -252,8 +252,8 @@ def _ssl_context(cluster: Cluster) -> ssl.SSLContext:
 
 
 def _login(config: dict[str, Any], context: str) -> str:
-    """The Authorization header of a user with a login program, by the official client's loader."""
-    # Imported here, because it costs a quarter of a second that only such users need to pay.
+    """The Authorization header of a user with a login program, from the official loader."""
+    # Imported here: it costs a quarter of a second that only such users need to pay.
     from kubernetes import client  # type: ignore[import-untyped] # noqa: PLC0415
     from kubernetes.config.kube_config import KubeConfigLoader  # type: ignore[import-untyped] # noqa: PLC0415
 

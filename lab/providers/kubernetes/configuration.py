@@ -1,4 +1,4 @@
-"""The provider's own configuration: typed settings, and whether a change of them means another cluster. Pure."""
+"""The provider's own configuration: typed settings, and whether a change means another cluster. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lab.providers.values import UNKNOWN, Properties, Secret
 from lab.providers.vocabulary import Change, Difference, Failure
 
 TEXTS: Final = ("kubeconfig", "context", "cluster", "namespace", "clusterIdentifier")
-# Environment variables are those of the official provider.
+# The official provider's environment variables.
 FLAGS: Final = {
     "enableServerSideApply": "PULUMI_K8S_ENABLE_SERVER_SIDE_APPLY",
     "enablePatchForce": "PULUMI_K8S_ENABLE_PATCH_FORCE",
@@ -25,7 +25,7 @@ FLAGS: Final = {
     "suppressHelmReleaseWarnings": "PULUMI_K8S_SUPPRESS_HELM_RELEASE_WARNINGS",
     "alwaysRenderHelm": "",
 }
-# Known to the official provider; this stand-in has nothing to do with them.
+# Known to the official provider; without effect in this stand-in.
 OTHERS: Final = ("kubeClientSettings", "helmReleaseSettings", "renderYamlToDirectory", "version", "pluginDownloadURL")
 
 
@@ -45,7 +45,7 @@ class Settings:
 
 
 def parse_settings(config: Properties, environment: Mapping[str, str]) -> Settings:
-    """The settings of a checked configuration; flags that are not set come from the environment."""
+    """The settings of a checked configuration; unset flags come from the environment."""
     text = {key: str(_value(config.get(key)) or "") for key in TEXTS}
     flag = {key: _flag(config.get(key), environment.get(variable, "")) for key, variable in FLAGS.items()}
     return Settings(
@@ -64,7 +64,7 @@ def parse_settings(config: Properties, environment: Mapping[str, str]) -> Settin
 
 
 def check_settings(config: Properties) -> list[Failure]:
-    """What is wrong with a configuration, all at once."""
+    """Mistakes in a configuration, all at once."""
     failures = []
     for key, raw in config.items():
         value = _value(raw)
@@ -85,10 +85,10 @@ def check_settings(config: Properties) -> list[Failure]:
 
 
 def compare_settings(old: Properties, new: Properties, *, old_server: str, new_server: str) -> Difference:
-    """What changed; another cluster means that everything in it is made anew.
+    """What changed; another cluster means that everything in it is created again.
 
-    A cluster has no identity of its own: it is the same when `clusterIdentifier` says so, else when the address of
-    the active cluster (`old_server`, `new_server`) is the same.
+    A cluster has no identity of its own: it is the same if `clusterIdentifier` says so, else if the address of the
+    active cluster (`old_server`, `new_server`) is the same.
     """
     changed = [
         key for key in {**old, **new} if not key.startswith("__") and _value(old.get(key)) != _value(new.get(key))

@@ -1,4 +1,4 @@
-"""What changed between old and new inputs, path by path, and which changes need a new object. Pure."""
+"""Compares old and new inputs, path by path, and finds changes that need a new object. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.providers.paths import Path, bare, changes_between, render, replacing
 from lab.providers.values import Properties, without_nulls
 from lab.providers.vocabulary import Change, Difference
 
-# Fields that the API server never changes in place. What is missing here is found by the server's own dry run
+# Fields that the API server never changes in place. The server's own dry run finds those missing here
 # (see `lab.providers.kubernetes.provider`); this table is for previews without a server or with unknown values.
 ALWAYS: Final[tuple[Path, ...]] = (("kind",), ("metadata", "name"), ("metadata", "namespace"))
 BY_KIND: Final[dict[tuple[str, str], tuple[Path, ...]]] = {
@@ -63,7 +63,7 @@ DATA: Final[tuple[Path, ...]] = (("data",), ("binaryData",), ("stringData",))
 def compare(
     kind: ObjectKind, old: Properties, new: Properties, *, config_map_mutable: bool, secret_mutable: bool
 ) -> Difference:
-    """The difference of two inputs of one object. An unknown new value counts as a change."""
+    """The difference of an object's inputs. An unknown new value counts as a change."""
     sides = without_nulls(old), without_nulls(new)
     if kind.kind == "Secret" and not kind.group and all(map(_is_readable_secret, sides)):
         sides = _as_kept(sides[0]), _as_kept(sides[1])
@@ -81,7 +81,7 @@ def _is_readable_secret(inputs: Properties) -> bool:
 
 
 def _as_kept(inputs: Properties) -> Properties:
-    """A Secret's `stringData` among its `data`, in base64: where the server stores it."""
+    """A Secret's `stringData` in its `data`, in base64: where the server stores it."""
     if "stringData" not in inputs:
         return inputs
     encoded = {
@@ -93,7 +93,7 @@ def _as_kept(inputs: Properties) -> Properties:
 
 
 def finished(changes: dict[str, Change], old: Properties, new: Properties) -> Difference:
-    """The whole answer: an object that keeps its given name must go before its replacement can come."""
+    """The whole answer: an object that keeps its given name is deleted before its replacement."""
     replaced = any(change.replaces for change in changes.values())
     return Difference(changes, delete_before_replace=replaced and not is_autonamed(new) and _place(old) == _place(new))
 
@@ -101,20 +101,20 @@ def finished(changes: dict[str, Change], old: Properties, new: Properties) -> Di
 def immutable_paths(
     kind: ObjectKind, old: Properties, *, config_map_mutable: bool, secret_mutable: bool
 ) -> tuple[Path, ...]:
-    if kind.is_patch:  # a patch cannot replace what it does not own
+    if kind.is_patch:  # a patch cannot replace an object that it does not own
         return (("metadata", "name"), ("metadata", "namespace"))
     paths = ALWAYS + BY_KIND.get((kind.group, kind.kind), ())
     is_data = (kind.kind == "ConfigMap" and not config_map_mutable) or (kind.kind == "Secret" and not secret_mutable)
     if kind.group == "" and kind.kind in ("ConfigMap", "Secret") and (is_data or old.get("immutable") is True):
-        # By default a change of data makes a new object, so that what mounts it is rolled out again.
+        # By default, changed data makes a new object, so that pods that mount it roll out again.
         paths += (*DATA, ("immutable",)) if old.get("immutable") is True else DATA
     return paths
 
 
 def refused_by_server(changes: dict[str, Change], causes: list[tuple[str, str]]) -> dict[str, Change]:
-    """The changes, those marked as replacing that the server's dry run called immutable.
+    """The changes; those that the server's dry run called immutable replace the object.
 
-    `causes` are (field, message) of the server's answer; it often names a parent (`spec`) and not the field itself.
+    `causes` are (field, message) pairs from the server's answer; it often names a parent (`spec`) and not the field.
     """
     fields = [field for field, message in causes if _IMMUTABLE.search(message)]
     return {

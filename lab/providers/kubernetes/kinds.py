@@ -1,11 +1,11 @@
-"""What a Pulumi type token says about a Kubernetes object, and what an id says about its place. Pure."""
+"""Parses Pulumi type tokens and ids into Kubernetes kinds, namespaces and names. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final, Self
 
-# Used only while no server can be reached: every kind of Kubernetes 1.34 itself that has no namespace.
+# Used only while no server can be reached: every cluster-scoped kind of Kubernetes 1.34 itself.
 CLUSTER_KINDS: Final = frozenset(
     {
         "APIService",
@@ -49,7 +49,7 @@ class ObjectKind:
 
     @classmethod
     def of_token(cls, token: str) -> Self:
-        """Raises ValueError for a token that is not one of an object."""
+        """Raises ValueError for a token that is not an object's."""
         package, version, kind = (*token.split(":"), "", "")[:3]
         if package != "kubernetes" or not kind or ("/" not in version and not version.startswith("v")):
             raise ValueError(f"{token} is not the type of a Kubernetes object, such as kubernetes:apps/v1:Deployment")
@@ -84,12 +84,12 @@ class Served:
 
 
 def object_id(namespace: str, name: str) -> str:
-    """`namespace/name`, or `name` alone for an object without namespace."""
+    """`namespace/name`, or only `name` for an object without namespace."""
     return f"{namespace}/{name}" if namespace else name
 
 
 def split_id(identifier: str) -> tuple[str, str]:
-    """Namespace ("" when the id has none) and name. Raises ValueError for anything else."""
+    """Namespace ("" if the id has none) and name. Raises ValueError for anything else."""
     namespace, _, name = identifier.rpartition("/")
     if not name or "/" in namespace:
         raise ValueError(f'"{identifier}" is not the id of a Kubernetes object: write "name" or "namespace/name"')

@@ -1,4 +1,4 @@
-"""Where the API server is and how to speak to it, from a kubeconfig."""
+"""Reads the API server's address and credentials from a kubeconfig."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lab.providers.vocabulary import PluginError
 
 try:
     from yaml import CSafeLoader as Loader
-except ImportError:  # a PyYAML without libyaml is slower, not different
+except ImportError:  # PyYAML without libyaml is slower, but not different
     from yaml import SafeLoader as Loader  # type: ignore[assignment]
 
 
@@ -39,9 +39,9 @@ class Cluster:
 
 
 def load_cluster(text: str, *, context: str = "", cluster: str = "") -> Cluster:
-    """The cluster that `text` (a path, several joined by ":", or the content) and its active context name.
+    """The cluster in `text` (a path, several joined by ":", or the content) and its active context name.
 
-    Raises PluginError that says which part is missing.
+    Raises PluginError with the missing part.
     """
     config, origin, folder = _read(text)
     name = context or str(config.get("current-context") or "")
@@ -70,7 +70,7 @@ def load_cluster(text: str, *, context: str = "", cluster: str = "") -> Cluster:
 
 
 def _read(text: str) -> tuple[dict[str, Any], str, Path]:
-    """The parsed kubeconfig, its name for messages, and the folder its relative paths start from."""
+    """The parsed kubeconfig, its name for messages, and the folder for its relative paths."""
     if "\n" in text or text.lstrip().startswith("{"):
         return _parse(text, "the kubeconfig given as text"), "the kubeconfig given as text", Path.cwd()
     paths = [Path(each).expanduser() for each in (text or "~/.kube/config").split(":") if each]

@@ -1,4 +1,4 @@
-"""The server's errors, with what to do about them. Pure."""
+"""The server's errors, and what to do about them. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def not_served(kind: ObjectKind) -> str:
 
 
 def not_ready(kind: ObjectKind, place: str, missing: str, *, timeout_s: float | None) -> str:
-    """`timeout_s` None: it failed for good, and waiting was not cut short."""
+    """`timeout_s` None: it failed for good; the wait was not cut short."""
     within = f" within {timeout_s:g} s" if timeout_s is not None else ""
     return f"{kind.kind} {place} did not become ready{within}: {missing}"
 
@@ -61,7 +61,7 @@ def still_there(kind: ObjectKind, place: str, finalizers: list[str], *, timeout_
 
 
 def gone(served: Served, name: str, urn: str) -> str:
-    """An update of what somebody deleted. The first words are the official plugin's."""
+    """An update of a deleted object. The first words are the official plugin's."""
     group = served.api_version.rpartition("/")[0]
     missing = f'{served.plural}{"." if group else ""}{group} "{name}" not found'
     return (
@@ -71,7 +71,7 @@ def gone(served: Served, name: str, urn: str) -> str:
 
 
 def not_updated(place: str, refused: str, *, is_conflict: bool) -> str:
-    """An update that the server refused. The first words are the official plugin's: it speaks of its state, too."""
+    """An update that the server refused. The first words are the official plugin's: it also mentions its state."""
     conflict = "Server-Side Apply field conflict detected. " if is_conflict else ""
     return (
         f'the Kubernetes API server reported that "{place}" failed to fully initialize or become live: '

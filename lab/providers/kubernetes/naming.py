@@ -1,4 +1,4 @@
-"""Automatic names and field managers. Pure: chance comes from the engine."""
+"""Automatic names and field managers. Pure: the engine gives the seed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class NameNeededError(ValueError):
 def with_name(
     inputs: Properties, old_inputs: Properties, *, resource_name: str, seed: bytes, autonaming: Autonaming | None
 ) -> Properties:
-    """The inputs with a name: the user's, else the one they have got already, else a new one with a random suffix.
+    """The inputs with a name: the user's, else their present one, else a new one with a random suffix.
 
-    Raises NameNeededError when the user's autonaming configuration forbids to make one.
+    Raises NameNeededError if the user's autonaming configuration forbids one.
     """
     metadata = inputs.get("metadata", {})
     if not isinstance(metadata, dict) or metadata.get("name") not in (None, "") or metadata.get("generateName"):
@@ -51,7 +51,7 @@ def is_autonamed(inputs: Properties) -> bool:
 
 
 def annotation(inputs: Properties, name: str) -> Any:
-    """The value of an annotation, None when it (or what holds it) is not there or not known."""
+    """The value of an annotation; None if it (or its parent) is missing or unknown."""
     metadata = inputs.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     return annotations.get(name) if isinstance(annotations, dict) else None
@@ -60,8 +60,8 @@ def annotation(inputs: Properties, name: str) -> Any:
 def field_manager(urn: str, inputs: Properties, state: Properties) -> str:
     """One field manager for each resource: the server reports two resources that set the same field.
 
-    Made of the URN, so that an object created by an interrupted run is recognised by the next one; kept in the state,
-    so that a renamed resource keeps its manager.
+    Derived from the URN, so that the next run recognises an object that an interrupted run created; kept in the state,
+    so a renamed resource keeps its manager.
     """
     chosen = annotation(inputs, MANAGER_ANNOTATION)
     if isinstance(chosen, str) and chosen:

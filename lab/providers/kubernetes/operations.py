@@ -1,4 +1,4 @@
-"""Create, update, read and delete one object at the server: the provider's thin edge."""
+"""Creates, updates, reads, deletes an object at the server: the provider's thin edge."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Operation:
             except UnreachableError as error:
                 if not error.may_have_arrived:
                     raise
-                # Perhaps it was made. Kept as half made, the next update applies it again instead of making a second.
+                # Perhaps it exists. Kept as half created: the next update applies it again and creates no second one.
                 reason = f"{self._kind.kind} {_place(body)}: sent, but the answer was lost: {error}"
                 raise PartialFailureError(_place(body), self._outputs(body), request.inputs, [reason]) from error
         return Created(_place(live), self._settled(served, live))
@@ -68,7 +68,7 @@ class Operation:
         body = self._body(served)
         before = self._live(served, body)
         if before is None and state.was_seen(request.state):
-            # An apply would make it anew; the official plugin leaves that to a refresh.
+            # An apply would create it again; the official plugin leaves that to a refresh.
             raise PluginError(messages.gone(served, body["metadata"]["name"], request.urn))
         body = self._without_ignored(before, body) if before else body
         try:
@@ -117,7 +117,7 @@ class Operation:
         if live is None:
             return
         if self._kind.is_patch:
-            # Applying nothing gives up every field of this manager; the others keep theirs.
+            # Applying nothing gives up all fields of this manager; other managers keep theirs.
             self._guard(lambda: self._apply(served, self._identity(namespace, name)), place=request.identifier)
             return
         policy = str(annotation(request.state, PROPAGATION) or "foreground").capitalize()
@@ -136,7 +136,7 @@ class Operation:
                 raise PartialFailureError(request.identifier, outputs, request.old_inputs, error.reasons) from error
 
     def causes_of_dry_run(self) -> list[tuple[str, str]]:
-        """The server's objections to the new inputs; empty if it has none, or cannot be reached."""
+        """The server's objections to the new inputs; empty if it has none or is unreachable."""
         self._patience_s = GLANCE_S
         try:
             served = self._find_served()
@@ -174,7 +174,7 @@ class Operation:
             if not self._may_take(found) and not any(each.startswith(MANAGER_PREFIX) for each in _managers(found)):
                 raise PluginError(messages.already_exists(self._kind, _place(body), request.type))
             if not self._settings.upsert_existing_objects:
-                # A replacement: the old object is in the way of a dry run, and will be gone by then.
+                # A replacement: the old object blocks a dry run, and will be gone by then.
                 return echo
         try:
             live = self._guard(lambda: self._apply(served, body, is_dry=True))
@@ -218,7 +218,7 @@ class Operation:
 
     def _refuse_existing(self, served: Served, body: Properties) -> None:
         found = self._live(served, body)
-        # A patch takes an object that exists and, like server-side apply, creates one that does not.
+        # A patch takes an existing object and, like server-side apply, creates a missing one.
         if found is not None and not self._kind.is_patch and not self._may_take(found):
             raise PluginError(messages.already_exists(self._kind, _place(body), self._request.type))
 
@@ -227,7 +227,7 @@ class Operation:
         return self._settings.upsert_existing_objects or self._manager in _managers(found)
 
     def _desired(self, served: Served, live: Properties) -> Properties:
-        """What the server makes of the old inputs; the live object itself when it refuses to say."""
+        """The old inputs as the server completes them; the live object if it refuses to."""
         namespace, name = live["metadata"].get("namespace", ""), live["metadata"]["name"]
         body = {**_sendable(self._request.old_inputs), **self._identity(namespace, name)}
         body["metadata"] = {**_sendable(self._request.old_inputs).get("metadata", {}), **body["metadata"]}
@@ -246,7 +246,7 @@ class Operation:
         return self._guard(lambda: self._api.find(path, patience_s=self._patience_s), place=_place(body))
 
     def _body(self, served: Served) -> Properties:
-        """What is sent: the inputs without marks, under the name that the object has got."""
+        """The request body: the inputs without marks, under the object's present name."""
         body = _sendable(self._request.inputs)
         metadata = {**body.get("metadata", {})}
         if self._request.identifier:
@@ -291,7 +291,7 @@ class Operation:
                 self._engine.warning(self._request.urn, warning)
 
     def _guard(self, call: Callable[[], T], place: str = "") -> T:
-        """The call's result; an error of the server gets the object's name and what to do."""
+        """The call's result; a server error gets the object's name and what to do."""
         try:
             return call()
         except ApiError as error:
@@ -318,9 +318,9 @@ def _managers(live: Properties) -> list[str]:
 
 
 def _comes_with_this_update(error: ApiError) -> bool:
-    """A refusal of a dry run that says nothing about the real run: what is missing is made by the same update.
+    """A dry run's refusal that says nothing about the real run: the same update creates what is missing.
 
-    A namespace or service account that is not there yet, or an admission webhook that knows no dry runs.
+    A missing namespace or service account, or an admission webhook without dry runs.
     """
     text = str(error)
     is_missing = error.status in (403, 404) and "not found" in text

@@ -1,4 +1,4 @@
-"""What is wrong with a pod: the container and the reason. Pure."""
+"""A pod's problems: the container and the reason. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, Final
 
 Object = Mapping[str, Any]
 
-# Reasons of a waiting container that are on the way to running, not troubles.
+# Reasons of a waiting container that lead to running, not problems.
 HARMLESS: Final = frozenset({"ContainerCreating", "PodInitializing"})
 
 
 def troubles(pod: Object) -> Iterator[tuple[str, str]]:
-    """(container or "", what is wrong with it), for a pod that is not ready."""
+    """(container or "", problem) for a pod that is not ready."""
     status = pod.get("status") or {}
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
@@ -40,5 +40,5 @@ def _reason(ended: Object) -> str:
 
 
 def has_log(trouble: str) -> bool:
-    """Whether the container has run, so that its log may say more."""
+    """Whether the container has run, so that its log may help."""
     return "exit code" in trouble or trouble.startswith("CrashLoopBackOff")

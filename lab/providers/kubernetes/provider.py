@@ -1,8 +1,8 @@
-"""The stand-in for Pulumi's Kubernetes provider: what the engine asks, answered.
+"""The stand-in for Pulumi's Kubernetes provider: answers the engine.
 
-It follows the behaviour of pulumi-kubernetes 4.34 with server-side apply; `tests/conformance` names it case by case.
-It has no Helm, no Kustomize, no client-side apply and no schema. Where it does something else on purpose, docs/lab.md
-says why, and the suite what each of the two does (`tests/conformance/differences.py`).
+It follows the behaviour of pulumi-kubernetes 4.34 with server-side apply; `tests/conformance` lists it case by case. It
+has no Helm, no Kustomize, no client-side apply and no schema. docs/lab.md explains intended differences, and the suite
+says what each of the two does (`tests/conformance/differences.py`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class KubernetesProvider:
             )
             self._api = ApiServer(cluster, self._engine.wait, lambda message: self._engine.info("", message))
         except PluginError as error:
-            # Not an error yet: a preview can do without a server, and the cluster may be made by this very program.
+            # Not an error yet: a preview works without a server, and this very program may create the cluster.
             self._api_fault = str(error)
 
     def check(self, request: Request) -> Checked:
@@ -110,7 +110,7 @@ class KubernetesProvider:
             secret_mutable=self._settings.secret_mutable,
         )
         changes = dict(found.changes)
-        if is_import:  # what the program leaves out is what the server filled in
+        if is_import:  # what the program omits was filled in by the server
             changes = {path: change for path, change in changes.items() if change is not Change.DELETE}
         may_replace = kind.kind == "Job" and annotation(new, REPLACE_UNREADY) == "true"
         if may_replace and self._api and not self._operation(request).is_ready_now():
@@ -170,7 +170,7 @@ class KubernetesProvider:
             raise PluginError(f"{token}: this stand-in has no Helm and no Kustomize; it has {YAML_DECODE}")
         text = plain(arguments.get("text", ""))
         try:
-            # Manifests have empty documents and half ones; the official plugin leaves both out.
+            # Manifests contain empty documents and incomplete ones; the official plugin skips both.
             read = [each for each in yaml.safe_load_all(text) if isinstance(each, dict)]
             documents = [each for each in read if each.get("kind") and each.get("apiVersion")]
         except yaml.YAMLError as error:
@@ -219,7 +219,7 @@ def _metadata(inputs: Properties) -> dict[str, Any]:
 
 
 def _check_kind(kind: ObjectKind, inputs: Properties) -> list[Failure]:
-    """Whether what the inputs call themselves fits the resource's type."""
+    """Whether the kind in the inputs fits the resource's type."""
     failures = []
     if kind.is_list:
         items = kind.kind.removesuffix("List")

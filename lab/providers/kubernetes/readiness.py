@@ -1,4 +1,4 @@
-"""When an object counts as ready, kind by kind, and why it is not yet. Pure."""
+"""When an object of each kind is ready, and why it is not yet. Pure."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class State(Enum):
 @dataclass(frozen=True, slots=True)
 class Readiness:
     state: State
-    message: str = ""  # what is missing, in a few words; empty when ready
+    message: str = ""  # what is missing, in a few words; empty if ready
 
 
 READY: Final = Readiness(State.READY)
-# Which other objects a kind's answer depends on: the edge reads them and hands them in.
+# Related objects that a kind's answer depends on: the edge reads them and passes them in.
 NEEDS_ENDPOINTS: Final = "Service"
 NEEDS_STORAGE_CLASS: Final = "PersistentVolumeClaim"
-# Kinds whose pods' troubles are worth telling.
+# Kinds whose pods' problems are worth reporting.
 WITH_PODS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "Service"})
 
 
 def readiness(live: Object, related: Sequence[Object] = ()) -> Readiness:
-    """The state of `live`; of a kind without a rule: ready.
+    """The state of `live`; a kind without a rule is ready.
 
     `related` are the EndpointSlices of a Service, or the StorageClass of a PersistentVolumeClaim.
     """
@@ -155,7 +155,7 @@ def _service(live: Object, related: Sequence[Object]) -> Readiness:
     endpoints = [_part(endpoint, "conditions") for each in related for endpoint in each.get("endpoints") or ()]
     if not any(endpoint.get("ready", True) for endpoint in endpoints):
         return Readiness(State.WAITING, "no ready pod matches the service's selector")
-    # Pods that are on their way out are not ready either; they are nobody's trouble.
+    # Terminating pods are not ready either; that is no problem.
     unready = sum(not endpoint.get("ready", True) and not endpoint.get("terminating") for endpoint in endpoints)
     return Readiness(State.WAITING, f"{unready} of {len(endpoints)} endpoints are not ready") if unready else READY
 
@@ -200,7 +200,7 @@ RULES: Final[dict[tuple[str, str], Callable[[Object, Sequence[Object]], Readines
 
 
 def waited_for(live: Object, annotation: str) -> Readiness:
-    """The annotation `pulumi.com/waitFor`: one expression, or several as a JSON list, which must all be met.
+    """The annotation `pulumi.com/waitFor`: one expression, or a JSON list of several, which must all be met.
 
     `condition=Ready`, `condition=Ready=False`, `jsonpath={.a.b}`, `jsonpath={.a.b}=value`; ValueError for another.
     """

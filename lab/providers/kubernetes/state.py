@@ -1,4 +1,4 @@
-"""Live objects to Pulumi's outputs and inputs: what is kept, what is secret, what a preview cannot know. Pure."""
+"""Converts live objects to Pulumi's outputs and inputs: kept, secret and unknown values. Pure."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SERVER_METADATA: Final = (
 
 
 def outputs(live: Properties, inputs: Properties, *, manager: str, initial_version: str) -> Properties:
-    """The state to keep. Whatever was secret among the inputs is secret here, and so is every Secret's data."""
+    """The state to keep. Secret inputs are secret here, and so is every Secret's data."""
     metadata = {key: value for key, value in live.get("metadata", {}).items() if key != "managedFields"}
     kept: Properties = marked_like({**live, "metadata": metadata}, inputs)
     if live.get("kind") == "Secret" and live.get("apiVersion") == "v1":
-        # Written as stringData, it comes back as data: marking like the inputs would show it.
+        # Written as stringData, it comes back as data: the inputs' marks would miss it.
         kept = {key: _sealed(value) if key in ("data", "stringData") else value for key, value in kept.items()}
         annotations = metadata.get("annotations", {})
         if LAST_APPLIED in annotations:
@@ -42,7 +42,7 @@ def outputs(live: Properties, inputs: Properties, *, manager: str, initial_versi
 
 
 def was_seen(kept: Properties) -> bool:
-    """Whether the server has ever shown the object. Not where a create was sent and its answer was lost."""
+    """Whether the server has ever shown the object. Not if a create was sent and its answer was lost."""
     metadata = kept.get("metadata")
     return isinstance(metadata, dict) and bool(metadata.get("uid"))
 
@@ -83,9 +83,9 @@ def echoed(inputs: Properties) -> Properties:
 
 
 def imported_inputs(live: Properties, kind: ObjectKind) -> Properties:
-    """Inputs for an object that was made elsewhere: all of it but what the server writes.
+    """Inputs for an object created elsewhere: all of it except the server's own fields.
 
-    The mark tells `Diff` that what the program leaves out is a server's default, not a wish to remove it.
+    The mark tells `Diff` that fields the program omits are server defaults, not a wish to remove them.
     """
     metadata = {key: value for key, value in live.get("metadata", {}).items() if key not in SERVER_METADATA}
     kept = {key: value for key, value in live.items() if key != "status"}
@@ -102,10 +102,10 @@ def imported_inputs(live: Properties, kind: ObjectKind) -> Properties:
 
 
 def with_drift(inputs: Properties, desired: Properties, live: Properties) -> Properties:
-    """The inputs as they would have to be to give `live`; unchanged where nobody changed the object.
+    """The inputs that would give `live`; unchanged if nobody changed the object.
 
-    `desired` is what the server makes of the inputs (a dry run), so that other spellings of the same value
-    (1024Mi and 1Gi) are no drift.
+    `desired` is the server's completion of the inputs (a dry run), so that other spellings of the same value (1024Mi
+    and 1Gi) are no drift.
     """
     drifted = _drifted(plain(inputs), desired, live)
     if isinstance(drifted.get("stringData"), dict):
@@ -143,10 +143,10 @@ def _drifted_text(text: Properties, desired: Properties, live: Properties) -> Pr
 
 
 def without_ignored(body: Properties, live: Properties, path: tuple[str | int, ...]) -> Properties:
-    """`body` without the field at `path` when the live object has another value there.
+    """`body` without the field at `path` if the live object has another value there.
 
-    A field that `ignore_changes` names belongs to somebody else as soon as it differs (an autoscaler's replicas);
-    applying the old value would take it back, or end in a conflict.
+    A field in `ignore_changes` belongs to somebody else once it differs (an autoscaler's replicas); applying the old
+    value would take it back, or end in a conflict.
     """
     if not path or not isinstance(path[0], str) or path[0] not in body or path[0] not in live:
         return body

@@ -1,4 +1,4 @@
-"""Waiting at the server: until an object is ready, until it is gone; what its pods complain about."""
+"""Waits until an object is ready or gone; reports its pods' problems."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LOG_LINES: Final = "10"
 
 
 class NotReadyError(PluginError):
-    """The object is there but not ready; `live` is how it was seen last."""
+    """The object exists but is not ready; `live` is the last one seen."""
 
     def __init__(self, live: Properties, reasons: list[str]) -> None:
         super().__init__("; ".join(reasons))
@@ -47,7 +47,7 @@ class NotReadyError(PluginError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is waited for, and the resource whose status line shows it."""
+    """The object to wait for, and the resource with its status line."""
 
     api: ApiServer
     engine: Engine
@@ -57,7 +57,7 @@ class Target:
 
 
 def timeout_of(inputs: Properties, custom_s: float) -> float:
-    """Custom time-outs of the resource beat the annotation, which beats ten minutes."""
+    """The resource's custom time-outs beat the annotation, which beats ten minutes."""
     seconds = annotation(inputs, TIMEOUT)
     return custom_s or (float(seconds) if isinstance(seconds, str | int | float) else 0.0) or DEFAULT_TIMEOUT_S
 
@@ -75,7 +75,7 @@ def current(api: ApiServer, live: Properties) -> Readiness:
 
 
 def until_ready(target: Target, live: Properties, *, timeout_s: float) -> Properties:
-    """The object once it is ready. Raises NotReadyError when it fails, when time is up, or on cancellation."""
+    """The object once it is ready. Raises NotReadyError on failure, time-out or cancellation."""
     api, kind, place = target.api, target.kind, _place(live)
     path = target.served.path(str(live["metadata"].get("namespace", "")), str(live["metadata"]["name"]))
     deadline = time.monotonic() + timeout_s
@@ -85,7 +85,7 @@ def until_ready(target: Target, live: Properties, *, timeout_s: float) -> Proper
             found = current(api, live)
             if found.state is State.READY:
                 if shown:
-                    target.engine.status(target.urn, "ready")  # takes the place of what was missing
+                    target.engine.status(target.urn, "ready")  # replaces the missing object
                 return live
             if found.state is State.FAILED:
                 head = messages.not_ready(kind, place, found.message, timeout_s=None)
@@ -112,7 +112,7 @@ def until_ready(target: Target, live: Properties, *, timeout_s: float) -> Proper
 
 
 def until_gone(target: Target, path: str, uid: str, *, timeout_s: float) -> None:
-    """Return when the object (that one, not a new one of the same name) is gone. Raises NotReadyError in the end."""
+    """Return when the object (that one, not a new one of its name) is gone. Raises NotReadyError on time-out."""
     deadline = time.monotonic() + timeout_s
     for pause_s in _pauses():
         live = target.api.find(path)
@@ -129,7 +129,7 @@ def until_gone(target: Target, path: str, uid: str, *, timeout_s: float) -> None
 
 
 def reasons_of(api: ApiServer, live: Properties) -> list[str]:
-    """What the object's pods complain about, else the warnings in its events."""
+    """The problems of the object's pods, else the warnings in its events."""
     troubles = list(itertools.islice(_pod_troubles(api, live, with_logs=True), PODS_SHOWN * 2))
     return troubles or _warnings(api, live)
 

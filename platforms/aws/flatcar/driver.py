@@ -1,7 +1,7 @@
-"""Where the driver of a Flatcar node comes from: an extension built with the release, else a driver container.
+"""Chooses the driver source of a Flatcar node: an extension built with the release, else a driver container.
 
-Modules fit one kernel release and no other, so both ways are tied to it: an extension by the release that it is
-published with, a container by its key.
+Modules fit exactly one kernel release, so both are tied to it: an extension by the release it is published
+with, a container by its key.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from platforms.aws.machine_images import KernelModule, kernel_module
 
 
 class Way(StrEnum):
-    """How a driver gets onto a node."""
+    """How a driver is installed."""
 
     EXTENSION = "extension"  # a systemd-sysext of the release: its modules are signed, nothing is built
     CONTAINER = "container"  # a privileged container that brings modules built for this kernel
@@ -28,7 +28,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """The driver of a group's nodes. `driver` is None where the branch is all that is known."""
+    """The driver of a group's nodes. `driver` is None if only the branch is known."""
 
     way: Way
     key: DriverKey
@@ -37,7 +37,7 @@ class Driver:
 
     @property
     def extension(self) -> str:
-        """Name of the extension, as /etc/flatcar/enabled-sysext.conf has it; empty for a container."""
+        """Name of the extension in /etc/flatcar/enabled-sysext.conf; empty for a container."""
         if self.way is Way.CONTAINER:
             return ""
         return f"nvidia-drivers-{self.key.branch}" + ("-open" if self.module is KernelModule.OPEN else "")
@@ -48,7 +48,7 @@ class Driver:
 
 @dataclass(frozen=True, slots=True)
 class NoDriver:
-    """Why there is none. `is_unknown` where a table lacks the fact rather than denies it."""
+    """Why there is none. `is_unknown`: a table lacks the fact rather than denying it."""
 
     reason: str
     fix: str
@@ -58,16 +58,16 @@ class NoDriver:
 def choose(
     shape: GroupShape, release: Release, wanted: WantedDriver = NEWEST, container: DriverKey | None = None
 ) -> Driver | NoDriver:
-    """The newest extension that the GPUs and the wanted driver allow, else a container of the wanted branch.
+    """The newest extension allowed by the GPUs and the requested driver, else a container of the requested branch.
 
-    `container` is one that somebody insists on: it has to be for this very release.
+    An explicit `container` must match exactly this release.
     """
-    module = kernel_module(shape)  # that EKS's own images load on these nodes
+    module = kernel_module(shape)  # the module that EKS's own images load on these nodes
     if refused := _by_module(shape, module) or _by_gpu(shape, wanted):
         return refused
     if container is not None:
         return _pinned(shape, release, wanted, container, module)
-    if shape.architecture == "amd64":  # there are no extensions for arm64
+    if shape.architecture == "amd64":  # no extensions exist for arm64
         if release.sysext_branches is None:
             reason = f"no table has the driver extensions of Flatcar {release.version}"
             return NoDriver(reason, "take a release whose extensions are known", is_unknown=True)
@@ -103,7 +103,7 @@ def _extension(shape: GroupShape, release: Release, wanted: WantedDriver, module
     drivers = {each.branch: each for each in release.sysext_drivers or ()}
     for branch in sorted(release.sysext_branches or (), reverse=True):
         driver = drivers.get(branch)
-        # Which driver an extension brings may be unknown: then it is the one that somebody wants for its branch only.
+        # An extension's driver may be unknown: it then only matches a request for its branch.
         is_wanted = wanted.takes(driver) if driver else wanted.driver is None and wanted.branch in {None, branch}
         if is_wanted and shape.takes(driver or DriverVersion.end_of(branch)):
             key = DriverKey(branch, release.kernel_release, release.os)
@@ -112,7 +112,7 @@ def _extension(shape: GroupShape, release: Release, wanted: WantedDriver, module
 
 
 def _other_driver(release: Release, wanted: DriverVersion) -> NoDriver:
-    """There is an extension of the branch; what it brings is another driver, or in no table."""
+    """The branch has an extension, but with another driver or one in no table."""
     name = f"extension nvidia-drivers-{wanted.branch} of Flatcar {release.version}"
     brought = [each for each in release.sysext_drivers or () if each.branch == wanted.branch]
     if not brought:
@@ -146,7 +146,7 @@ def _pinned(
 
 
 def _by_end(shape: GroupShape, release: Release, branch: int) -> NoDriver | None:
-    """An extension is Flatcar's to keep; a container of a branch that ended before the release would be ours."""
+    """Flatcar maintains extensions; a container of a branch that ended before the release would be ours."""
     known = tables.driver_branches()
     if branch not in known:
         return NoDriver(f"no table has driver branch {branch}", "ask for one that is known", is_unknown=True)
@@ -162,7 +162,7 @@ def _by_end(shape: GroupShape, release: Release, branch: int) -> NoDriver | None
 
 
 def _nothing_fits(shape: GroupShape, release: Release) -> NoDriver:
-    """The pool requests the newest one, and no extension fits."""
+    """The pool requests the newest, but no extension fits."""
     if shape.max_branch is not None and (ended := _by_end(shape, release, shape.max_branch)):
         reason = f"{shape} ({shape.gpu}) takes no driver branch after {shape.max_branch}; {ended.reason}"
         return NoDriver(reason, _other_type())

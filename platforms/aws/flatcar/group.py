@@ -1,7 +1,7 @@
 """An auto-scaling group of Flatcar nodes, as arguments of `pulumi_aws` resources. Pure.
 
-EKS has no managed group on Flatcar: instances are started by an auto-scaling group of ours, and join by themselves.
-Values that AWS makes (ids, ARNs, the encoded config) may be outputs.
+EKS has no managed node group for Flatcar: our auto-scaling group starts instances, which join by themselves.
+Values created by AWS (IDs, ARNs, the encoded config) may be outputs.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from platforms.aws.scaling import Scale, Updates, discovery_tags
 from platforms.aws.volumes import Volume
 
 _ARCHITECTURES: Final = {"amd64": "x86_64", "arm64": "arm64"}  # as EC2 spells them
-# A node is not of use before its driver is loaded: about as long as its extension or container takes to come.
+# A node is unusable until its driver is loaded: about as long as its extension or container takes.
 _WARM_UP: Final = 300  # seconds
 
 
 def image_lookup(release: Release, architecture: str) -> dict[str, Any]:
-    """Arguments of `ec2.get_ami`: the public image of a release in the region of the provider."""
+    """Arguments of `ec2.get_ami`: a release's public image in the provider's region."""
     return {
         "owners": [OWNER],
         "most_recent": True,
@@ -42,7 +42,7 @@ def template(  # noqa: PLR0913 - each is a decision of its own
     tags: Mapping[str, str],
     capacity: Capacity | None = None,
 ) -> dict[str, Any]:
-    """Arguments of `ec2.LaunchTemplate`. `user_data` is base64 of the rendered config, `instance_profile` a name.
+    """Arguments of `ec2.LaunchTemplate`. `user_data` is the rendered config in base64, `instance_profile` a name.
 
     The root device is /dev/xvda: github.com/flatcar/mantle, platform/api/aws/images.go.
     """
@@ -68,11 +68,11 @@ def scaling_group(  # noqa: PLR0913 - each is a decision of its own
     tags: Mapping[str, str],
     node_template: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Arguments of `autoscaling.Group`. `node_template` is that of `platforms.aws.scaling.template_tags`.
+    """Arguments of `autoscaling.Group`. `node_template` comes from `platforms.aws.scaling.template_tags`.
 
-    `updates` replaces nodes as soon as their template changes, without draining: an auto-scaling group knows nothing of
-    pods. What runs on a node gets two minutes to end when it is shut down (`joining`). None leaves running nodes
-    as they are, and those that start from then on have the new template.
+    `updates` replaces nodes as soon as their template changes, without draining: an auto-scaling group does not know
+    pods. Pods get two minutes to end at shutdown (`joining`). None leaves running nodes unchanged; only
+    new nodes get the new template.
     """
     group: dict[str, Any] = {
         "min_size": scale.least,
@@ -93,7 +93,7 @@ def scaling_group(  # noqa: PLR0913 - each is a decision of its own
 
 
 def access_entry(cluster: Any, role_arn: Any) -> dict[str, Any]:
-    """Arguments of `eks.AccessEntry` by which nodes with this role may join; its type gives them their group and name.
+    """Arguments of `eks.AccessEntry` that lets nodes with this role join; its type sets their group and name.
 
     Source: https://docs.aws.amazon.com/eks/latest/userguide/access-entries.html
     """
@@ -101,7 +101,7 @@ def access_entry(cluster: Any, role_arn: Any) -> dict[str, Any]:
 
 
 def _instances(shape: GroupShape, template_id: Any, template_version: Any, *, is_spot: bool) -> dict[str, Any]:
-    """On demand, types are taken in their order; on the spot market, where capacity is least likely to go away."""
+    """On demand, EC2 tries types in order; on the spot market, those with the steadiest capacity first."""
     distribution = {
         "on_demand_base_capacity": 0,
         "on_demand_percentage_above_base_capacity": 0 if is_spot else 100,
@@ -121,7 +121,7 @@ def _instances(shape: GroupShape, template_id: Any, template_version: Any, *, is
 
 
 def _tags(cluster: str, tags: Mapping[str, str], node_template: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Instances say whose they are: the cluster's controllers look for it. What an autoscaler reads is the group's."""
+    """Instance tags name the cluster for its controllers. The autoscaler reads the group's tags."""
     of_nodes = {**tags, f"kubernetes.io/cluster/{cluster}": "owned"}
     of_group = {**discovery_tags(cluster), **node_template}
     return [

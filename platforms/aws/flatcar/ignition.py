@@ -1,10 +1,10 @@
-"""Ignition configs, spec 3.4.0, as typed models: as much of the spec as our nodes need. One config is always one text.
+"""Ignition configs, spec 3.4.0, as typed models, limited to what our nodes need. Equal configs render equally.
 
     config = Config(files=(File.of("/etc/hostname", "g4dn"),), units=(Unit(name="tmp.mount", mask=True),))
     text = render(config, keys={})
 
-Source: https://coreos.github.io/ignition/configuration-v3_4/. What its own validator would refuse is refused here
-first, with the value and the reason; tests/lab asks the validator itself.
+Source: https://coreos.github.io/ignition/configuration-v3_4/. Anything its validator would reject is rejected here
+first, with value and reason; tests/lab runs the validator itself.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _KEY_TYPES = r"(?:sk-)?(?:ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp(?:256|384|521))(?
 _PUBLIC_KEY = re.compile(rf"{_KEY_TYPES} AAAA[0-9A-Za-z+/=]+(?: [^\x00-\x1f\x7f]*)?")
 
 
-class ConfigTooBig(ValueError):  # noqa: N818 - reads as what it says
-    """The text is longer than EC2 takes as user data."""
+class ConfigTooBig(ValueError):  # noqa: N818 - the name states the fault
+    """The text exceeds EC2's limit for user data."""
 
 
-class UnresolvedKey(ValueError):  # noqa: N818 - reads as what it says
-    """A reference to an ssh key for which no public key was handed in, or something that is none."""
+class UnresolvedKey(ValueError):  # noqa: N818 - the name states the fault
+    """An SSH key reference without a public key, or with something else."""
 
 
 def _absolute(path: str) -> str:
@@ -55,19 +55,19 @@ Source = Annotated[str, Field(pattern=r"^(data:,|https://[A-Za-z0-9.-]+/|s3://[a
 
 
 class Part(BaseModel):
-    """A piece of the config. Unknown keys and lax conversions are refused."""
+    """Part of the config. Unknown keys and lax conversions are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, alias_generator=to_camel, populate_by_name=True)
 
 
 class Verification(Part):
-    """What the content must be."""
+    """Expected content."""
 
     hash: Hash
 
 
 class Contents(Part):
-    """The bytes of a file: a data URL, or an address with the sum of what it has to give."""
+    """File content: a data URL, or an address with the expected checksum."""
 
     source: Source
     verification: Verification | None = None
@@ -80,17 +80,17 @@ class Contents(Part):
 
     @classmethod
     def text(cls, text: str) -> Self:
-        """A text as a data URL, readable in a diff."""
+        """Text as a data URL, readable in a diff."""
         return cls(source=data_url(text))
 
     @classmethod
     def download(cls, url: str, sha256: str) -> Self:
-        """What an address gives, if it has this sum (64 hex digits)."""
+        """Content of an address with this checksum (64 hex digits)."""
         return cls(source=url, verification=Verification(hash=f"sha256-{sha256}"))
 
 
 class File(Part):
-    """A file. Where the image has one already, `overwrite` must be true, or the node does not boot."""
+    """A file. If the image already has it, `overwrite` must be true, or the node does not boot."""
 
     path: AbsolutePath
     contents: Contents
@@ -119,14 +119,14 @@ class Link(Part):
 
 
 class DropIn(Part):
-    """Lines that are added to a unit of the image."""
+    """Lines added to a unit of the image."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.conf$")]
     contents: Annotated[str, Field(min_length=1)]
 
 
 class Unit(Part):
-    """A systemd unit: its text, lines added to one of the image, or the word that it must not run."""
+    """A systemd unit: its text, lines added to the image's unit, or a mask."""
 
     name: UnitName
     enabled: bool | None = None
@@ -145,14 +145,14 @@ class Unit(Part):
 
 
 class KeyReference(Part):
-    """Where the public key of somebody is kept. The key itself is never written into a stack or a config."""
+    """Reference to a public key. The key itself is never written into a stack or a config."""
 
     kept_in: Literal["ssm-parameter", "secret"]
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9/_.+=@-]+$", max_length=512)]
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `ssm-parameter:/gpu/ssh/ana` or `secret:ssh-ana`; raises ValueError for all else, keys included."""
+        """Read `ssm-parameter:/gpu/ssh/ana` or `secret:ssh-ana`; raises ValueError for all else, even keys."""
         if re.match(rf"{_KEY_TYPES}\s|-----BEGIN", text.strip()):
             raise ValueError("is a key itself: keep it in a parameter or a secret, and write ssm-parameter:/its/name")
         kept_in, separator, name = text.partition(":")
@@ -165,7 +165,7 @@ class KeyReference(Part):
 
 
 class User(Part):
-    """Somebody who may log in, and the references to the keys that open the door."""
+    """A login user with references to SSH keys."""
 
     name: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,30}$")]
     ssh_keys: tuple[KeyReference, ...] = Field(default=(), exclude=True)  # rendered as sshAuthorizedKeys
@@ -173,7 +173,7 @@ class User(Part):
 
 
 class Config(Part):
-    """One node's config, in the order in which it is to be read."""
+    """One node's config, in reading order."""
 
     users: tuple[User, ...] = ()
     directories: tuple[Directory, ...] = ()
@@ -195,15 +195,15 @@ class Config(Part):
 
     @property
     def key_references(self) -> tuple[KeyReference, ...]:
-        """All that `render` wants to know, each once."""
+        """References for `render`, each once."""
         return tuple(dict.fromkeys(key for user in self.users for key in user.ssh_keys))
 
 
 def render(config: Config, *, keys: Mapping[KeyReference, str], indent: int | None = None) -> str:
     """The config as JSON: the same text for the same config, keys of objects sorted.
 
-    `keys` has the public key for each reference. Raises UnresolvedKey where one is missing or is no public key, and
-    ConfigTooBig for a text that EC2 does not take as user data; with `indent`, for people, any length goes.
+    `keys` maps each reference to a public key. Raises UnresolvedKey if one is missing or is no public key, and
+    ConfigTooBig if EC2 would not accept the text as user data; with `indent`, for people, any length is fine.
     """
     storage = {"directories": config.directories, "files": config.files, "links": config.links}
     document = {
@@ -220,7 +220,7 @@ def render(config: Config, *, keys: Mapping[KeyReference, str], indent: int | No
 
 
 def data_url(text: str) -> str:
-    """`data:,` and the text, percent-encoded where it has to be."""
+    """`data:,` and the text, percent-encoded as needed."""
     return "data:," + quote(text, safe=";/?:@&=+$,-_.!~*'()")
 
 
@@ -240,7 +240,7 @@ def _plain(part: Part) -> dict[str, Any]:
 
 
 def _filled(value: Any) -> Any:
-    """Without empty objects and lists: Ignition takes what is absent as empty."""
+    """Without empty objects and lists: to Ignition, absent means empty."""
     if not isinstance(value, dict):
         return [_filled(each) for each in value] if isinstance(value, list) else value
     return {key: found for key, each in value.items() if (found := _filled(each)) not in ({}, [])}

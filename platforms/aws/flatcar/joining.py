@@ -1,8 +1,8 @@
-"""How a Flatcar node joins an EKS cluster: what nodeadm writes on Amazon Linux, as files and one unit. Pure.
+"""Files and the unit that join a Flatcar node to an EKS cluster, as nodeadm writes them on Amazon Linux. Pure.
 
-The node's role has an access entry of type EC2_LINUX, which makes it `system:node:` and its private DNS name; so the
-node has to be called by that name (docs.aws.amazon.com/eks/latest/userguide/access-entries.html). The values of the
-kubelet's configuration are nodeadm's: github.com/awslabs/amazon-eks-ami, nodeadm/internal/kubelet/config.go.
+The node's role has an access entry of type EC2_LINUX, which names it `system:node:` plus its private DNS name; the
+node's hostname must match (docs.aws.amazon.com/eks/latest/userguide/access-entries.html). The kubelet configuration
+values are nodeadm's: github.com/awslabs/amazon-eks-ami, nodeadm/internal/kubelet/config.go.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _CA: Final = "/etc/kubernetes/pki/ca.crt"
 _CONFIG: Final = "/etc/kubernetes/kubelet/config.json"
 _KUBECONFIG: Final = "/var/lib/kubelet/kubeconfig"
 _CREDENTIALS: Final = "/etc/eks/image-credential-provider"
-# How long pods may take to end when EC2 shuts a node down, those of the node itself last: what nodeadm sets since
-# Kubernetes 1.34, because EC2 waits some minutes. Logind has to wait as long; Flatcar's waits 5 seconds.
+# Time for pods to end when EC2 shuts a node down, the node's own pods last: nodeadm's value since
+# Kubernetes 1.34, because EC2 waits some minutes. Logind has to wait as long; Flatcar's default is 5 seconds.
 # Source: github.com/awslabs/amazon-eks-ami pull request 2390; github.com/poseidon/typhoon pull request 1222 (Flatcar).
 _SHUTDOWN_S: Final = 150
 _SHUTDOWN_CRITICAL_S: Final = 30
@@ -34,7 +34,7 @@ _REGISTRIES: Final = ("*.dkr.ecr.*.amazonaws.com", "*.dkr-ecr.*.on.aws", "*.dkr.
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program that a node downloads, as its publisher states it: the image has none of them."""
+    """A program to download, with its publisher's checksum: the image has none of them."""
 
     url: str
     sha256: str  # 64 hex digits
@@ -42,17 +42,17 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """What a node needs beside its image."""
+    """Programs missing from the image."""
 
-    kubelet: Program  # dl.k8s.io, .sha256 beside it
-    authenticator: Program  # aws-iam-authenticator: its releases have a list of sums
-    credential_provider: Program  # ecr-credential-provider of cloud-provider-aws, .sha256 beside it
+    kubelet: Program  # dl.k8s.io, with .sha256 next to it
+    authenticator: Program  # aws-iam-authenticator: its releases have a checksum list
+    credential_provider: Program  # ecr-credential-provider of cloud-provider-aws, with .sha256 next to it
     toolkit: Program  # the extension nvidia-runtime of Flatcar's sysext bakery, for amd64 or arm64
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The cluster that a node joins. Raises ValueError for values that no cluster has."""
+    """The cluster to join. Raises ValueError for impossible values."""
 
     name: str
     region: str
@@ -75,12 +75,12 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """What a node says of itself when it joins."""
+    """Node properties declared at joining."""
 
     cluster: Cluster
     programs: Programs
     vcpu: int
-    max_pods: int  # that its network interfaces have addresses for
+    max_pods: int  # limited by addresses of its network interfaces
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: Sequence[Taint] = ()
 
@@ -101,7 +101,7 @@ def files(joining: Joining) -> tuple[File, ...]:
 
 
 def unit(joining: Joining, after: Sequence[str]) -> Unit:
-    """The kubelet, once the units `after` have ended well."""
+    """The kubelet, once the units in `after` succeeded."""
     wait = " ".join(after)
     labels = ",".join(f"{key}={value}" for key, value in sorted(joining.labels.items()))
     lines = [
@@ -135,7 +135,7 @@ def _program(path: str, program: Program) -> File:
 
 
 def _kubeconfig(cluster: Cluster) -> object:
-    """No secret: the token is made on the node, from the role of its instance."""
+    """No secret: the node creates the token from its instance role."""
     token = ["token", "-i", cluster.name, "--region", cluster.region]
     exec_ = {
         "apiVersion": "client.authentication.k8s.io/v1beta1",

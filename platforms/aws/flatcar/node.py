@@ -1,4 +1,4 @@
-"""The whole config of a Flatcar GPU node, put together from its parts. Pure.
+"""The complete config of a Flatcar GPU node, assembled from its parts. Pure.
 
 config = node_config(release, driver, joining, users=(User(name="core", ssh_keys=(key,)),))
 user_data = render(config, keys=resolved)
@@ -17,7 +17,7 @@ _TOOLKIT = "/opt/extensions/nvidia-runtime.raw"
 
 
 def node_config(release: Release, driver: Driver, joining: Joining, users: tuple[User, ...] = ()) -> Config:
-    """Config of a node of this release with this driver; raises ValueError where modules and kernel do not fit."""
+    """Config of a node with this release and driver; raises ValueError if modules and kernel do not match."""
     if misfit := driver.key.misfit(release.kernel_release, release.os):
         raise ValueError(misfit)
     toolkit = joining.programs.toolkit

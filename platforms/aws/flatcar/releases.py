@@ -1,8 +1,8 @@
-"""Releases of Flatcar: which kernel a node of one runs, and which driver extensions are built with it.
+"""Flatcar releases with the kernel and the driver extensions of each.
 
     kernel_release = release_of("4593.2.5").kernel_release  # 6.12.102-flatcar
 
-A release that the table does not have is unknown, never guessed from its neighbours: kernels change in a point release.
+A release missing from the table is unknown, never guessed from its neighbours: kernels change in point releases.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from compat.facts.rows import Origin, Row
 from compat.values.versions import DriverVersion
 from platforms.aws import tables
 
-OWNER: Final = "075585003325"  # the account that publishes Flatcar's machine images, as many public stacks write it
+OWNER: Final = "075585003325"  # the account that publishes Flatcar's machine images, as in many public stacks
 # flatcar.org, Running on AWS EC2: "releases will remain available as public AMIs on AWS for 9 months"
 MONTHS_PUBLIC: Final = 9
 _VERSION = re.compile(r"[1-9]\d{3}\.[0-3]\.\d{1,2}", re.ASCII)
 
 
 class Channel(StrEnum):
-    """A channel of releases; the second number of a version says which."""
+    """A release channel, given by the second number of a version."""
 
     ALPHA = "alpha"
     BETA = "beta"
@@ -36,8 +36,8 @@ class Channel(StrEnum):
     LTS = "lts"
 
 
-class UnknownRelease(ValueError):  # noqa: N818 - reads as what it says: the release is unknown
-    """No row of the table is about this release. `nearest` are releases that it has, best first."""
+class UnknownRelease(ValueError):  # noqa: N818 - the name states the fault
+    """The table has no such release. `nearest` are the closest ones it has, best first."""
 
     def __init__(self, text: str, reason: str, nearest: tuple[str, ...]) -> None:
         super().__init__(f'"{text}" {reason}; nearest: {", ".join(nearest)}')
@@ -48,7 +48,7 @@ class UnknownRelease(ValueError):  # noqa: N818 - reads as what it says: the rel
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One release. Of extensions, None means that nobody looked, and empty that there are none.
+    """One release. Extensions of None were never looked up; an empty list means there are none.
 
     Extensions are named after a branch, `nvidia-drivers-570` and `nvidia-drivers-570-open`, and exist for amd64 only.
     """
@@ -56,32 +56,32 @@ class Release:
     version: str
     channel: Channel
     published: dt.date
-    kernel: str  # of the Linux tree: 6.12.102
+    kernel: str  # Linux version: 6.12.102
     containerd: Version
     systemd: int
     sysext_branches: frozenset[int] | None
-    sysext_drivers: tuple[DriverVersion, ...] | None  # oldest first; a branch without one here has an unknown driver
+    sysext_drivers: tuple[DriverVersion, ...] | None  # oldest first; the driver of a missing branch is unknown
     origin: Origin
 
     @property
     def kernel_release(self) -> str:
-        """What `uname -r` prints on a node: modules have to be built for exactly this."""
+        """Output of `uname -r` on a node: modules must be built for exactly this."""
         return f"{self.kernel}-flatcar"
 
     @property
     def os(self) -> str:
-        """ID and VERSION_ID of /etc/os-release, as tags of driver containers join them: flatcar4593.2.5."""
+        """ID and VERSION_ID of /etc/os-release, joined as in driver container tags: flatcar4593.2.5."""
         return f"flatcar{self.version}"
 
     @property
     def public_until(self) -> dt.date:
-        """Day until which new instances can start from its public machine image."""
+        """Day until which instances can start from its public machine image."""
         months = self.published.month - 1 + MONTHS_PUBLIC
         first = dt.date(self.published.year + months // 12, months % 12 + 1, 1)
         return first + dt.timedelta(days=min(self.published.day, 28) - 1)
 
     def image_name(self) -> str:
-        """Pattern of the machine image's name in EC2, of the account `OWNER`."""
+        """Name pattern of the machine image in EC2, in the account `OWNER`."""
         return f"Flatcar-{self.channel.value}-{self.version}-*"
 
 
@@ -98,13 +98,13 @@ def release_of(text: str) -> Release:
 
 
 def releases(channel: Channel | None = None) -> tuple[Release, ...]:
-    """All that the table has, or those of one channel, oldest first by day of publication."""
+    """All listed releases, or those of one channel, oldest first by day of publication."""
     found = [each for each in _releases().values() if channel in {None, each.channel}]
     return tuple(sorted(found, key=lambda each: (each.published, Version(each.version))))
 
 
 def newest(channel: Channel = Channel.STABLE) -> Release:
-    """The newest one of a channel that the table has; whether there is a newer one, it cannot tell."""
+    """The newest release of a channel in the table; there may be newer ones."""
     return releases(channel)[-1]
 
 
@@ -114,7 +114,7 @@ def _releases() -> dict[str, Release]:
 
 
 def read(row: Row) -> Release:
-    """A row as its type; raises ValueError for a cell that cannot be read."""
+    """A typed row; raises ValueError for an unreadable cell."""
     return Release(
         version=row["release"],
         channel=Channel(row["channel"]),
@@ -133,7 +133,7 @@ def read(row: Row) -> Release:
 
 
 def _listed(text: str) -> list[str] | None:
-    """`535;570` → both; `none` → nothing; empty → None, nobody looked."""
+    """`535;570` → both; `none` → nothing; empty → None, not looked up."""
     if not text:
         return None
     return [] if text == "none" else text.split(";")

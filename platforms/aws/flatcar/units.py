@@ -1,9 +1,9 @@
-"""Systemd units of a Flatcar GPU node: modules in their order, persistence, the container runtime, scratch space. Pure.
+"""Systemd units of a Flatcar GPU node: modules in order, persistence, container runtime, scratch space. Pure.
 
-An extension brings modules and programs, and `nvidia.service` of the image would then only call nvidia-smi, in no order
-that somebody wrote down; without an extension it compiles a driver for minutes. So it is masked, and the order is here.
+An extension brings modules and programs; the image's `nvidia.service` would then only call nvidia-smi, in no
+documented order, and without an extension it compiles a driver for minutes. So it is masked, and the order is here.
 The image updates itself and reboots into another kernel, which modules built for this one do not survive: that is
-masked as well. Nodes are replaced, not updated.
+masked too. Nodes are replaced, not updated.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from platforms.aws.flatcar.ignition import Directory, DropIn, File, Unit
 from platforms.aws.flatcar.releases import Release
 from platforms.aws.machine_images import KernelModule
 
-# In this order: the others need the first. `nvidia-uvm` is what CUDA opens, `nvidia-modeset` what displays open.
+# In this order: the others need the first. CUDA opens `nvidia-uvm`, displays open `nvidia-modeset`.
 MODULES: Final = ("nvidia", "nvidia-uvm", "nvidia-modeset")
 SCRATCH: Final = "/var/scratch"
-ENABLED_EXTENSIONS: Final = "/etc/flatcar/enabled-sysext.conf"  # what Flatcar fetches of its release at first boot
-CONTAINERD_CONFIG: Final = "/etc/containerd/config-nvidia.toml"  # that the toolkit's extension starts containerd with
+ENABLED_EXTENSIONS: Final = "/etc/flatcar/enabled-sysext.conf"  # extensions that Flatcar fetches at first boot
+CONTAINERD_CONFIG: Final = "/etc/containerd/config-nvidia.toml"  # used by the containerd of the toolkit's extension
 RUNTIME_CONFIG: Final = "/etc/nvidia-container-runtime/config.toml"
-CONTAINER_ROOT: Final = "/run/nvidia/driver"  # where a driver container shows its libraries to the node
+CONTAINER_ROOT: Final = "/run/nvidia/driver"  # where a driver container exposes its libraries to the node
 MASKED: Final = ("nvidia.service", "update-engine.service", "locksmithd.service", "tmp.mount")
 _IN_MEMORY: Final = ("tmpfs", "ramfs")
 
@@ -38,27 +38,27 @@ CHECK_SCRATCH: Final = "check-scratch.service"
 
 
 def masks() -> tuple[Unit, ...]:
-    """What the image would do and must not. Without tmp.mount, /tmp lies on the disk of / and not in memory."""
+    """Units of the image that must not run. Without tmp.mount, /tmp is on the root disk, not in memory."""
     return tuple(Unit(name=name, mask=True) for name in MASKED)
 
 
 def before_the_kubelet(driver: Driver) -> tuple[str, ...]:
-    """Units that have to have ended well before a node joins: a node without its driver or its scratch stays away.
+    """Units that must succeed before a node joins: a node without its driver or its scratch stays away.
 
-    A driver container runs as a pod, so the node has to join first.
+    A driver container runs as a pod, so the node must join first.
     """
     modules = (unit_of(MODULES[-1]), PERSISTENCE) if driver.way is Way.EXTENSION else ()
     return (CHECK_SCRATCH, *modules)
 
 
 def units(driver: Driver, release: Release) -> tuple[Unit, ...]:
-    """All of them, in the order in which they run."""
+    """All units in run order."""
     loading = (*_loading(release), _persistence()) if driver.way is Way.EXTENSION else ()
     return (*masks(), _check_scratch(), *loading, _containerd(driver))
 
 
 def files(driver: Driver) -> tuple[File, ...]:
-    """What the units and the container runtime read."""
+    """Files for the units and the container runtime."""
     found = [File.of(CONTAINERD_CONFIG, _CONTAINERD)]
     if driver.way is Way.CONTAINER:
         return (*found, File.of(RUNTIME_CONFIG, _RUNTIME))
@@ -69,14 +69,14 @@ def files(driver: Driver) -> tuple[File, ...]:
 
 
 def directories() -> tuple[Directory, ...]:
-    """Scratch space on the root disk. Its mode is the unit's to set: spec 3.4 has no sticky bit."""
+    """Scratch space on the root disk. The unit sets its mode: spec 3.4 has no sticky bit."""
     return (Directory(path=SCRATCH),)
 
 
 # github.com/awslabs/amazon-eks-ami, templates/al2023/runtime/gpu/nvidia-kmod-load.sh: g4dn, g5 and g5g have an issue
-# with the GPU's own processor, which only the proprietary module can leave alone. Older GPUs have none.
+# with the GPU System Processor, which only the proprietary module can leave off. Older GPUs have none.
 _GSP: Final = "options nvidia NVreg_EnableGpuFirmware=0\n"
-# As the toolkit's extension brings it, but for the default runtime: a pod gets GPUs by the runtime class `nvidia`.
+# As in the toolkit's extension, except the default runtime: pods get GPUs by the runtime class `nvidia`.
 # github.com/flatcar/sysext-bakery, nvidia-runtime.sysext/files/usr/share/flatcar/etc/containerd/config-nvidia.toml
 _CONTAINERD: Final = """\
 version = 2
@@ -99,7 +99,7 @@ runtime_type = "io.containerd.runc.v2"
 BinaryName = "/usr/bin/nvidia-container-runtime"
 SystemdCgroup = true
 """
-# Anything left out is the toolkit's default; an extension's libraries are where the toolkit looks.
+# Omitted settings are the toolkit's defaults; it finds an extension's libraries by itself.
 _RUNTIME: Final = f"""\
 [nvidia-container-cli]
 root = "{CONTAINER_ROOT}"
@@ -108,7 +108,7 @@ ldconfig = "@/sbin/ldconfig"
 
 
 def _loading(release: Release) -> Iterator[Unit]:
-    """One unit for each module, each after the one before; the first also asks for the kernel."""
+    """One unit per module, each after the previous one; the first also checks the kernel."""
     for before, module in itertools.pairwise(("", *MODULES)):
         after = unit_of(before) if before else "systemd-sysext.service"
         lines = [
@@ -127,20 +127,20 @@ def _loading(release: Release) -> Iterator[Unit]:
 
 
 def _same_kernel(release: Release) -> str:
-    """A node on another kernel says so, instead of a module that does not load. `$$` is a dollar to systemd."""
+    """Reports another kernel, instead of failing to load a module. `$$` is a dollar to systemd."""
     kernel = release.kernel_release
     message = f"the driver of this node is for kernel {kernel}, and it runs $$(uname -r)"
     return f'ExecStartPre=/bin/sh -c \'test "$$(uname -r)" = {kernel} || {{ echo "{message}" >&2; exit 1; }}\''
 
 
 def _devices(module: str) -> list[str]:
-    """The device files, which modprobe does not make. Who needs one makes it too, so that a failure ends nothing."""
+    """Device files, which modprobe does not create. Their users also create them, so a failure breaks nothing."""
     flag = {"nvidia-uvm": "-u ", "nvidia-modeset": "-m "}.get(module, "")
     return [f"ExecStart=-/usr/bin/nvidia-modprobe {flag}-c 0"]
 
 
 def _persistence() -> Unit:
-    """The daemon where the extension has it, else the older way, which lasts until the next boot, as does this unit."""
+    """The daemon if the extension has it, else the older way, which lasts until the next boot, as does this unit."""
     lines = [
         "[Unit]",
         "Description=Keep GPUs initialised while nobody uses them",
@@ -171,7 +171,7 @@ def _check_scratch() -> Unit:
 
 
 def _containerd(driver: Driver) -> Unit:
-    """Containerd unpacks below its own folder, on the root disk; what else it writes goes to the scratch space."""
+    """Containerd unpacks in its own folder on the root disk; its other data goes to the scratch space."""
     wait = " ".join(before_the_kubelet(driver))
     lines = ["[Unit]", f"After={wait}", "[Service]", f"Environment=TMPDIR={SCRATCH}"]
     return Unit(

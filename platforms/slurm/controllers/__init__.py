@@ -1,7 +1,7 @@
-"""How Slurm is spoken to: its commands, here or on a login node, or its REST service. Both do the same.
+"""Access to Slurm: by its commands, here or on a login node, or by its REST service. Both behave the same.
 
-A job is found again by its key, which Slurm keeps as its comment: that is how a run that was killed adopts what it
-had submitted.
+Jobs are found again by their key, stored as Slurm comment: so a new run adopts the jobs of a
+killed one.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from platforms.slurm.states import Part
 
 
 class SlurmError(UserError):
-    """Slurm refused, or does not answer; its words say what and why."""
+    """Slurm refused or does not answer; the message says why."""
 
 
-class Unreachable(SlurmError):  # noqa: N818 - says what is the matter
-    """Nobody knows what came of it: the controller, the login node or the REST service does not answer."""
+class Unreachable(SlurmError):  # noqa: N818 - the name states the fault
+    """Unknown outcome: the controller, the login node or the REST service does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A batch script, and what it is found again by."""
+    """A batch script and its key."""
 
     key: str
     name: str
@@ -33,26 +33,26 @@ class Submission:
 
 
 class Controller(Protocol):
-    """Slurm. Each method raises SlurmError."""
+    """Slurm. All methods raise SlurmError."""
 
     def submit_held(self, submission: Submission) -> int:
-        """Number of a job that waits until it is released."""
+        """Submit a held job; returns its number."""
         ...
 
     def release(self, job: int) -> None:
-        """Let it start."""
+        """Release it."""
         ...
 
     def own_jobs(self) -> Sequence[Part]:
-        """Jobs of this user, in the queue and of the last week; the queue is right where both know one."""
+        """This user's jobs, queued and from the last week; the queue takes precedence."""
         ...
 
     def jobs(self, numbers: Sequence[int]) -> Sequence[Part]:
-        """What is known of these jobs, by one question for all of them. What Slurm has forgotten is missing."""
+        """Known parts of these jobs, by one query. Jobs forgotten by Slurm are missing."""
         ...
 
     def cancel(self, numbers: Sequence[int]) -> None:
-        """End them, whether they run or wait. A job that has ended is no error."""
+        """Cancel running or waiting jobs. A finished job is no error."""
         ...
 
     def facts(self) -> SiteFacts:

@@ -1,4 +1,4 @@
-"""Programs on this machine or on a login node: the one place of the product that starts them for Slurm."""
+"""Runs programs for Slurm here or on a login node: the only place that does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_SSH: Final = 255  # ssh's own failure: https://man.openbsd.org/ssh#EXIT_STAT
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a program ended, and what it printed."""
+    """Exit code and output of a program."""
 
     code: int
     out: str
@@ -27,13 +27,13 @@ class Done:
 
     @property
     def words(self) -> str:
-        """Why it failed, in its own words."""
+        """Its error message."""
         lines = [line.strip() for line in (self.err or self.out).splitlines() if line.strip()]
         return "; ".join(dict.fromkeys(lines[-6:])) or f"ended with {self.code}"
 
 
 def run(site: SlurmAccess, argv: Sequence[str], *, given: str = "", within_s: int = ANSWER_WITHIN_S) -> Done:
-    """Run one program where Slurm's commands are, with `given` as its input. Raises Unreachable."""
+    """Run one program where Slurm's commands are, with `given` as input. Raises Unreachable."""
     environment = {"SLURM_CONF": site.config} if site.config else {}
     return run_by(site.access, argv, environment, given=given, within_s=within_s)
 
@@ -46,11 +46,11 @@ def run_by(
     given: str = "",
     within_s: int = ANSWER_WITHIN_S,
 ) -> Done:
-    """Run one program there, with these variables as well. Raises Unreachable."""
+    """Run one program there with extra variables. Raises Unreachable."""
     if isinstance(access, LocalAccess):
         called, variables = [*argv], {**os.environ, **environment}
     else:
-        # One string: ssh hands what follows the host to a shell there.
+        # One string: ssh passes everything after the host to a shell.
         settings = [f"{key}={value}" for key, value in environment.items()]
         called, variables = [*ssh_command(access), shlex.join(["env", *settings, *argv])], {**os.environ}
     where = "this machine" if isinstance(access, LocalAccess) else access.address
@@ -76,7 +76,7 @@ def run_by(
 
 
 def ssh_command(access: SshAccess) -> list[str]:
-    """An ssh that asks nobody for anything, and trusts no host that it does not know."""
+    """An ssh command that never prompts and rejects unknown hosts."""
     options = ["BatchMode=yes", "StrictHostKeyChecking=yes", f"ConnectTimeout={CONNECT_WITHIN_S}"]
     if access.known_hosts:
         options.append(f"UserKnownHostsFile={access.known_hosts}")

@@ -1,4 +1,4 @@
-"""Which way a site's Slurm is spoken to."""
+"""Chooses the access to a site's Slurm."""
 
 from platforms.slurm.controllers import Controller
 from platforms.slurm.controllers.commands import Commands
@@ -7,5 +7,5 @@ from platforms.slurm.site_model import SlurmAccess
 
 
 def controller_of(site: SlurmAccess) -> Controller:
-    """Its REST service where it has one, else its commands."""
+    """Its REST service, if any, else its commands."""
     return Rest(site.rest) if site.rest else Commands(site)

@@ -1,6 +1,6 @@
 """Slurm by its commands: sbatch, squeue, sacct, scontrol, scancel, sinfo.
 
-Fields are requested by name, in a fixed order, with the comment last because it may hold anything.
+Fields are requested by name in a fixed order, comment last because it may contain anything.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from platforms.slurm.site_facts import NodeFacts, PartitionFacts, SiteFacts, gpu
 from platforms.slurm.site_model import SlurmAccess
 from platforms.slurm.states import Part, base_state, exit_status, wait_status
 
-# A separator in place of a width, so that nothing is cut off: https://slurm.schedmd.com/squeue.html#OPT_Format.
+# A separator instead of a width, to avoid truncation: https://slurm.schedmd.com/squeue.html#OPT_Format.
 _QUEUE: Final = "ArrayJobID:|,JobID:|,State:|,exit_code:|,Reason:|,NodeList:|,Name:|,Comment:|"
 _ACCOUNTING: Final = "JobID,State,ExitCode,NodeList,JobName,Comment"
-_SINCE: Final = "now-7days"  # nobody goes on with a run that was killed a week ago
-_AT_ONCE: Final = 500  # numbers in one command line
+_SINCE: Final = "now-7days"  # killed runs are not resumed after a week
+_AT_ONCE: Final = 500  # job numbers per command line
 _AWAY: Final = re.compile(
     r"unable to contact slurm controller|connection refused|timed? ?out|communication failure"
     r"|connection.* (failure|reset)|slurmdbd.*(unable|problem)|problem talking to the database",
@@ -32,12 +32,12 @@ _GONE: Final = "invalid job id"
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Slurm's commands, reached as the site says."""
+    """Slurm's commands with the site's access."""
 
     site: SlurmAccess
 
     def submit_held(self, submission: Submission) -> int:
-        """Number of a job that waits. Slurm's own check comes first: it judges no job that is held."""
+        """Submit a held job. Slurm checks it first, because it does not check held jobs."""
         self._output(["sbatch", "--test-only"], given=submission.text)
         marks = [f"--comment={submission.key}", f"--job-name={submission.name}"]
         output = self._output(["sbatch", "--parsable", "--hold", *marks], given=submission.text)
@@ -47,21 +47,21 @@ class Commands:
         return int(number[0])
 
     def release(self, job: int) -> None:
-        """Let it start."""
+        """Release it."""
         self._output(["scontrol", "release", str(job)])
 
     def own_jobs(self) -> Sequence[Part]:
-        """Jobs of this user."""
+        """This user's jobs."""
         waiting = [*_of_queue(self._output(["squeue", "--me", "--noheader", "--states=all", f"--Format={_QUEUE}"]))]
         known = {part.job for part in waiting}
         return [*waiting, *(part for part in self._accounting(f"--starttime={_SINCE}") if part.job not in known)]
 
     def jobs(self, numbers: Sequence[int]) -> Sequence[Part]:
-        """What is known of them."""
+        """Known job parts."""
         found: list[Part] = []
         for start in range(0, len(numbers), _AT_ONCE):
             batch = ",".join(map(str, numbers[start : start + _AT_ONCE]))
-            # squeue forgets a job MinJobAge seconds after its end, and refuses the whole query if it names no other.
+            # squeue forgets a job MinJobAge seconds after its end, and rejects a query for such jobs only.
             done = run(self.site, ["squeue", "--noheader", "--states=all", f"--jobs={batch}", f"--Format={_QUEUE}"])
             if done.code and _GONE not in done.words.lower():
                 raise _error("squeue", done)

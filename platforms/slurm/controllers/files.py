@@ -1,4 +1,4 @@
-"""Files that login and compute nodes share: images and logs."""
+"""Files shared by login and compute nodes: images and logs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from platforms.slurm.site_model import SlurmAccess
 
 _BUILD_WITHIN_S: Final = 3600
 TAIL_BYTES: Final = 16_384
-_MOST_LOGS: Final = 20  # of an array
+_MOST_LOGS: Final = 20  # log files of an array
 
 
 @dataclass(frozen=True, slots=True)
 class SifOnStore:
-    """A file that is there."""
+    """A file that exists."""
 
     sha256: str
     size_bytes: int
 
 
 def build_sif(site: SlurmAccess, ref: str, path: str, *, name: str) -> SifOnStore:
-    """Make the file, unless it is there and whole. Raises SlurmError."""
+    """Create the file unless a complete one exists. Raises SlurmError."""
     done = run(site, ["sh"], given=sif.build_script(site, ref, path, name=name), within_s=_BUILD_WITHIN_S)
     if done.code == sif.FULL:
         free = run(site, ["df", "-h", site.image_store]).out.splitlines()[-1:]
@@ -45,20 +45,20 @@ def build_sif(site: SlurmAccess, ref: str, path: str, *, name: str) -> SifOnStor
 
 
 def size_of(site: SlurmAccess, path: str) -> int | None:
-    """Bytes of a file; None where it is not there. Raises SlurmError."""
+    """Size in bytes; None if the file is missing. Raises SlurmError."""
     done = run(site, ["stat", "--format=%s", "--", path])
     return int(done.out) if not done.code else None
 
 
 def make_folder(site: SlurmAccess, folder: str) -> None:
-    """Make a folder of the store. Raises SlurmError."""
+    """Create a store folder. Raises SlurmError."""
     done = run(site, ["mkdir", "-p", "--", folder])
     if done.code:
         raise SlurmError(f"{folder} cannot be made: {done.words}; is image_store right, and may the user write there?")
 
 
 def log_tail(site: SlurmAccess, pattern: str) -> str:
-    """The end of a job's log, or of the first ones of an array. `pattern`: names in one folder. Raises SlurmError."""
+    """The end of a job's log, or of an array's first ones. `pattern`: names in one folder. Raises SlurmError."""
     folder, _, names = pattern.rpartition("/")
     beginning, star, end = names.partition("*")
     glob = shlex.quote(beginning) + (f"*{shlex.quote(end)}" if star else "")
@@ -68,13 +68,13 @@ def log_tail(site: SlurmAccess, pattern: str) -> str:
 
 
 def program_version(site: SlurmAccess) -> str | None:
-    """What the program of the site says of itself where Slurm's commands are; None where it is not there."""
+    """Version of the site's container program, where Slurm's commands are; None if missing."""
     done = run(site, ["sh", "-c", f"{shlex.quote(site.program)} --version"])
     return done.out.split()[-1].partition("-")[0] if not done.code and done.out.split() else None
 
 
 def forget(site: SlurmAccess, folder: str, numbers: list[int]) -> None:
-    """Note jobs that nobody may take for an outcome again: their resource is gone. Raises SlurmError."""
+    """Record jobs of a deleted resource, so that none is adopted as outcome again. Raises SlurmError."""
     if numbers:
         make_folder(site, folder)
         lines = "".join(f"{number}\n" for number in numbers)
@@ -84,15 +84,15 @@ def forget(site: SlurmAccess, folder: str, numbers: list[int]) -> None:
 
 
 def forgotten(site: SlurmAccess, folder: str) -> frozenset[int]:
-    """Jobs that `forget` noted."""
+    """Jobs `forget` recorded."""
     done = run(site, ["sh", "-c", f"cat {shlex.quote(f'{folder}/forgotten')} 2>/dev/null || true"])
     return frozenset(int(line) for line in done.out.split() if line.isdigit())
 
 
 def put_files(site: SlurmAccess, root: str, files: Mapping[str, str], *, own: str) -> None:
-    """Write files by their paths below `root`, each as a whole; what else is in the folder `own` there is removed.
+    """Write files by path below `root`, each atomically; removes everything else in the folder `own` there.
 
-    Everybody may read them: nothing secret may be in them. Raises SlurmError.
+    Files are world-readable: they must contain no secrets. Raises SlurmError.
     """
     done = run(site, ["python3", "-I", "-c", _PUT, root, own], given=json.dumps(dict(files)))
     if done.code:
@@ -100,7 +100,7 @@ def put_files(site: SlurmAccess, root: str, files: Mapping[str, str], *, own: st
 
 
 def remove_folder(site: SlurmAccess, folder: str) -> None:
-    """Remove a folder with all that is in it; one that is not there is no error. Raises SlurmError."""
+    """Remove a folder with its content; a missing one is no error. Raises SlurmError."""
     done = run(site, ["rm", "-rf", "--", folder])
     if done.code:
         raise SlurmError(f"{folder} cannot be removed: {done.words}")

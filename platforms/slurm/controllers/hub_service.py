@@ -1,4 +1,4 @@
-"""Hubs on the login node of a site, as the account that they run as: started, looked at, ended."""
+"""Starts, checks and stops hubs on a site's login node, as the hub's account."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _STOP_WITHIN_S: Final = 300
 
 
 def start(site: SlurmAccess, hub: str, files: Mapping[str, str]) -> str:
-    """Write the hub's files and start what does not run as they say; its folder for state. Raises SlurmError."""
+    """Write the hub's files and start outdated processes; returns its state folder. Raises SlurmError."""
     put_files(site, f"{site.image_store.rstrip('/')}/{FOLDER}", files, own=hub)
     return str(_reply(site, hub, _ask(site, hub, ["start"], _START_WITHIN_S))["state"])
 
 
 def is_right(site: SlurmAccess, hub: str) -> bool:
-    """Whether hub and proxy run as the files on the login node say. Raises SlurmError where nobody knows."""
+    """Whether hub and proxy match the files on the login node. Raises SlurmError if unknown."""
     done = _ask(site, hub, ["status"], _STOP_WITHIN_S)
     return not done.code and not json.loads(done.out)["wrong"]
 
 
 def end_servers(site: SlurmAccess, hub: str, accounts: Sequence[str]) -> None:
-    """End the servers of accounts that are no user's any more. Raises SlurmError."""
+    """Stop servers of accounts without a user. Raises SlurmError."""
     if accounts and (left := _reply(site, hub, _ask(site, hub, ["end", *accounts], _STOP_WITHIN_S))["left"]):
         raise SlurmError(f"hub {hub}: servers of {'; '.join(left)} could not be ended; run the command again")
 
 
 def stop(site: SlurmAccess, hub: str, files: Mapping[str, str]) -> None:
-    """End hub, servers and proxy, then remove the hub's files; its state stays. Raises SlurmError."""
-    put_files(site, f"{site.image_store.rstrip('/')}/{FOLDER}", files, own=hub)  # somebody may have removed them
+    """Stop hub, servers and proxy, then remove the hub's files; keep its state. Raises SlurmError."""
+    put_files(site, f"{site.image_store.rstrip('/')}/{FOLDER}", files, own=hub)  # they may have been removed
     _reply(site, hub, _ask(site, hub, ["stop"], _STOP_WITHIN_S))
     remove_folder(site, folder_of(site, hub))
 

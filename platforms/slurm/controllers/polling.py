@@ -1,4 +1,4 @@
-"""One question for all jobs: whoever waits for a job shares the answers of the others."""
+"""Polls all jobs with one query: all waiting callers share the answers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final
 from platforms.slurm.controllers import Controller, Unreachable
 from platforms.slurm.states import UNKNOWN, Outcome, Part, outcome
 
-_PATIENCE: Final = 12  # looks that may fail one after the other: a controller that is restarted comes back
+_PATIENCE: Final = 12  # consecutive failed polls: a restarted controller comes back
 
-_MOST_UNSEEN: Final = 3  # the accounting hears of an end a little later than the queue forgets the job
+_MOST_UNSEEN: Final = 3  # accounting records an end shortly after the queue forgets the job
 
 
 class Poller:
-    """The jobs of one site. Used by several threads at a time; none of its own."""
+    """The jobs of one site. Used by several threads at once; starts none."""
 
     def __init__(self, controller: Controller, every_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.controller, self._every_s, self._clock = controller, every_s, clock
@@ -27,7 +27,7 @@ class Poller:
         self._polled_at = float("-inf")
 
     def wait_for_end(self, job: int, sleep: Callable[[float], None] = time.sleep) -> Outcome:
-        """How it ended. Raises Unreachable where Slurm stays away; the job goes on."""
+        """Wait for its outcome. Raises Unreachable if Slurm is; the job goes on."""
         self._watch(job)
         failed = unseen = 0
         try:
@@ -47,7 +47,7 @@ class Poller:
             self._leave(job)
 
     def outcome(self, job: int) -> Outcome:
-        """What is known of it now. Raises SlurmError."""
+        """Its current state. Raises SlurmError."""
         self._watch(job)
         try:
             return self._look(job)

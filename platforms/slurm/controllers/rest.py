@@ -1,6 +1,6 @@
 """Slurm by its REST service, over a socket or with a token: https://slurm.schedmd.com/rest_api.html.
 
-It takes what sbatch would read from the text, option for option, so that one text means one job on both ways.
+It gets the options that sbatch would read from the text, so one text means one job either way.
 """
 
 from __future__ import annotations
@@ -21,49 +21,49 @@ from platforms.slurm.site_model import SlurmRest
 from platforms.slurm.states import Part, base_state, wait_status
 
 ANSWER_WITHIN_S: Final = 60
-# Later ones have other forms of numbers and states, and no such service was there to be tried.
+# Later versions format numbers and states differently, and none was available to test.
 SPOKEN: Final = ("v0.0.36", "v0.0.37", "v0.0.38")
 _HELD: Final = 2042  # ESLURM_JOB_HELD, which is no error here: slurm/slurm_errno.h
 _GONE: Final = (2017, 2021)  # ESLURM_INVALID_JOB_ID, ESLURM_ALREADY_DONE
 _DENIED: Final = (401, 403)
 _NOT_PROVED: Final = 1007  # ESLURM_PROTOCOL_AUTHENTICATION_ERROR: slurm/slurm_errno.h
-_OF_ERRORS: Final = frozenset({"ping", "clusters"})  # called after another call failed
-_ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin"}  # the service refuses a job without any
+_OF_ERRORS: Final = frozenset({"ping", "clusters"})  # called after a failed call
+_ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin"}  # the service rejects jobs without one
 
 
 class _DeniedError(SlurmError):
-    """The service does not take the user for whom he is."""
+    """The service does not accept the user's identity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """One slurmrestd. The token is read anew for each call, and kept nowhere."""
+    """One slurmrestd. The token is read for each call and never stored."""
 
     site: SlurmRest
 
     def submit_held(self, submission: Submission) -> int:
-        """Number of a job that waits."""
+        """Submit a held job."""
         job = {**job_of(submission.text), "comment": submission.key, "name": submission.name, "hold": True}
         reply = self._call("POST", "slurm", "job/submit", body={"script": submission.text, "job": job})
         return int(reply["job_id"])
 
     def release(self, job: int) -> None:
-        """Let it start."""
+        """Release it."""
         try:
             self._call("POST", "slurm", f"job/{job}", body={"hold": False})
         except Unreachable:
             raise
         except SlurmError:
-            # 22.05.8 releases an array and answers with an error.
+            # 22.05.8 releases an array but answers with an error.
             if not (parts := self.jobs([job])) or any(part.is_held for part in parts):
                 raise
 
     def own_jobs(self) -> Sequence[Part]:
-        """Jobs of everybody whom the user may see: this version has no question for one's own."""
+        """All jobs visible to the user: this version cannot query one's own."""
         return self._merged()
 
     def jobs(self, numbers: Sequence[int]) -> Sequence[Part]:
-        """What is known of them."""
+        """Known job parts."""
         return self._merged(frozenset(numbers))
 
     def cancel(self, numbers: Sequence[int]) -> None:
@@ -105,7 +105,7 @@ class Rest:
         except (Unreachable, _DeniedError):
             raise
         except SlurmError:
-            return waiting  # a site without accounting
+            return waiting  # no accounting at this site
         return [*waiting, *(part for part in _wanted(map(_of_accounting, kept), numbers) if part.job not in known)]
 
     def _call(
@@ -134,9 +134,9 @@ class Rest:
             raise
 
     def _has_controller(self) -> bool:
-        """Errors of other calls do not say whether it was the controller that did not answer. Raises _DeniedError.
+        """Errors of other calls do not show whether the controller failed to answer. Raises _DeniedError.
 
-        Where a token has expired, 22.05.8 calls the controller's no an unspecified error, and the accounting's by name.
+        For an expired token, 22.05.8 reports an unspecified controller error, but names the accounting's.
         """
         try:
             return any(each.get("ping") == "UP" for each in self._call("GET", "slurm", "ping").get("pings") or ())
@@ -205,7 +205,7 @@ def _words(errors: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def job_of(text: str) -> dict[str, Any]:
-    """What the options of a text are called by the service. Raises KeyError for one that no script of ours has."""
+    """A text's options as the service names them. Raises KeyError for options our scripts never use."""
     job: dict[str, Any] = {"environment": _ENVIRONMENT, "requeue": False}
     for name, value in options_of(text).items():
         key, read = _CALLED[name]
@@ -214,7 +214,7 @@ def job_of(text: str) -> dict[str, Any]:
 
 
 def _minutes(limit: int) -> int | None:
-    """None where there is no limit, which the service writes as -1, or as the same bits without a sign."""
+    """None without a limit, which the service writes as -1 or as the same bits unsigned."""
     return None if limit in {-1, 2**32 - 1} else limit
 
 
@@ -249,7 +249,7 @@ def _wanted(parts: Iterable[Part], numbers: frozenset[int] | None) -> Iterator[P
 
 
 def _nodes(value: str) -> list[int]:
-    return [int(value), int(value)]  # the least and the most
+    return [int(value), int(value)]  # minimum and maximum
 
 
 def _mib(value: str) -> int:
@@ -272,7 +272,7 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "chdir": ("current_working_directory", str),
     "output": ("standard_output", str),
     "open-mode": ("open_mode", str),
-    "export": ("environment", lambda _: _ENVIRONMENT),  # the service knows nobody's environment
+    "export": ("environment", lambda _: _ENVIRONMENT),  # the service has no user environment
     "requeue": ("requeue", lambda _: True),
     "no-requeue": ("requeue", lambda _: False),
 }

@@ -1,8 +1,8 @@
-"""A job is submitted once, whenever the one who submits it is killed.
+"""Submits a job exactly once, even if the submitter is killed at any point.
 
-It is submitted held, under a key that its text makes. Then whoever comes looks at what Slurm has under that key, keeps
-the first that may run, ends the others, and releases the one. A submission that arrives late, from somebody who was
-killed, is held and so never runs.
+It is submitted held, under a key derived from its text. Any run then lists Slurm's jobs with that key, keeps
+the first that may run, cancels the others, and releases the kept one. A late submission from a killed run
+is held and so never runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PREFIX = "gpu-commons"
 
 
 def submission(stack: str, job: str, run: int, text: str) -> Submission:
-    """The key of a job: another text, image or run is another job."""
+    """A job's key: another text, image or run is another job."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     key = f"{PREFIX}/{stack}/{job}/{run}/{digest[:16]}"
     short = hashlib.sha256(key.encode()).hexdigest()[:8]
@@ -28,9 +28,9 @@ def submission(stack: str, job: str, run: int, text: str) -> Submission:
 def submit_once(
     controller: Controller, wanted: Submission, forgotten: frozenset[int] = frozenset(), own_jobs: OwnJobs | None = None
 ) -> Outcome:
-    """The one job of this key, which runs, will run, or has run. Raises SlurmError.
+    """The one job of this key: running, waiting or finished. Raises SlurmError.
 
-    `forgotten`: jobs of a resource that was removed. `own_jobs` asks for a list that is not older than the call.
+    `forgotten`: jobs of deleted resources. `own_jobs` must return a list no older than the call.
     """
     look = own_jobs or controller.own_jobs
     found = _found(look(), wanted, forgotten)
@@ -53,12 +53,12 @@ def submit_once(
 
 
 def chosen(found: Iterable[Part]) -> int:
-    """The job that stays: one that was released before any that is held, then the first."""
+    """The kept job: released before held, then the first."""
     return min((part.is_held, part.job) for part in found)[1]
 
 
 def end_all(controller: Controller, wanted: Submission) -> tuple[list[int], list[int]]:
-    """End every job of the key: the numbers of those that were going on, and of all. Raises SlurmError."""
+    """Cancel all jobs of the key: numbers of those still active, and of all. Raises SlurmError."""
     parts = of_key(controller.own_jobs(), wanted.key, wanted.name)
     going_on = sorted({part.job for part in parts if not part.has_ended})
     if going_on:
@@ -67,6 +67,6 @@ def end_all(controller: Controller, wanted: Submission) -> tuple[list[int], list
 
 
 def _found(parts: Iterable[Part], wanted: Submission, forgotten: frozenset[int]) -> list[Part]:
-    """What may stand for the job: not what ended before it had a node, refused by Slurm or cancelled by somebody."""
+    """Candidates for the job: not those that ended before having a node, by Slurm's refusal or cancellation."""
     own = of_key(parts, wanted.key, wanted.name)
     return [part for part in own if part.job not in forgotten and not part.was_refused]

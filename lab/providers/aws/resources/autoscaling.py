@@ -30,18 +30,18 @@ TAG: Final = {
     "value": "$value",
     "propagateAtLaunch": "$propagateAtLaunch",
 }
-# What an update takes as a creation does; the rest has calls of its own, or none.
+# Inputs that an update accepts like a create; the others have separate calls, or none.
 BOTH: Final = (
     "capacityRebalance", "defaultCooldown", "defaultInstanceWarmup", "desiredCapacity", "healthCheckGracePeriod",
     "healthCheckType", "maxInstanceLifetime", "maxSize", "minSize", "mixedInstancesPolicy", "placementGroup",
     "serviceLinkedRoleArn", "terminationPolicies",
 )  # fmt: skip
-# Under other words than the service's.
+# Inputs that the service names differently.
 OTHER_WORDS: Final = ("launchTemplate", "protectFromScaleIn", "vpcZoneIdentifiers")
 
 
 def _group(inputs: Properties) -> Properties:
-    """What a group is called with, where Pulumi has other words or forms."""
+    """A group's arguments that Pulumi names or writes differently."""
     template = inputs.get("launchTemplate")
     template = template if isinstance(template, dict) else {}
     zones, tags = inputs.get("vpcZoneIdentifiers"), inputs.get("tags")

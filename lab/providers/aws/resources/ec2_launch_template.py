@@ -39,7 +39,7 @@ ALL: Final = {
 
 
 def _new_default(scope: Scope) -> Iterable[Properties]:
-    """The version that is the default from now on, if the program wants another one."""
+    """The new default version, if the program wants another one."""
     if scope.new.get("updateDefaultVersion"):
         newest = (scope.state.get("launchTemplateVersion") or {}).get("versionNumber") or scope.state["latestVersion"]
         return ({"newDefault": str(newest)},)
@@ -71,7 +71,7 @@ LAUNCH_TEMPLATE: Final = Resource(
         },
     ),
     identifier="launchTemplate.launchTemplateId",
-    # Not with the creation: moto would take the template's own tags for some of its instances'.
+    # Not at creation: moto would take the template's own tags for some of its instances'.
     completes=(Call("CreateTags", {"resources": ["$id"], "tags": "$tags"}, when=("tags",)),),
     updates=(
         Call(
@@ -94,7 +94,7 @@ LAUNCH_TEMPLATE: Final = Resource(
             "launchTemplateVersions[0]",
             into="latest",
         ),
-        # Nor from the template itself: moto shows the tags of its creation for ever.
+        # Nor from the template itself: moto always shows the tags of its creation.
         Read("DescribeTags", {"filters": [{"name": "resource-id", "values": ["$id"]}]}, "tags", into="tags"),
     ),
     delete=(Call("DeleteLaunchTemplate", {"launchTemplateId": "$id"}),),

@@ -123,7 +123,7 @@ SUBNET: Final = Resource(
 
 
 def _left(scope: Scope) -> Iterable[Properties]:
-    """The VPC that a gateway leaves, if it is in one."""
+    """The VPC that a gateway leaves, if any."""
     before = (scope.old or scope.state).get("vpcId")
     return ({"leftVpcId": before},) if before else ()
 
@@ -186,7 +186,7 @@ NAT_GATEWAY: Final = Resource(
         all_of("subnetId", "allocationId", "connectivityType", tagSpecifications=tags_of("natgateway")),
     ),
     identifier="natGateway.natGatewayId",
-    # One that was deleted is shown for another hour.
+    # AWS shows a deleted one for another hour.
     reads=(
         Read("DescribeNatGateways", {"natGatewayIds": ["$id"]}, "natGateways[?!starts_with(state, 'delet')] | [0]"),
     ),

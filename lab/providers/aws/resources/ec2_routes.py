@@ -1,4 +1,4 @@
-"""Route tables, routes of their own, and which subnets they are for.
+"""Route tables, separate routes, and the subnets of a table.
 
 Sources: pulumi.com/registry/packages/aws/api-docs/ec2 and github.com/hashicorp/terraform-provider-aws,
 internal/service/ec2/vpc_route*.go (which change needs a new resource: `ForceNew`).
@@ -58,7 +58,7 @@ ROUTE_TABLE: Final = Resource(
             Kind.SET,
             is_kept=True,
             is_shown_if_given=True,
-            # A gateway endpoint puts a route to a prefix list here, without a block: that one is the endpoint's.
+            # A gateway endpoint adds a route to a prefix list here, without a block: that one is the endpoint's.
             read="routes[?origin=='CreateRoute' && destinationCidrBlock].{cidrBlock: destinationCidrBlock, "
             "gatewayId: gatewayId, natGatewayId: natGatewayId, transitGatewayId: transitGatewayId, "
             "networkInterfaceId: networkInterfaceId}",
@@ -113,7 +113,7 @@ ROUTE: Final = Resource(
 ROUTE_TABLE_ASSOCIATION: Final = Resource(
     "aws:ec2/routeTableAssociation:RouteTableAssociation",
     service="ec2",
-    # The official provider moves an association to another table; it has another id then, and so it is a new one here.
+    # The official provider moves an association to another table, which changes its id; here it is a new resource.
     inputs={"routeTableId": required(replaces=True), "subnetId": fixed(), "gatewayId": fixed(), "region": REGION},
     create=Call("AssociateRouteTable", all_of("routeTableId", "subnetId", "gatewayId")),
     identifier="associationId",

@@ -69,7 +69,7 @@ PERMISSION: Final = {
 
 
 def _port(name: str) -> Any:
-    """A port as it was given: of every protocol there is none, which AWS shows as -1."""
+    """A port as given: for every protocol there is none, which AWS shows as -1."""
 
     def read(live: Properties) -> Any:
         value = live.get(name)
@@ -145,7 +145,7 @@ PARTS: Final = {"subnetIds": "SubnetIds", "securityGroupIds": "SecurityGroupIds"
 
 
 def _parts_changed(scope: Scope) -> Iterable[Properties]:
-    """What is added to an endpoint and what is taken away: `addSubnetIds`, `removeSubnetIds` …"""
+    """What an endpoint gains and loses: `addSubnetIds`, `removeSubnetIds` …"""
     changed = {}
     for name, word in PARTS.items():
         old, new = (side.get(name) or [] for side in (scope.old, scope.new))
@@ -197,7 +197,7 @@ VPC_ENDPOINT: Final = Resource(
             each=_parts_changed,
         ),
     ),
-    # One that was deleted is still shown for a while.
+    # AWS still shows a deleted one for a while.
     reads=(
         Read("DescribeVpcEndpoints", {"vpcEndpointIds": ["$id"]}, "vpcEndpoints[?!starts_with(state, 'delet')] | [0]"),
     ),

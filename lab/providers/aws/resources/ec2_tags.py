@@ -1,4 +1,4 @@
-"""How EC2 tags things: a resource with its creation, and by its id afterwards."""
+"""EC2 tagging: of a resource at its creation, and by its id later."""
 
 from __future__ import annotations
 

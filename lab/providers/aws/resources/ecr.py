@@ -1,4 +1,4 @@
-"""Image repositories and what keeps them small.
+"""Image repositories and lifecycle policies.
 
 Sources: pulumi.com/registry/packages/aws/api-docs/ecr and github.com/hashicorp/terraform-provider-aws,
 internal/service/ecr (which change needs a new resource: `ForceNew`).

@@ -1,4 +1,4 @@
-"""Access entries of EKS, and the access policies that are associated with them.
+"""Access entries of EKS, and their associated access policies.
 
 Sources: pulumi.com/registry/packages/aws/api-docs/eks and github.com/hashicorp/terraform-provider-aws,
 internal/service/eks (which change needs a new resource: `ForceNew`).

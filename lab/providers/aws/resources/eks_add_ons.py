@@ -1,4 +1,4 @@
-"""Add-ons of EKS, and roles of pods by Pod Identity.
+"""EKS add-ons, and pods' roles by Pod Identity.
 
 Sources: pulumi.com/registry/packages/aws/api-docs/eks and github.com/hashicorp/terraform-provider-aws,
 internal/service/eks (which change needs a new resource: `ForceNew`).
@@ -21,7 +21,7 @@ ADDON: Final = Resource(
         "addonName": required(replaces=True),
         "addonVersion": Input(is_kept=True),
         "configurationValues": Input(Kind.JSON, is_kept=True),
-        # Read back as ARNs of associations alone.
+        # Read back only as ARNs of associations.
         "podIdentityAssociations": Input(Kind.SET, read="-"),
         "preserve": Input(read="-"),
         "resolveConflictsOnCreate": Input(read="-"),

@@ -126,7 +126,7 @@ CLUSTER: Final = Resource(
 
 
 def _log_setup(scope: Scope) -> list[Properties]:
-    """Log types that are wanted, and those that were and are not any more."""
+    """Requested log types, and those requested before and not any more."""
     wanted = scope.new.get("enabledClusterLogTypes") or []
     dropped = [each for each in scope.old.get("enabledClusterLogTypes") or [] if each not in wanted]
     parts = ((wanted, True), (dropped, False))

@@ -28,7 +28,7 @@ from lab.providers.values import Properties
 
 
 def _config_of_group(scope: Scope) -> Iterable[Properties]:
-    """Labels and taints as an update has them: what is put, and what is taken away."""
+    """Labels and taints for an update: what to set, and what to remove."""
     old, new = scope.old, scope.new
     labels, taints = new.get("labels") or {}, new.get("taints") or []
     kept = {_taint(each) for each in taints}

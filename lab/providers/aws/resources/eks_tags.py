@@ -1,4 +1,4 @@
-"""How EKS tags things, and how it says that one is not there."""
+"""EKS tagging, and the error for a missing resource."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOT_THERE: Final = ("ResourceNotFoundException",)
 
 
 def tagging(whose: str) -> Tagging:
-    """`whose` is the output that holds the ARN, such as `$arn`."""
+    """`whose` is the output with the ARN, such as `$arn`."""
     return Tagging(
         tag=Call("TagResource", {"resourceArn": whose, "tags": "$added"}),
         untag=Call("UntagResource", {"resourceArn": whose, "tagKeys": "$removed"}),

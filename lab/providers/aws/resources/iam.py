@@ -175,7 +175,7 @@ INSTANCE_PROFILE: Final = Resource(
 
 
 def _url(live: Properties) -> str:
-    """The address as it was given: IAM keeps it without its scheme."""
+    """The address as given: IAM keeps it without its scheme."""
     url = str(live.get("url", ""))
     return url if url.startswith("https://") else f"https://{url}"
 
@@ -188,7 +188,7 @@ OPEN_ID_CONNECT_PROVIDER: Final = Resource(
     is_global=True,
     inputs={
         "url": required(replaces=True, read=_url),
-        # The official provider adds and removes clients; moto has no operation for it.
+        # The official provider adds and removes clients; moto lacks that operation.
         "clientIdLists": required(Kind.SET, replaces=True, read="clientIDList"),
         "thumbprintLists": Input(is_kept=True, read="thumbprintList"),
         "tags": TAGS,

@@ -1,5 +1,5 @@
-"""Which pods a resource makes, and their containers: every Kubernetes kind that holds a pod template, custom resources
-with pod templates in them, profiles of hubs, containers on Docker hosts, and jobs of Slurm.
+"""Extracts a resource's pods and their containers: every Kubernetes kind with a pod template, custom resources
+with pod templates, hub profiles, Docker containers, and Slurm jobs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from policies.shapes import at, is_list, object_name, some, text
 from policies.slurm_jobs import SLURM_HUB_TOKEN, SLURM_JOB_TOKEN, of_slurm_hub, of_slurm_job
 from workloads.hub import DEFAULT_CPU_GUARANTEE, DEFAULT_MEMORY_GUARANTEE_GIB, DEFAULT_START_TIMEOUT_S
 
-# API groups of these kinds. Another group's Job, such as Volcano's, has another shape.
+# API groups of these kinds. A Job of another group, such as Volcano's, has another shape.
 GROUPS = frozenset({"core", "apps", "extensions", "batch"})
 # Kind → path from the object to its pod spec.
 POD_PATHS: Mapping[str, tuple[str, ...]] = {
@@ -40,8 +40,8 @@ POD_PATHS: Mapping[str, tuple[str, ...]] = {
 }
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 ANY_LIST = Kind("core", "", is_list=True)  # kubernetes:v1:List
-NOTHING_KNOWN: Mapping[str, Any] = {"containers": UNKNOWN, "tolerations": UNKNOWN}  # of a pod that a hub makes
-# Fields that decide where a pod lands and which GPUs it gets. A patch leaves those that it does not name to others.
+NOTHING_KNOWN: Mapping[str, Any] = {"containers": UNKNOWN, "tolerations": UNKNOWN}  # for a hub's pod
+# Fields that determine a pod's nodes and GPUs. A patch leaves unnamed fields to others.
 DECIDING = ("tolerations", "nodeSelector", "affinity", "runtimeClassName", "containers")
 _CHOSEN: Final = "is chosen by the controller, in the cluster"
 HUB_TOKEN = "gpu-commons:index:NotebookHub"  # noqa: S105 - a resource type
@@ -49,14 +49,14 @@ HUB_TOKEN = "gpu-commons:index:NotebookHub"  # noqa: S105 - a resource type
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container of a pod, or all of one kind where the list is not known yet. `spec` is Kubernetes JSON."""
+    """One container of a pod, or all of one kind if the list is not known yet. `spec` is Kubernetes JSON."""
 
     path: str  # containers[0]
     spec: Mapping[str, Any] | Unknown
 
 
 def containers(pod: Mapping[str, Any]) -> Iterator[Container]:
-    """Every container of a pod, the init containers first. The API server rejects lists of another shape."""
+    """A pod's containers, init containers first. The API server rejects lists of another shape."""
     for kind in CONTAINERS:
         found = pod.get(kind)
         if found is UNKNOWN:
@@ -68,7 +68,7 @@ def containers(pod: Mapping[str, Any]) -> Iterator[Container]:
 
 
 def asks_for_gpus(container: Mapping[str, Any] | Unknown) -> bool | None:
-    """None where that is not known yet."""
+    """None if not known yet."""
     resources = at(container, "resources")
     if UNKNOWN in (resources, at(resources, "limits")):
         return None
@@ -78,12 +78,12 @@ def asks_for_gpus(container: Mapping[str, Any] | Unknown) -> bool | None:
         return None
     if not all(map(_is_zero, amounts)):
         return True
-    # A claim names a device that its class chooses, which may be a GPU.
+    # A claim's device comes from its class and may be a GPU.
     return None if at(resources, "claims") else False
 
 
 def _is_zero(amount: Any) -> bool:
-    """True for 0, "0.0" and "0m", and for a missing amount; P-HOST refuses an amount that is no quantity."""
+    """True for 0, "0.0" and "0m", and a missing amount; P-HOST refuses invalid quantities."""
     try:
         return amount in (None, "") or quantity(amount) == 0
     except ValueError:
@@ -91,12 +91,12 @@ def _is_zero(amount: Any) -> bool:
 
 
 def asks_somewhere(pod: Mapping[str, Any]) -> bool | None:
-    """Whether any container of a pod asks for GPUs; None where that is not known yet."""
+    """Whether any container requests GPUs; None if not known yet."""
     return some(asks_for_gpus(each.spec) for each in containers(pod))
 
 
 def holds_pods(token: str) -> bool:
-    """True for resources that the rules look at; most resources are none of their business."""
+    """True for resources the rules judge; most are irrelevant."""
     kind = kind_of(token)
     if token in {HUB_TOKEN, DOCKER_HUB_TOKEN, CONTAINER_TOKEN, SLURM_JOB_TOKEN, SLURM_HUB_TOKEN, *OUT_OF_SIGHT}:
         return True
@@ -108,7 +108,7 @@ def _is_known(kind: Kind) -> bool:
 
 
 def _patched(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """A patch holds the keys that it changes; the others of the pod are not known."""
+    """A patch has only changed keys; the pod's other keys are unknown."""
     found = {**dict.fromkeys(DECIDING, UNKNOWN), **pod}
     for kind in CONTAINERS:
         if is_list(listed := found.get(kind)):
@@ -125,7 +125,7 @@ def _patched_container(container: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
-    """Workloads of one resource: its type token, its logical name, its inputs as plain values."""
+    """A resource's workloads, by its type token, logical name and plain inputs."""
     if token == HUB_TOKEN:
         yield from _profiles(name, inputs)
     elif token == DOCKER_HUB_TOKEN:
@@ -164,7 +164,7 @@ def _of_kubernetes(kind: Kind, token: str, name: str, inputs: Mapping[str, Any])
 
 
 def _of_kind(kind: Kind, name: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
-    """One object of Kubernetes' own that makes pods."""
+    """One built-in Kubernetes object with pods."""
     *outer, last = POD_PATHS[kind.name]
     owner = _at(inputs, outer)
     pod = owner.get(last, {}) if isinstance(owner, Mapping) else owner
@@ -174,7 +174,7 @@ def _of_kind(kind: Kind, name: str, inputs: Mapping[str, Any]) -> Iterator[Workl
 
 
 def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
-    """Its pod templates, each by its path, and one workload more for all that could not be read."""
+    """Its pod templates by path, and one extra workload for everything unreadable."""
     if why := out_of_sight(token):
         yield Workload(
             label, {}, unread=f"what it creates is deployed outside Pulumi, so none of it was checked: {why}"
@@ -201,8 +201,8 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
 
 
 def _workload(label: str, pod: Any, metadata: Any, *, is_patch: bool) -> Workload:
-    """Of one pod template: its spec and its metadata, as far as they have the right shapes."""
-    # A template that is not known yet hides everything that decides: rules then report what they cannot prove.
+    """From one pod template: its spec and metadata, if well-formed."""
+    # An unknown template hides all deciding fields: rules then report what they cannot prove.
     shape = pod if isinstance(pod, Mapping) else {**NOTHING_KNOWN, "volumes": UNKNOWN}
     if is_patch:
         shape = _patched(shape)
@@ -217,18 +217,18 @@ def _workload(label: str, pod: Any, metadata: Any, *, is_patch: bool) -> Workloa
 
 
 def _daemon(inputs: Mapping[str, Any]) -> Daemon:
-    """Namespace and name of a DaemonSet; one without a name gets another with every replacement."""
+    """A DaemonSet's namespace and name; without a name, each replacement gets a new one."""
     namespace, name = at(inputs, "metadata", "namespace") or "default", at(inputs, "metadata", "name")
     return Daemon(*(each if each is UNKNOWN else text(each) for each in (namespace, name)))
 
 
 def _without_image(pod: Mapping[str, Any]) -> list[str]:
-    """Where a template leaves the image to its controller, as paths."""
+    """Paths of images that a template leaves to its controller."""
     return [f"{each.path}.image" for each in containers(pod) if each.spec is not UNKNOWN and "image" not in each.spec]
 
 
 def _with_images(pod: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Some controllers complete the containers of their templates, so an image that is not there is not missing."""
+    """Some controllers complete their templates' containers, so an absent image is not missing."""
     return {
         **pod,
         **{
@@ -240,14 +240,14 @@ def _with_images(pod: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _at(inputs: Any, path: Sequence[str]) -> Any:
-    """The value at a path of keys; an empty mapping where there is none."""
+    """The value at a path of keys, or an empty mapping."""
     for step in path:
         inputs = inputs.get(step, {}) if isinstance(inputs, Mapping) else inputs
     return inputs
 
 
 def _profiles(hub: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
-    """The pods that KubeSpawner makes, from the hub's own arguments: they never pass through the engine."""
+    """KubeSpawner's pods from the hub's own arguments: they never pass through the engine."""
     profiles = inputs.get("profiles")
     if profiles is UNKNOWN:
         yield Workload(f"profiles of hub {hub}", NOTHING_KNOWN)
@@ -280,7 +280,7 @@ def _profile_pod(profile: Mapping[str, Any], hub: Mapping[str, Any]) -> dict[str
         amount = default if profile.get(key) is None else profile[key]
         requests[resource] = amount if amount is UNKNOWN else f"{amount}{unit}"
     further = profile.get("node_selector") or {}
-    # Its labels are not known, and that there may be some is: the pool still counts.
+    # Its labels are unknown but may exist: the pool still counts.
     selector = dict(further) if isinstance(further, Mapping) else {"(further labels)": UNKNOWN}
     pools = profile.get("pools")
     if not pools and (pool := profile.get("pool") or hub.get("core_pool")):

@@ -15,7 +15,7 @@ from fleet.unknown import UNKNOWN
 from policies.evaluate import evaluate
 from policies.finding import Level
 from policies.model import Site
-from policies.workloads import holds_pods, workloads
+from policies.pod_workloads import holds_pods, workloads
 
 HUB = "gpu-commons:index:NotebookHub"
 PATCH = "kubernetes:apps/v1:DeploymentPatch"
