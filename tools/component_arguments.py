@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from imaging.spec import hub_description
+from platforms.docker import hub_model as docker_hub
 from tools.typed_dicts import Key, Module, Shape, texts
 from workloads import authenticator, hub
 
@@ -45,7 +46,18 @@ NOTEBOOK_HUB: Final = Module(
         Shape("NotebookHubArgs", (hub.Hub,), "Arguments of NotebookHub. Times in seconds, sizes in GiB."),
     ),
 )
-MODULES: Final = (NOTEBOOK_HUB,)
+DOCKER_HUB: Final = Module(
+    "components.on_docker.docker_hub_args",
+    "DockerHub",
+    (
+        Shape("HubKernel", (docker_hub.Kernel,), without=frozenset({"ipc"})),
+        Shape("HostedProfile", (docker_hub.Profile,), without=frozenset({"pools", "ipc"})),
+        Shape("HostExpose", (docker_hub.HostPort,)),
+        Shape("HubCard", (docker_hub.HostedCard,)),
+        Shape("DockerHubArgs", (docker_hub.Hub,), "Arguments of DockerHub. Times in seconds, sizes in GiB."),
+    ),
+)
+MODULES: Final = (NOTEBOOK_HUB, DOCKER_HUB)
 
 
 def modules() -> dict[str, str]:

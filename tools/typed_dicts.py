@@ -100,16 +100,16 @@ def _docstring(text: str) -> list[str]:
 
 
 def _keys(shape: Shape, names: Names) -> Iterator[Key]:
-    """The keys of all kinds, in their order, then those that no model has."""
+    """The keys of all kinds, those that tell which first, then those that no model has."""
     found: dict[str, dict[str, Key]] = {}
     for model in shape.models:
-        kind = "" if len(shape.models) == 1 else get_args(model.model_fields["kind"].annotation)[0]
+        kind = get_args(model.model_fields["kind"].annotation)[0] if "kind" in model.model_fields else ""
         for key in _of_model(model, names):
             found.setdefault(key.name, {})[kind] = key
     also = {key.name: key for key in shape.also}
     for name in shape.without:
         del found[name]
-    for name, kinds in found.items():
+    for name, kinds in sorted(found.items(), key=lambda each: each[0] not in {"kind", "name", "title"}):
         yield also.pop(name) if name in also else _merged(name, kinds, len(shape.models))
     yield from also.values()
 
@@ -119,7 +119,9 @@ def _merged(name: str, kinds: Mapping[str, Key], of: int) -> Key:
     (annotation,) = {key.type for key in kinds.values()}
     said = dict.fromkeys(key.text for key in kinds.values())
     groups = {text: [kind for kind, key in kinds.items() if key.text == text] for text in said}
-    parts = [text if len(group) == of else f"{', '.join(group)}: {text}" for text, group in groups.items()]
+    parts = [
+        text if len(group) == of and name != "kind" else f"{', '.join(group)}: {text}" for text, group in groups.items()
+    ]
     is_required = len(kinds) == of and all(key.is_required for key in kinds.values())
     return Key(name, annotation, " ".join(parts), is_required)
 

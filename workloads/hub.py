@@ -33,6 +33,7 @@ from workloads.workload import Workload
 DEFAULT_START_TIMEOUT_S: Final = 600
 DEFAULT_CPU_GUARANTEE: Final = 0.1  # notebooks are idle most of the time
 DEFAULT_MEMORY_GUARANTEE_GIB: Final = 1
+COURSES: Final = "Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."
 
 
 def _day(value: str) -> str:
@@ -96,7 +97,8 @@ class HubKeys(BaseModel):
     )
     help_url: Url | None = Field(None, description="Where people get help: a link on the page that starts servers.")
     start_timeout_s: Seconds = Field(
-        DEFAULT_START_TIMEOUT_S, description="Seconds that a server may take to start, image pull included."
+        DEFAULT_START_TIMEOUT_S,
+        description="Seconds that a server may take to start, image pull included.",
     )
     http_timeout_s: Seconds = Field(
         120, description="Seconds from the started pod, container or job to a server that answers."
@@ -134,6 +136,7 @@ class Titled(BaseModel):
 class ProfileKeys(Workload, Titled):  # keys of the last base come first
     """Keys of a profile, shared by stack files and hub component arguments."""
 
+    description: Prose | None = Field(None, description="Second line of the choice; none: GPUs, cores and memory.")
     is_default: bool = Field(default=False, description="Chosen when the user chooses nothing; one per hub.")
 
     @property
@@ -192,7 +195,6 @@ class Profile(ProfileKeys):
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
     image_name: Name = Field(description="Name of the image as people know it; policies look up its facts by it.")
-    description: Prose | None = Field(None, description="Second line on the spawn page; none: GPUs, cores and memory.")
     cpu: Cores = Field(description="CPU cores at most.")
     cpu_guarantee: Cores | None = Field(
         None,
@@ -280,9 +282,7 @@ class Hub(ClusterHubKeys):
         description="The profiles' images are pulled to all nodes of their pools in advance, for example by a "
         "PrePuller: policies then warn about images with long pulls instead of refusing them.",
     )
-    courses: tuple[Course, ...] = Field(
-        (), description="Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."
-    )
+    courses: tuple[Course, ...] = Field((), description=COURSES)
 
     @field_validator("public_url")
     @classmethod

@@ -52,7 +52,7 @@ class HubProfile(TypedDict):
     title: str
     """What users read."""
     description: NotRequired[str]
-    """Second line on the spawn page; default: GPUs, cores and memory."""
+    """Second line of the choice; default: GPUs, cores and memory."""
     pool: NotRequired[str]
     """Pool it runs on; default: the hub's core pool, else any node."""
     pools: NotRequired[Sequence[str]]

@@ -78,9 +78,13 @@ class RuntimeProfile(BaseModel):
     """Engine settings that an image's programs need, from its spec."""
 
     model_config = FORM
-    memlock: Literal["unlimited"] | Count | None = None
-    stack_mib: Count | None = None
-    ipc: Literal["host", "private"] | None = None
+    memlock: Literal["unlimited"] | Count | None = Field(
+        None, description="Bytes that a process may lock in memory, or `unlimited`."
+    )
+    stack_mib: Count | None = Field(None, description="Largest stack of a process in MiB.")
+    ipc: Literal["host", "private"] | None = Field(
+        None, description="`host` shares the host's shared memory; none: private."
+    )
 
 
 class Container(ContainerKeys, RuntimeProfile):
