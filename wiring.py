@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from components.on_kubernetes.nvidia_runtime import NvidiaRuntimeArgs
     from components.on_kubernetes.pre_puller import PrePullerArgs
     from components.on_slurm.sif_image import SifImageArgs
-    from components.on_slurm.slurm_gpu_job import SlurmGpuJobArgs
-    from components.on_slurm.slurm_hub import SlurmHubArgs
+    from components.on_slurm.slurm_gpu_job_args import SlurmGpuJobArgs
+    from components.on_slurm.slurm_hub_args import SlurmHubArgs
     from components.on_slurm.slurm_site import SlurmSiteArgs
     from components.stack_record import StackRecordArgs
 

@@ -9,6 +9,9 @@ from typing import Final
 
 from imaging.spec import hub_description
 from platforms.docker import hub_model as docker_hub
+from platforms.slurm import hub_model as slurm_hub
+from platforms.slurm.job_model import SlurmJob
+from platforms.slurm.partition_model import Partition, PartitionKeys
 from tools.typed_dicts import Key, Module, Shape, texts
 from workloads import authenticator, hub
 
@@ -57,7 +60,64 @@ DOCKER_HUB: Final = Module(
         Shape("DockerHubArgs", (docker_hub.Hub,), "Arguments of DockerHub. Times in seconds, sizes in GiB."),
     ),
 )
-MODULES: Final = (NOTEBOOK_HUB, DOCKER_HUB)
+SITE: Final = "Access to the cluster, as in `site.slurm` of a stack file"
+# Of a workload; what runs by Slurm is placed by `partitions`.
+UNUSED_BY_SLURM: Final = frozenset({"pool", "pools", "shm_gib"})
+SLURM_GPU_JOB: Final = Module(
+    "components.on_slurm.slurm_gpu_job_args",
+    "SlurmGpuJob",
+    (
+        Shape("SlurmPartition", (Partition,), "A pool the job may run on."),
+        Shape(
+            "SlurmGpuJobArgs",
+            (SlurmJob,),
+            "Arguments of SlurmGpuJob. CPU in cores, memory in GiB, both per node.",
+            also=(
+                Key("site", "Mapping[str, Any]", f"{SITE}.", is_required=True),
+                Key("sif", "pulumi.Input[str]", "Image file, such as the `path` of a SifImage.", is_required=True),
+            ),
+            without=UNUSED_BY_SLURM | {"name"},
+        ),
+    ),
+)
+SLURM_HUB: Final = Module(
+    "components.on_slurm.slurm_hub_args",
+    "SlurmHub",
+    (
+        Shape("SlurmProfile", (slurm_hub.Profile,), without=UNUSED_BY_SLURM),
+        Shape("LoginNodeExpose", (slurm_hub.LoginNodePort,)),
+        Shape(
+            "SlurmHubArgs",
+            (slurm_hub.Hub,),
+            "Arguments of SlurmHub. Times in seconds, sizes in GiB.",
+            also=(
+                Key(
+                    "site",
+                    "Mapping[str, Any]",
+                    f"{SITE}; `hubs` there has the accounts of hub and users.",
+                    is_required=True,
+                ),
+            ),
+        ),
+    ),
+)
+SLURM_SITE: Final = Module(
+    "components.on_slurm.slurm_site_args",
+    "SlurmSite",
+    (
+        Shape(
+            "SlurmPool",
+            (PartitionKeys,),
+            "A pool: nodes of one partition with one GPU type.",
+            also=(
+                Key("pool", "str", "Name of the pool.", is_required=True),
+                Key("nodes", "int", "Expected number of nodes.", is_required=True),
+                Key("gpus_per_node", "int", "GPUs of each.", is_required=True),
+            ),
+        ),
+    ),
+)
+MODULES: Final = (NOTEBOOK_HUB, DOCKER_HUB, SLURM_GPU_JOB, SLURM_HUB, SLURM_SITE)
 
 
 def modules() -> dict[str, str]:
