@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroupArgs
     from components.on_docker.docker_host import DockerHostArgs
     from components.on_docker.docker_hub_args import DockerHubArgs
-    from components.on_kubernetes.gpu_job import GpuJobArgs
+    from components.on_kubernetes.gpu_job_args import GpuJobArgs
     from components.on_kubernetes.gpu_node_pool import GpuNodePoolArgs
     from components.on_kubernetes.notebook_hub_args import NotebookHubArgs
     from components.on_kubernetes.nvidia_runtime import NvidiaRuntimeArgs

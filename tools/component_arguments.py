@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from imaging.spec import hub_description
+from platforms.docker import container_model
 from platforms.docker import hub_model as docker_hub
+from platforms.kubernetes.job import Job
 from platforms.slurm import hub_model as slurm_hub
 from platforms.slurm.job_model import SlurmJob
 from platforms.slurm.partition_model import Partition, PartitionKeys
@@ -117,7 +119,49 @@ SLURM_SITE: Final = Module(
         ),
     ),
 )
-MODULES: Final = (NOTEBOOK_HUB, DOCKER_HUB, SLURM_GPU_JOB, SLURM_HUB, SLURM_SITE)
+GPU_JOB: Final = Module(
+    "components.on_kubernetes.gpu_job_args",
+    "GpuJob",
+    (
+        Shape(
+            "GpuJobArgs",
+            (Job,),
+            "Arguments of GpuJob. CPU in cores, memory in GiB.",
+            also=(Key("namespace", "pulumi.Input[str]", "Existing namespace for the job.", is_required=True),),
+        ),
+    ),
+)
+DOCKER_GPU_CONTAINER: Final = Module(
+    "components.on_docker.docker_gpu_container_args",
+    "DockerGpuContainer",
+    (
+        Shape("ContainerPort", (container_model.Port,)),
+        Shape("ContainerMount", (container_model.Mount,)),
+        Shape(
+            "DockerGpuContainerArgs",
+            (container_model.Container,),
+            "Arguments of DockerGpuContainer. CPU in cores, memory in GiB.",
+            also=(
+                Key(
+                    "network",
+                    "pulumi.Input[str]",
+                    "Network of the container, such as `network` of a DockerHost.",
+                    is_required=True,
+                ),
+            ),
+            without=frozenset({"pools", "cards"}),
+        ),
+    ),
+)
+MODULES: Final = (
+    NOTEBOOK_HUB,
+    GPU_JOB,
+    DOCKER_HUB,
+    DOCKER_GPU_CONTAINER,
+    SLURM_GPU_JOB,
+    SLURM_HUB,
+    SLURM_SITE,
+)
 
 
 def modules() -> dict[str, str]:
