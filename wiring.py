@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from components.gpu_image import GpuImageArgs, ImagePool
     from components.on_aws.ecr_repository import EcrRepositoryArgs
     from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
-    from components.on_aws.eks_gpu_node_group import EksGpuNodeGroupArgs
+    from components.on_aws.eks_gpu_node_group_args import EksGpuNodeGroupArgs
     from components.on_aws.existing_eks_cluster import ExistingEksCluster, ExistingEksClusterArgs
-    from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroupArgs
+    from components.on_aws.flatcar_gpu_node_group_args import FlatcarGpuNodeGroupArgs
     from components.on_docker.docker_host import DockerHostArgs
     from components.on_docker.docker_hub_args import DockerHubArgs
     from components.on_kubernetes.gpu_job_args import GpuJobArgs

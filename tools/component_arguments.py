@@ -8,6 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from imaging.spec import hub_description
+from platforms import node_keys
+from platforms.aws import flatcar_keys
+from platforms.aws.instance_group import PinnedImage
+from platforms.aws.node_group import NodeGroup
 from platforms.docker import container_model
 from platforms.docker import hub_model as docker_hub
 from platforms.kubernetes.job import Job
@@ -153,7 +157,101 @@ DOCKER_GPU_CONTAINER: Final = Module(
         ),
     ),
 )
+NODE_TAINT: Final = Module(
+    "components.on_kubernetes.node_taint",
+    "a node's taint",
+    (Shape("Taint", (node_keys.Taint,), "A Kubernetes node taint."),),
+)
+OF_NODE_GROUPS: Final = (
+    Key(
+        "region",
+        "str",
+        "Region of AWS, such as us-east-1; it determines the AWS partition in policy ARNs.",
+        is_required=True,
+    ),
+    Key(
+        "subnet_ids",
+        "pulumi.Input[Sequence[pulumi.Input[str]]]",
+        "Private subnets for the instances.",
+        is_required=True,
+    ),
+    Key(
+        "security_group_ids",
+        "Sequence[pulumi.Input[str]]",
+        "Security groups of the instances: the cluster security group.",
+        is_required=True,
+    ),
+    Key(
+        "cni_has_role",
+        "bool",
+        "The VPC CNI has its own role by Pod Identity, so the node role gets none of its rights.",
+    ),
+    Key("tags", "Mapping[str, str]", "Tags for all created resources, including instances and volumes."),
+)
+EKS_NODE_GROUP: Final = Module(
+    "components.on_aws.eks_gpu_node_group_args",
+    "EksGpuNodeGroup",
+    (
+        Shape("MachineImage", (PinnedImage,)),
+        Shape(
+            "EksGpuNodeGroupArgs",
+            (NodeGroup,),
+            "Arguments of EksGpuNodeGroup. Plain values decide what exists; inputs flow through.",
+            also=(
+                Key(
+                    "cluster_name",
+                    "pulumi.Input[str]",
+                    "Name of the EKS cluster, also in the autoscaler's tags.",
+                    is_required=True,
+                ),
+                *OF_NODE_GROUPS,
+            ),
+            without=frozenset({"flatcar"}),
+        ),
+    ),
+)
+FLATCAR_NODE_GROUP: Final = Module(
+    "components.on_aws.flatcar_gpu_node_group_args",
+    "FlatcarGpuNodeGroup",
+    (
+        Shape("DownloadedProgram", (flatcar_keys.DownloadedProgram,)),
+        Shape("DownloadedPrograms", (flatcar_keys.DownloadedPrograms,)),
+        Shape("FlatcarOfGroup", (flatcar_keys.FlatcarKeys,)),
+        Shape(
+            "FlatcarGpuNodeGroupArgs",
+            (NodeGroup,),
+            "Arguments of FlatcarGpuNodeGroup. Plain values decide what is created; others may be outputs. An update "
+            "replaces `max_unavailable` instances at a time without draining them; their pods get two minutes to end.",
+            also=(
+                Key(
+                    "cluster_name",
+                    "str",
+                    "Name of the EKS cluster: part of tag names, so a plain value.",
+                    is_required=True,
+                ),
+                Key("endpoint", "pulumi.Input[str]", "Address of the cluster's API server.", is_required=True),
+                Key(
+                    "certificate_authority",
+                    "pulumi.Input[str]",
+                    "CA certificate in base64, as EKS returns it.",
+                    is_required=True,
+                ),
+                Key(
+                    "dns",
+                    "pulumi.Input[str]",
+                    "Cluster DNS address: the tenth of its service network.",
+                    is_required=True,
+                ),
+                *OF_NODE_GROUPS,
+            ),
+            without=frozenset({"machine_image", "volume_throughput", "parallel_pulls", "capacity_reservation"}),
+        ),
+    ),
+)
 MODULES: Final = (
+    NODE_TAINT,
+    EKS_NODE_GROUP,
+    FLATCAR_NODE_GROUP,
     NOTEBOOK_HUB,
     GPU_JOB,
     DOCKER_HUB,

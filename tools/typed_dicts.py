@@ -84,7 +84,10 @@ def _imports(body: str, here: str, homes: Mapping[str, str]) -> Iterator[str]:
 
 def _class(shape: Shape, names: Names) -> str:
     about = shape.text or inspect.cleandoc(shape.models[0].__doc__ or "")
-    lines = [f"class {shape.name}(TypedDict):", *_docstring(about), ""]
+    lines = [f"class {shape.name}(TypedDict):", *_docstring(about)]
+    if not lines[1].endswith('"""'):
+        lines += [lines.pop().removesuffix('"""'), '    """']
+    lines.append("")
     for key in _keys(shape, names):
         lines += [
             f"    {key.name}: {key.type if key.is_required else f'NotRequired[{key.type}]'}",
@@ -139,7 +142,9 @@ def _text(description: str, default: Any) -> str:
     """A sentence, with the default if it does not say one. `none: X` in a stack file is `default: X` here."""
     said = description.replace("; none: ", "; default: ").rstrip(".")
     shown = "" if re.search(r"\bdefault\b", said, re.IGNORECASE) else _shown(default)
-    return f"{said[:1].upper()}{said[1:]}." + (f" Default: {shown}." if shown else "")
+    if re.match(r"[a-z]+ ", said):  # not the name of a program
+        said = said[0].upper() + said[1:]
+    return f"{said}. Default: {shown}." if shown else f"{said}."
 
 
 def _shown(default: Any) -> str:
