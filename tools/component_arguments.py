@@ -48,6 +48,11 @@ NOTEBOOK_HUB: Final = Module(
                     "bool",
                     "Every authenticated user may log in; default true, but false with oauth or a list of users.",
                 ),
+                Key(
+                    "allowed_users",
+                    "Sequence[str]",
+                    "Only these may log in. Default: everybody; with oauth, nobody.",
+                ),
             ),
         ),
         Shape("HubCull", (hub.Cull,)),

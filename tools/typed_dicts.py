@@ -18,6 +18,8 @@ from pydantic import BaseModel
 from workloads.arguments import Argument
 
 WIDTH: Final = 120
+# What a description says to people who write YAML: what a key that is left out means, and that a version is no number.
+IN_YAML: Final = {"; none: ": "; default: ", ", quoted:": ":", "; quoted": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +136,15 @@ def _of_model(model: type[BaseModel], names: Names) -> Iterator[Key]:
     for name, field in model.model_fields.items():
         marks = [mark.is_required for mark in field.metadata if isinstance(mark, Argument)]
         is_required = next((mark for mark in marks if mark is not None), field.is_required())
-        text = _text(field.description or "", field.default)
+        text = _text(field.description or "", None if is_required else field.default)
         yield Key(field.alias or name, _type(hints[name], names), text, is_required)
 
 
 def _text(description: str, default: Any) -> str:
-    """A sentence, with the default if it does not say one. `none: X` in a stack file is `default: X` here."""
-    said = description.replace("; none: ", "; default: ").rstrip(".")
+    """A sentence, with the default if it does not say one."""
+    said = description.rstrip(".")
+    for in_yaml, here in IN_YAML.items():
+        said = said.replace(in_yaml, here)
     shown = "" if re.search(r"\bdefault\b", said, re.IGNORECASE) else _shown(default)
     if re.match(r"[a-z]+ ", said):  # not the name of a program
         said = said[0].upper() + said[1:]

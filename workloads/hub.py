@@ -246,7 +246,7 @@ class Hub(ClusterHubKeys):
     """A validated hub. Times in seconds, sizes in GiB."""
 
     namespace: Annotated[Name, Argument(is_required=False)] = Field(
-        description="Namespace of the hub, one for each; none: the component's name."
+        description="Namespace of the hub, and of no other hub; none: the component's name."
     )
     expose: Annotated[NodePort | LoadBalancer | ClusterIp, Field(discriminator="kind")] = Field(
         description="How people reach the hub."

@@ -18,7 +18,7 @@ class MachineImage(TypedDict):
     type: str
     """AMI type as EKS calls it: AL2023_x86_64_NVIDIA."""
     release: NotRequired[str]
-    """Release without the Kubernetes version, quoted: "20260714"; default: the newest that fits."""
+    """Release without the Kubernetes version: "20260714"; default: the newest that fits."""
 
 
 class EksGpuNodeGroupArgs(TypedDict):
@@ -34,10 +34,10 @@ class EksGpuNodeGroupArgs(TypedDict):
     max: int
     """Maximum number of instances."""
     kubernetes: str
-    """Kubernetes version of the nodes, quoted: "1.34"."""
+    """Kubernetes version of the nodes, such as "1.34"."""
     driver: NotRequired[str]
-    """NVIDIA driver, quoted: "580.126.09", a branch "580", or newest, the default: the newest that the instances can
-    have. It determines the machine image, except on Flatcar."""
+    """NVIDIA driver: "580.126.09", a branch "580", or newest, the default: the newest that the instances can have. It
+    determines the machine image, except on Flatcar."""
     machine_image: NotRequired[MachineImage]
     """A machine image chosen by hand; default: the driver determines it."""
     capacity: NotRequired[str]

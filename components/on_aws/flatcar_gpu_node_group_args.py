@@ -38,13 +38,13 @@ class FlatcarOfGroup(TypedDict):
     """Nodes on Flatcar instead of an EKS machine image."""
 
     release: str
-    """Release of Flatcar, quoted: "4593.2.5". Kernel and driver follow from it."""
+    """Release of Flatcar: "4593.2.5". Kernel and driver follow from it."""
     driver_container: NotRequired[str]
     """Precompiled driver container in place of the extension of the release: its image by digest, whose tag is its key,
-    registry.example.edu/driver:580-6.12.102-flatcar-flatcar4593.2.5@sha256:…, which the runtime then runs; or the key
-    alone, where the site runs it itself."""
+    registry.example.edu/driver:580-6.12.102-flatcar-flatcar4593.2.5@sha256:…, which an NvidiaRuntime with
+    `driver_containers` then runs; or the key alone, where the site runs it itself."""
     container_toolkit: str
-    """NVIDIA container toolkit in the extension nvidia-runtime, quoted: "1.17.8"."""
+    """NVIDIA container toolkit in the extension nvidia-runtime: "1.17.8"."""
     ssh_keys: NotRequired[Sequence[str]]
     """Where public keys of those who may log in as core are kept: ssm-parameter:/gpu/ssh/ana; default: nobody logs
     in."""
@@ -69,10 +69,10 @@ class FlatcarGpuNodeGroupArgs(TypedDict):
     max: int
     """Maximum number of instances."""
     kubernetes: str
-    """Kubernetes version of the nodes, quoted: "1.34"."""
+    """Kubernetes version of the nodes, such as "1.34"."""
     driver: NotRequired[str]
-    """NVIDIA driver, quoted: "580.126.09", a branch "580", or newest, the default: the newest that the instances can
-    have. It determines the machine image, except on Flatcar."""
+    """NVIDIA driver: "580.126.09", a branch "580", or newest, the default: the newest that the instances can have. It
+    determines the machine image, except on Flatcar."""
     flatcar: FlatcarOfGroup
     """Nodes on Flatcar: release, SSH keys and downloaded programs."""
     capacity: NotRequired[str]

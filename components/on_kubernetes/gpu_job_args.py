@@ -20,9 +20,9 @@ class GpuJobArgs(TypedDict):
     gpus: int
     """Whole GPUs; 0 for none, with no GPU visible."""
     cpu: float
-    """CPU cores, requested and at most."""
+    """CPU cores, request and limit."""
     memory_gib: float
-    """Memory in GiB, requested and at most."""
+    """Memory in GiB, request and limit."""
     shm_gib: NotRequired[float]
     """Shared memory at /dev/shm in GiB, part of the memory; PyTorch data loaders need it."""
     command: Sequence[str]
@@ -40,8 +40,9 @@ class GpuJobArgs(TypedDict):
     env: NotRequired[Mapping[str, str]]
     """Environment variables; those that select GPUs are refused."""
     claimed_products: NotRequired[Sequence[str]]
-    """Products of GPUs, as nvidia.com/gpu.product has them: NVIDIA-L4. With them the job requests GPUs by a claim (DRA)
-    for NVIDIA's driver, which takes the place of the device plugin in the cluster; default: by nvidia.com/gpu."""
+    """Products of GPUs, as `nvidia.com/gpu.product` has them: NVIDIA-L4. With them the job requests GPUs by a claim
+    (DRA) for NVIDIA's driver, which takes the place of the device plugin in the cluster; default: by
+    `nvidia.com/gpu`."""
     user: NotRequired[int]
     """User id of the job, as in its image; root is refused. Default: 1000."""
     namespace: pulumi.Input[str]

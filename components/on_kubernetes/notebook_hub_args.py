@@ -114,7 +114,7 @@ class HubAuthenticator(TypedDict):
     """oauth: Log in at an OAuth provider. lti13: Users come from a learning platform by LTI 1.3. dummy: Everybody who
     knows the hub's one password gets in, to every account but administrators'; only for the lab."""
     client_id: NotRequired[str]
-    """oauth: Client id that the provider gave to this hub; quoted."""
+    """oauth: Client id that the provider gave to this hub."""
     client_secret: NotRequired[HubSecretKey]
     """oauth: Where the client secret is kept, {secret: a Kubernetes Secret, key: its key}; never the value."""
     callback_url: NotRequired[str]
@@ -136,7 +136,7 @@ class HubAuthenticator(TypedDict):
     allow_all: NotRequired[bool]
     """Every authenticated user may log in; default true, but false with oauth or a list of users."""
     allowed_users: NotRequired[Sequence[str]]
-    """Who may log in, if not everybody."""
+    """Only these may log in. Default: everybody; with oauth, nobody."""
     admins: NotRequired[Sequence[str]]
     """oauth, lti13: Administrators: they may log in, and see and stop all servers. dummy: Administrators, who see and
     stop all servers; they have a password of their own."""
@@ -145,7 +145,7 @@ class HubAuthenticator(TypedDict):
     jwks_endpoint: NotRequired[str]
     """lti13: Where the platform publishes its keys (JWKS)."""
     client_ids: NotRequired[Sequence[str]]
-    """lti13: Client ids of this hub at the platform; quoted."""
+    """lti13: Client ids of this hub at the platform."""
     username_key: NotRequired[str]
     """lti13: Claim that becomes the user name; custom_… for custom claims. Default: email."""
 
@@ -210,7 +210,7 @@ class NotebookHubArgs(TypedDict):
     storage_class: NotRequired[str]
     """Storage class of the volumes; default: the cluster's default."""
     namespace: NotRequired[str]
-    """Namespace of the hub, one for each; default: the component's name."""
+    """Namespace of the hub, and of no other hub; default: the component's name."""
     expose: HubExpose
     """How people reach the hub."""
     hub_image: pulumi.Input[str]

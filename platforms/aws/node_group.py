@@ -36,7 +36,7 @@ class NodeGroup(InstanceGroupKeys):
 
     pool: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
     kubernetes: Annotated[KubernetesVersion | None, Argument(is_required=True)] = Field(
-        None, description='Kubernetes version of the nodes, quoted: "1.34".'
+        None, description='Kubernetes version of the nodes, such as "1.34".'
     )
     flatcar: Annotated[FlatcarKeys | None, Argument(is_required=True)] = Field(
         None, description="Nodes on Flatcar: release, SSH keys and downloaded programs."

@@ -50,12 +50,12 @@ class KernelKeys(Amounts, Titled):  # keys of the last base come first
     description: Prose | None = Field(None, description="For those who read the configuration; no user sees it.")
     gpus: Count = Field(0, description="Whole GPUs, held while the kernel lives; 0 for none.")
     memory_gib: Gib = Field(description="Memory in GiB; there is no swap.")
-    shm_gib: Gib | None = Field(None, description=SHARED_MEMORY)
 
 
 class Kernel(KernelKeys, RuntimeProfile):
     """A kernel type; each kernel has its own container. CPU in cores, memory in GiB."""
 
+    shm_gib: Gib | None = Field(None, description=SHARED_MEMORY)
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage, with ipykernel")
     image_name: Name = Field(description="Name of the image as people know it; policies look up its facts by it.")
 

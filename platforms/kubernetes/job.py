@@ -27,8 +27,8 @@ class Job(JobKeys):
     image_name: Line = Field(description="Name of the image as people know it; policies look up its facts by it.")
     command: Command = Field(description="Program and its arguments, one list item each, without a shell.")
     gpus: Count = Field(description="Whole GPUs; 0 for none, with no GPU visible.")
-    cpu: Cores = Field(description="CPU cores, requested and at most.")
-    memory_gib: Gib = Field(description="Memory in GiB, requested and at most.")
+    cpu: Cores = Field(description="CPU cores, request and limit.")
+    memory_gib: Gib = Field(description="Memory in GiB, request and limit.")
     shm_gib: GibOrNone | None = Field(
         None,
         description="Shared memory at /dev/shm in GiB, part of the memory; PyTorch data loaders need it.",
@@ -42,9 +42,9 @@ class Job(JobKeys):
     env: dict[Line, str] = Field(default={}, description="Environment variables; those that select GPUs are refused.")
     claimed_products: tuple[Line, ...] | None = Field(
         None,
-        description="Products of GPUs, as nvidia.com/gpu.product has them: NVIDIA-L4. With them the job requests GPUs "
-        "by a claim (DRA) for NVIDIA's driver, which takes the place of the device plugin in the cluster; none: by "
-        "nvidia.com/gpu.",
+        description="Products of GPUs, as `nvidia.com/gpu.product` has them: NVIDIA-L4. With them the job requests "
+        "GPUs by a claim (DRA) for NVIDIA's driver, which takes the place of the device plugin in the cluster; none: "
+        "by `nvidia.com/gpu`.",
     )
     user: int = Field(DEFAULT_USER, ge=1, le=65535, description="User id of the job, as in its image; root is refused.")
 
