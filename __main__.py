@@ -19,7 +19,7 @@ from settings.reading import SettingsError, Stack, from_pulumi
 from settings.sdks import missing_sdk
 
 if TYPE_CHECKING:
-    from components.on_docker.docker_gpu_container import DockerGpuContainerArgs
+    from components.on_docker.docker_gpu_container_args import DockerGpuContainerArgs
 
 # The engine's language host exits quietly on this code; any other prints a second error line.
 ALREADY_SAID = 32

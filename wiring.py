@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from components.gpu_image import GpuImageArgs, ImagePool
     from components.on_aws.ecr_repository import EcrRepositoryArgs
     from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
-    from components.on_aws.eks_gpu_node_group import EksGpuNodeGroupArgs
+    from components.on_aws.eks_gpu_node_group_args import EksGpuNodeGroupArgs
     from components.on_aws.existing_eks_cluster import ExistingEksCluster, ExistingEksClusterArgs
-    from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroupArgs
+    from components.on_aws.flatcar_gpu_node_group_args import FlatcarGpuNodeGroupArgs
     from components.on_docker.docker_host import DockerHostArgs
     from components.on_docker.docker_hub_args import DockerHubArgs
-    from components.on_kubernetes.gpu_job import GpuJobArgs
+    from components.on_kubernetes.gpu_job_args import GpuJobArgs
     from components.on_kubernetes.gpu_node_pool import GpuNodePoolArgs
     from components.on_kubernetes.notebook_hub_args import NotebookHubArgs
     from components.on_kubernetes.nvidia_runtime import NvidiaRuntimeArgs
     from components.on_kubernetes.pre_puller import PrePullerArgs
     from components.on_slurm.sif_image import SifImageArgs
-    from components.on_slurm.slurm_gpu_job import SlurmGpuJobArgs
-    from components.on_slurm.slurm_hub import SlurmHubArgs
+    from components.on_slurm.slurm_gpu_job_args import SlurmGpuJobArgs
+    from components.on_slurm.slurm_hub_args import SlurmHubArgs
     from components.on_slurm.slurm_site import SlurmSiteArgs
     from components.stack_record import StackRecordArgs
 

@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the code: `make docs`. tests/test_docs.py compares, so that a page is never behind."""  # noqa: INP001 - a script, no package
+"""Writes docs/reference/ and arguments of components: `make docs`; tests/test_docs.py compares."""  # noqa: INP001 - a script, no package
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from policies.configuration import json_schema as pack_schema
 from policies.model import Rule as PolicyRule
 from policies.rules.index import ABOUT_THE_PACK, ALL_RULES
 from settings.reading import NAMESPACE, json_schema
+from tools import component_arguments
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 REFERENCE: Final = ROOT / "docs" / "reference"
@@ -37,8 +38,13 @@ HEAD: Final = "<!-- Written by `make docs` from {source}. Change that, not this 
 EVERYWHERE: Final = {"assumptions"}  # stands in most sections, and is described once
 
 
+def arguments() -> dict[Path, str]:
+    """Every generated module of components with its text."""
+    return {ROOT / name: text for name, text in component_arguments.modules().items()}
+
+
 def pages() -> dict[Path, str]:
-    """Every generated file with its text."""
+    """Every generated page with its text."""
     schemas = {
         "stack": json_schema(),
         "pack": pack_schema(),
@@ -527,5 +533,6 @@ def _cell(text: str) -> str:
 
 if __name__ == "__main__":
     REFERENCE.mkdir(exist_ok=True)
-    for path, text in pages().items():
-        path.write_text(text)
+    for written in (arguments, pages):  # in this order: a page lists arguments
+        for path, text in written().items():
+            path.write_text(text)

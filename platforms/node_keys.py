@@ -35,4 +35,6 @@ DiskRate = Annotated[
     Field(description=f"MB per second that a node's disk writes; none: a planning figure, {DISK_MB_PER_S:g}."),
 ]
 Labels = Annotated[dict[SiteKey, LabelValue], Field(description="Further labels for these nodes.")]
-Taints = Annotated[tuple[Taint, ...], Field(alias="taints", description="Further taints for these nodes.")]
+Taints = Annotated[
+    tuple[Taint, ...], Field(alias="taints", description="Further taints for these nodes, besides the GPU taint.")
+]

@@ -92,6 +92,14 @@ def test_generated_pages_are_up_to_date(generated: dict[Path, str]) -> None:
     assert not behind, f"these pages in docs/reference are behind the code: {', '.join(behind)}; run `make docs`"
 
 
+def test_arguments_of_components_are_those_of_their_models() -> None:
+    generated = generator().arguments().items()
+    behind = [name_of(path) for path, text in generated if text != text_of(path)]
+    assert not behind, (
+        f"these modules are behind the models that read their values: {', '.join(behind)}; run `make docs`"
+    )
+
+
 def test_the_folder_of_generated_pages_contains_nothing_else() -> None:
     assert sorted(path.name for path in (DOCS / "reference").iterdir()) == sorted(GENERATED)
 

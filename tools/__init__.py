@@ -1,1 +1,1 @@
-"""Maintainers' programs: checks and updates of tables. No user runs them."""
+"""Maintainers' programs: checks and updates of tables, and the arguments of components. No user runs them."""

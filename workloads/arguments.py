@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ValidationError
@@ -61,4 +62,13 @@ def _image(value: object) -> object:
     return value
 
 
-ImageReference = Annotated[Any, AfterValidator(_image)]
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """Marks a key that components' users see in another way than the model; tools/component_arguments.py reads it."""
+
+    type: str = ""  # empty: the model's
+    is_required: bool | None = None  # None: if the model has no default
+
+
+OutputText = Annotated[Any, Argument("pulumi.Input[str]")]  # may be another resource's output
+ImageReference = Annotated[OutputText, AfterValidator(_image)]

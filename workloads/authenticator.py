@@ -50,15 +50,20 @@ class DummyAuthenticator(BaseModel):
     """One shared password for everybody (SharedPasswordAuthenticator). Only for the lab."""
 
     model_config = FORM
-    kind: Literal["dummy"] = Field(description="Everybody who knows the hub's one password gets in; only for the lab.")
-    admins: tuple[UserName, ...] = Field((), description="Administrators of the hub, who have a password of their own.")
+    kind: Literal["dummy"] = Field(
+        description="Everybody who knows the hub's one password gets in, to every account but administrators'; only "
+        "for the lab."
+    )
+    admins: tuple[UserName, ...] = Field(
+        (), description="Administrators, who see and stop all servers; they have a password of their own."
+    )
 
 
 class ListingDummyAuthenticator(DummyAuthenticator):
     """The same with a list of users, as component argument."""
 
-    allow_all: bool = True
-    allowed_users: tuple[UserName, ...] = ()
+    allow_all: bool = Field(default=True, description="Whoever knows the password may log in.")
+    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
 
 
 class OAuthAuthenticator(BaseModel):
@@ -83,7 +88,9 @@ class OAuthAuthenticator(BaseModel):
     )
     allow_all: bool = Field(default=False, description="Everybody with an account at the provider may log in.")
     allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
-    admins: tuple[UserName, ...] = Field((), description="Administrators of the hub.")
+    admins: tuple[UserName, ...] = Field(
+        (), description="Administrators: they may log in, and see and stop all servers."
+    )
 
 
 class Lti13Authenticator(BaseModel):
@@ -98,7 +105,9 @@ class Lti13Authenticator(BaseModel):
     username_key: Line = Field("email", description="Claim that becomes the user name; custom_… for custom claims.")
     allow_all: bool = Field(default=True, description="Whoever the platform sends may log in.")
     allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
-    admins: tuple[UserName, ...] = Field((), description="Administrators of the hub.")
+    admins: tuple[UserName, ...] = Field(
+        (), description="Administrators: they may log in, and see and stop all servers."
+    )
 
 
 Authenticator = Annotated[

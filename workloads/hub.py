@@ -25,7 +25,7 @@ from workloads.amounts import (
     SecondsOrNever,
     Share,
 )
-from workloads.arguments import ImageReference
+from workloads.arguments import Argument, ImageReference
 from workloads.authenticator import Authenticator, Login, login
 from workloads.names import Line, Name, ObjectName, Prose
 from workloads.workload import Workload
@@ -33,6 +33,7 @@ from workloads.workload import Workload
 DEFAULT_START_TIMEOUT_S: Final = 600
 DEFAULT_CPU_GUARANTEE: Final = 0.1  # notebooks are idle most of the time
 DEFAULT_MEMORY_GUARANTEE_GIB: Final = 1
+COURSES: Final = "Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."
 
 
 def _day(value: str) -> str:
@@ -73,7 +74,7 @@ class ClusterIp(BaseModel):
 
 
 class Cull(BaseModel):
-    """When servers with GPUs end."""
+    """When servers and kernels end; times in seconds."""
 
     model_config = FORM
     idle_s: IdleSeconds = Field(DEFAULT_IDLE_S, description="Seconds without activity after which a server is ended.")
@@ -91,13 +92,17 @@ class HubKeys(BaseModel):
 
     model_config = FORM
     public_url: BaseUrl | None = Field(
-        None, description="Address that people open, if a proxy of the site forwards to the hub."
+        None,
+        description="Address that people open, if a proxy with that name and its certificate forwards to the hub.",
     )
     help_url: Url | None = Field(None, description="Where people get help: a link on the page that starts servers.")
     start_timeout_s: Seconds = Field(
-        DEFAULT_START_TIMEOUT_S, description="Seconds that a server may take to start, image pull included."
+        DEFAULT_START_TIMEOUT_S,
+        description="Seconds that a server may take to start, image pull included.",
     )
-    http_timeout_s: Seconds = Field(120, description="Seconds from the started pod to a server that answers.")
+    http_timeout_s: Seconds = Field(
+        120, description="Seconds from the started pod, container or job to a server that answers."
+    )
     cull: Cull = Field(Cull(), description="When idle and old servers are ended.")
 
 
@@ -107,10 +112,11 @@ class ClusterHubKeys(HubKeys):
     availability: bool = Field(
         default=True,
         description="Show on the pages how many servers of each profile fit now: a separate service counts nodes and "
-        "pods of the whole cluster, with an account that may only list these.",
+        "pods of the whole cluster, with an account that may only list these. Who updates needs the right to create a "
+        "ClusterRole.",
     )
-    volume_gib: Gib = Field(10, description="Size of each user's volume in GiB.")
-    database_gib: Gib = Field(1, description="Size of the hub's own volume in GiB.")
+    volume_gib: Gib = Field(10, description="Size of each user's volume in GiB; an existing one keeps its size.")
+    database_gib: Gib = Field(1, description="Size of the hub's own volume in GiB; an existing one keeps its size.")
     storage_class: ObjectName | None = Field(
         None, description="Storage class of the volumes; none: the cluster's default."
     )
@@ -120,7 +126,9 @@ class Titled(BaseModel):
     """Names of a profile or kernel."""
 
     model_config = FORM
-    name: Name = Field(description="Short name, unique in its hub.")
+    name: Name = Field(
+        description="Short name, unique in its hub. Keep it: choices and notebooks are remembered by it."
+    )
     title: Line = Field(description="What users read.")
     description: Prose | None = Field(None, description="Second line of the choice.")
 
@@ -128,6 +136,7 @@ class Titled(BaseModel):
 class ProfileKeys(Workload, Titled):  # keys of the last base come first
     """Keys of a profile, shared by stack files and hub component arguments."""
 
+    description: Prose | None = Field(None, description="Second line of the choice; none: GPUs, cores and memory.")
     is_default: bool = Field(default=False, description="Chosen when the user chooses nothing; one per hub.")
 
     @property
@@ -161,11 +170,15 @@ class Toleration(BaseModel):
     """A toleration, as in Kubernetes."""
 
     model_config = FORM
-    key: Line | None = None
-    operator: Literal["Equal", "Exists"] = "Equal"
-    value: Line | None = None
-    effect: Literal["NoExecute", "NoSchedule", "PreferNoSchedule"] | None = None
-    toleration_seconds: SecondsOrNever | None = None
+    key: Line | None = Field(None, description="Key of the taint; none, with operator Exists: every taint.")
+    operator: Literal["Equal", "Exists"] = Field("Equal", description="Equal or Exists.")
+    value: Line | None = Field(None, description="Value of the taint, with operator Equal.")
+    effect: Literal["NoExecute", "NoSchedule", "PreferNoSchedule"] | None = Field(
+        None, description="NoExecute, NoSchedule or PreferNoSchedule; none: every effect."
+    )
+    toleration_seconds: SecondsOrNever | None = Field(
+        None, description="Seconds that a running pod stays on a node with such a taint, with NoExecute; none: forever."
+    )
 
     def manifest(self) -> dict[str, Any]:
         """Kubernetes form."""
@@ -181,15 +194,32 @@ class Profile(ProfileKeys):
     """A profile on the spawn page. CPU in cores, memory in GiB; the guarantees are scheduler reservations."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Name = Field(description="Name of the image as people know it.")
-    shm_gib: GibOrNone | None = None
-    cpu_guarantee: Cores | None = None
-    memory_guarantee_gib: Gib | None = None
-    node_selector: dict[Line, str] = Field(default={})
-    tolerations: tuple[Toleration, ...] = GPU_TOLERATIONS
-    gpu: Line = ""
-    gpu_memory_gb: GibOrNone = 0
-    contents: Contents = Contents()
+    image_name: Name = Field(description="Name of the image as people know it; policies look up its facts by it.")
+    cpu: Cores = Field(description="CPU cores at most.")
+    cpu_guarantee: Cores | None = Field(
+        None,
+        description=f"CPU reservation in cores; default {DEFAULT_CPU_GUARANTEE}, because notebooks are mostly idle.",
+    )
+    memory_gib: Gib = Field(description="Memory in GiB at most.")
+    memory_guarantee_gib: Gib | None = Field(
+        None, description=f"Memory reservation in GiB; default {DEFAULT_MEMORY_GUARANTEE_GIB}."
+    )
+    gpus: Count = Field(0, description="Whole GPUs; 0 for none, with no GPU visible.")
+    shm_gib: GibOrNone | None = Field(
+        None,
+        description="Shared memory at /dev/shm in GiB, part of the memory; default: a quarter of it in profiles with "
+        "GPUs, else none.",
+    )
+    pool: Name | None = Field(None, description="Pool it runs on; none: the hub's core pool, else any node.")
+    node_selector: dict[Line, str] = Field(default={}, description="Further labels that its nodes have.")
+    tolerations: tuple[Toleration, ...] = Field(
+        GPU_TOLERATIONS, description=f"Tolerations of its servers; default: the GPU taint {labels.GPU_TAINT.key}."
+    )
+    gpu: Line = Field("", description="GPU model, for the spawn page: GeForce GTX 1080 Ti.")
+    gpu_memory_gb: GibOrNone = Field(
+        0, description="Memory of one such GPU in GB, for the spawn page; default 0: not shown."
+    )
+    contents: Contents = Field(Contents(), description="What the image contains, for the spawn page.")
 
     @property
     def guaranteed(self) -> tuple[float, float]:
@@ -201,34 +231,58 @@ class Profile(ProfileKeys):
 
 
 class Course(CourseKeys):
-    """A course on the hub, only for policies and reviewers."""
+    """A course on the hub: shows policies and reviewers who is affected by a change."""
 
-    peak_share: Share | None = None
-    first_day: IsoDay | None = None
-    last_day: IsoDay | None = None
+    peak_share: Share | None = Field(
+        None, description="Share of the seats that hold a server with GPUs at the busiest time: above 0, 1 at most."
+    )
+    first_day: IsoDay | None = Field(None, description="First day of the course, YYYY-MM-DD.")
+    last_day: IsoDay | None = Field(
+        None, description="Last day of the course, YYYY-MM-DD. Reviews leave out courses that are over."
+    )
 
 
 class Hub(ClusterHubKeys):
     """A validated hub. Times in seconds, sizes in GiB."""
 
-    namespace: Name
+    namespace: Annotated[Name, Argument(is_required=False)] = Field(
+        description="Namespace of the hub, and of no other hub; none: the component's name."
+    )
     expose: Annotated[NodePort | LoadBalancer | ClusterIp, Field(discriminator="kind")] = Field(
         description="How people reach the hub."
     )
-    hub_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    hub_image_name: Name = "hub"
-    proxy_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    proxy_image_name: Name = "proxy"
-    profiles: tuple[Profile, ...] = Field(min_length=1, description="What users can choose.")
+    hub_image: ImageReference = Field(
+        description="image by digest, such as the `ref` of a GpuImage, with jupyterhub (5.3 or later) and python3 "
+        "(3.11 or later) on its PATH, kubespawner 7, idle culler and authenticators"
+    )
+    hub_image_name: Name = Field("hub", description="Name of that image.")
+    proxy_image: ImageReference = Field(
+        description="image by digest, such as the `ref` of a GpuImage, with configurable-http-proxy on its PATH"
+    )
+    proxy_image_name: Name = Field("proxy", description="Name of that image.")
+    profiles: tuple[Profile, ...] = Field(
+        min_length=1,
+        description="What users can choose, in the order of the spawn page; without `is_default` the first is chosen. "
+        "Profiles that share image and nodes and differ only in size share one card.",
+    )
     authenticator: Authenticator = Field(description="How people log in.")
-    runtime_class: Line = "nvidia"
-    core_pool: Name | None = None
-    core_node_selector: dict[Line, str] = Field(default={})
-    core_tolerations: tuple[Toleration, ...] = GPU_TOLERATIONS
-    site_name: Line = "JupyterHub"
-    # Only for policies and reviewers.
-    images_are_pre_pulled: bool = False
-    courses: tuple[Course, ...] = ()
+    runtime_class: Line = Field("nvidia", description="Runtime class of profiles with GPUs.")
+    core_pool: Name | None = Field(
+        None, description="Pool of hub, proxy, and profiles that name no pool; none: any node."
+    )
+    core_node_selector: dict[Line, str] = Field(
+        default={}, description="Further labels that nodes of hub and proxy have."
+    )
+    core_tolerations: tuple[Toleration, ...] = Field(
+        GPU_TOLERATIONS, description=f"Tolerations of hub and proxy; default: the GPU taint {labels.GPU_TAINT.key}."
+    )
+    site_name: Line = Field("JupyterHub", description="Heading of the spawn page.")
+    images_are_pre_pulled: bool = Field(
+        default=False,
+        description="The profiles' images are pulled to all nodes of their pools in advance, for example by a "
+        "PrePuller: policies then warn about images with long pulls instead of refusing them.",
+    )
+    courses: tuple[Course, ...] = Field((), description=COURSES)
 
     @field_validator("public_url")
     @classmethod

@@ -1,44 +1,18 @@
 """EksGpuNodeGroup: a managed node group of GPU instances, with a machine image chosen by its driver."""
 
 from collections.abc import Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 import pulumi
 from pulumi_aws import autoscaling, ec2, eks
 
-from components.on_aws.node_group_args import NodeGroupArgs
+from components.on_aws.eks_gpu_node_group_args import EksGpuNodeGroupArgs
 from components.on_aws.role import MadeRole
 from fleet import labels
 from platforms.aws import node_group as manifest
 from platforms.aws import scaling, user_data
 from platforms.aws.launch_template import Capacity, launch_template
 from platforms.aws.roles import node_policies, node_trust, partition_of
-
-
-class MachineImage(TypedDict):
-    """An EKS machine image chosen by hand."""
-
-    type: str
-    """AMI type, such as BOTTLEROCKET_x86_64_NVIDIA."""
-    release: NotRequired[str]
-    """Release, such as "20260714"; default: the newest that fits."""
-
-
-class EksGpuNodeGroupArgs(NodeGroupArgs):
-    """Arguments of EksGpuNodeGroup. Plain values decide what exists; inputs flow through."""
-
-    cluster_name: pulumi.Input[str]
-    """Name of the EKS cluster, also in the autoscaler's tags."""
-    driver: NotRequired[str]
-    """NVIDIA driver: "580.126.09", a branch "580", or "newest", the default: the newest these instances support."""
-    machine_image: NotRequired[MachineImage]
-    """Machine image chosen by hand; default: chosen by driver."""
-    volume_throughput: NotRequired[int]
-    """Volume throughput in MiB/s; default 125, 600 with `parallel_pulls`."""
-    parallel_pulls: NotRequired[bool]
-    """Pull and unpack image layers in parallel with SOCI; default: one at a time."""
-    capacity_reservation: NotRequired[str]
-    """ID of the capacity reservation for the instances."""
 
 
 class EksGpuNodeGroup(pulumi.ComponentResource):

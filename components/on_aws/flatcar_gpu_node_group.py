@@ -1,13 +1,13 @@
 """FlatcarGpuNodeGroup: GPU instances on Flatcar in an EKS cluster, with a driver tied to the release."""
 
 import base64
-from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import Any
 
 import pulumi
 from pulumi_aws import autoscaling, ec2, eks, iam, ssm
 
-from components.on_aws.node_group_args import NodeGroupArgs
+from components.on_aws.flatcar_gpu_node_group_args import FlatcarGpuNodeGroupArgs
 from components.on_aws.role import MadeRole
 from fleet import labels
 from platforms.aws import node_group as manifest
@@ -19,67 +19,6 @@ from platforms.aws.node_group import NodeGroup
 from platforms.aws.roles import node_policies, node_trust, partition_of
 from platforms.aws.scaling import Updates, template_tags
 from platforms.aws.volumes import Volume
-
-
-class DownloadedProgram(TypedDict):
-    """A program downloaded by a node at its first boot."""
-
-    url: str
-    """URL reachable from nodes."""
-    sha256: str
-    """SHA-256, 64 digits."""
-
-
-class DownloadedPrograms(TypedDict):
-    """Programs that Flatcar nodes need but their image lacks."""
-
-    kubelet: DownloadedProgram
-    """The kubelet in the nodes' Kubernetes version."""
-    authenticator: DownloadedProgram
-    """aws-iam-authenticator."""
-    credential_provider: DownloadedProgram
-    """ecr-credential-provider."""
-    toolkit: DownloadedProgram
-    """Extension nvidia-runtime of Flatcar's sysext bakery."""
-
-
-class FlatcarOfGroup(TypedDict):
-    """Flatcar settings of the nodes."""
-
-    release: str
-    """Flatcar release, such as "4593.2.5"; it determines kernel and driver."""
-    driver_container: NotRequired[str]
-    """Precompiled driver container instead of the release's extension: the image by digest with its key as tag,
-    run by an NvidiaRuntime with `driver_containers`; or the key alone."""
-    container_toolkit: str
-    """Version of the NVIDIA container toolkit in the extension nvidia-runtime."""
-    ssh_keys: NotRequired[Sequence[str]]
-    """References to public keys: ssm-parameter:/gpu/ssh/ana."""
-    max_pods: int
-    """Pods for which an instance's network interfaces have addresses."""
-    programs: DownloadedPrograms
-    """Programs missing from the Flatcar image."""
-
-
-class FlatcarGpuNodeGroupArgs(NodeGroupArgs):
-    """Arguments of FlatcarGpuNodeGroup. Plain values decide what is created; others may be outputs.
-
-    An update replaces `max_unavailable` instances at a time without draining them; their pods get two
-    minutes to end.
-    """
-
-    cluster_name: str
-    """Name of the EKS cluster: part of tag names, so a plain value."""
-    endpoint: pulumi.Input[str]
-    """Address of the cluster's API server."""
-    certificate_authority: pulumi.Input[str]
-    """CA certificate in base64, as EKS returns it."""
-    dns: pulumi.Input[str]
-    """Cluster DNS address: the tenth of its service network."""
-    flatcar: FlatcarOfGroup
-    """Release, SSH keys and downloaded programs."""
-    driver: NotRequired[str]
-    """NVIDIA driver: "570.195.03", a branch "570", or "newest", the default."""
 
 
 class FlatcarGpuNodeGroup(pulumi.ComponentResource):

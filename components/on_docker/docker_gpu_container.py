@@ -1,84 +1,13 @@
 """DockerGpuContainer: one container on a Docker host, with a runtime profile and its own GPUs."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 import pulumi
 import pulumi_docker as docker
 
+from components.on_docker.docker_gpu_container_args import DockerGpuContainerArgs
 from errors.problems import SettingsError
 from platforms.docker.container import container_args, parse_container
-
-
-class ContainerPort(TypedDict):
-    """A container port and its published address."""
-
-    name: str
-    """Service name."""
-    container: int
-    """Container port."""
-    host: int
-    """Host port."""
-    address: NotRequired[str]
-    """Host address; default 127.0.0.1."""
-
-
-class ContainerMount(TypedDict):
-    """A volume or a host folder."""
-
-    volume: NotRequired[str]
-    """Docker volume."""
-    folder: NotRequired[str]
-    """Host folder, instead of volume."""
-    target: str
-    """Path in the container."""
-    read_only: NotRequired[bool]
-    """Mount read-only."""
-
-
-class DockerGpuContainerArgs(TypedDict):
-    """Arguments of DockerGpuContainer. CPU in cores, memory in GiB."""
-
-    pool: str
-    """Pool of the host."""
-    image: pulumi.Input[str]
-    """Image by digest, such as the `ref` of a GpuImage."""
-    image_name: str
-    """Image name; policies look up its facts by it."""
-    network: pulumi.Input[str]
-    """Network of the container, such as `network` of a DockerHost."""
-    command: NotRequired[Sequence[str]]
-    """Command, without a shell; default: the image's."""
-    gpus: NotRequired[int]
-    """GPUs; 0 for none."""
-    devices: NotRequired[Sequence[str]]
-    """GPU UUIDs or indices."""
-    card_networks: NotRequired[Sequence[pulumi.Input[str]]]
-    """Networks of these GPUs, from a DockerHost; none if GPUs are shared."""
-    access: NotRequired[str]
-    """How containers get GPUs on this host: cdi or runtime."""
-    cpu: float
-    """CPU cores."""
-    memory_gib: float
-    """Memory; there is no swap."""
-    shm_gib: NotRequired[float]
-    """Shared memory at /dev/shm; default 64 MiB, the engine's."""
-    memlock: NotRequired[int | str]
-    """Bytes that a process may lock in memory, or `unlimited`."""
-    stack_mib: NotRequired[int]
-    """Largest stack of a process in MiB."""
-    ipc: NotRequired[str]
-    """`host` shares the host's shared memory; default `private`."""
-    ports: NotRequired[Sequence[ContainerPort]]
-    """Published ports."""
-    mounts: NotRequired[Sequence[ContainerMount]]
-    """Volumes and folders in the container."""
-    env: NotRequired[Mapping[str, str]]
-    """Environment variables; those that select GPUs are refused."""
-    runs_to_end: NotRequired[bool]
-    """A batch run: the update waits for its end and keeps its log; otherwise a restarted service."""
-    retries: NotRequired[int]
-    """Restarts of a failed batch run; default 0."""
 
 
 class DockerGpuContainer(pulumi.ComponentResource):

@@ -1,144 +1,162 @@
-"""Arguments of DockerHub, for Pulumi and type checkers; platforms.docker.hub_model parses their values."""
+"""Arguments of DockerHub, for Pulumi and type checkers.
+
+Written by `make docs` from the models in platforms.docker.hub_model: edit those, or tools/component_arguments.py, not
+this file.
+"""
 
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
 import pulumi
 
-from components.hub_on_a_machine_args import HubOnAMachineArgs
-from components.on_kubernetes.notebook_hub_args import HubAuthenticator, HubContents
+from components.on_kubernetes.notebook_hub_args import HubAuthenticator, HubContents, HubCourse, HubCull
 
 
 class HubKernel(TypedDict):
     """A kernel type; each kernel has its own container. CPU in cores, memory in GiB."""
 
     name: str
-    """Short and stable: notebooks remember it."""
+    """Short name, unique in its hub. Keep it: choices and notebooks are remembered by it."""
     title: str
-    """Shown to users."""
-    description: NotRequired[str]
-    """For readers of the code."""
-    image: pulumi.Input[str]
-    """Image by digest with ipykernel, such as the `ref` of a GpuImage."""
-    image_name: str
-    """Image name; policies look up its facts by it."""
-    gpus: NotRequired[int]
-    """Whole GPUs, held while the kernel lives; default 0."""
-    cpu: float
-    """CPU cores."""
-    memory_gib: float
-    """Memory; there is no swap."""
-    shm_gib: NotRequired[float]
-    """Shared memory at /dev/shm, part of the memory; default a quarter of it with GPUs, else 64 MiB."""
+    """What users read."""
     memlock: NotRequired[int | str]
     """Bytes that a process may lock in memory, or `unlimited`."""
     stack_mib: NotRequired[int]
     """Largest stack of a process in MiB."""
+    description: NotRequired[str]
+    """For those who read the configuration; no user sees it."""
+    gpus: NotRequired[int]
+    """Whole GPUs, held while the kernel lives; 0 for none. Default: 0."""
+    cpu: float
+    """CPU cores."""
+    memory_gib: float
+    """Memory in GiB; there is no swap."""
+    shm_gib: NotRequired[float]
+    """Shared memory at /dev/shm in GiB, part of the memory; default: a quarter of it with GPUs, else 64 MiB."""
+    image: pulumi.Input[str]
+    """Image by digest, such as the `ref` of a GpuImage, with ipykernel."""
+    image_name: str
+    """Name of the image as people know it; policies look up its facts by it."""
 
 
 class HostedProfile(TypedDict):
     """A profile on the page that starts servers. CPU in cores, memory in GiB."""
 
     name: str
-    """Short and stable: the hub remembers a user's last choice by it."""
+    """Short name, unique in its hub. Keep it: choices and notebooks are remembered by it."""
     title: str
-    """Shown to users."""
-    description: NotRequired[str]
-    """Second line; default: GPUs, cores and memory."""
-    image: pulumi.Input[str]
-    """Image of the server by digest, such as the `ref` of a GpuImage."""
-    image_name: str
-    """Image name; policies look up its facts by it."""
-    gpus: NotRequired[int]
-    """Whole GPUs of the server itself; default 0, none with kernels."""
-    kernels: NotRequired[Sequence[HubKernel]]
-    """Kernels in separate containers, started by the user's kernel gateway."""
-    cpu: float
-    """CPU cores."""
-    memory_gib: float
-    """Memory; there is no swap."""
-    shm_gib: NotRequired[float]
-    """Shared memory at /dev/shm, part of the memory; default a quarter of it with GPUs, else 64 MiB."""
+    """What users read."""
     memlock: NotRequired[int | str]
     """Bytes that a process may lock in memory, or `unlimited`."""
     stack_mib: NotRequired[int]
     """Largest stack of a process in MiB."""
+    description: NotRequired[str]
+    """Second line of the choice; default: GPUs, cores and memory."""
     pool: NotRequired[str]
     """Pool of the host; must be the hub's."""
+    gpus: NotRequired[int]
+    """Whole GPUs of the server itself; none with kernels. Default: 0."""
+    cpu: float
+    """CPU cores."""
+    memory_gib: float
+    """Memory in GiB; there is no swap."""
+    shm_gib: NotRequired[float]
+    """Shared memory at /dev/shm in GiB, part of the memory; default: a quarter of it with GPUs, else 64 MiB."""
     is_default: NotRequired[bool]
-    """Chosen when the user chooses nothing; one per hub; default false."""
+    """Chosen when the user chooses nothing; one per hub. Default: false."""
+    image: pulumi.Input[str]
+    """Image by digest, such as the `ref` of a GpuImage."""
+    image_name: str
+    """Name of the image as people know it; policies look up its facts by it."""
+    kernels: NotRequired[Sequence[HubKernel]]
+    """Kernels in separate containers, started by the user's kernel gateway."""
     gpu: NotRequired[str]
     """GPU model, for the page: GeForce GTX 1080 Ti."""
     gpu_memory_gb: NotRequired[float]
-    """Memory of one such GPU, for the page; default 0: not shown."""
+    """Memory of one such GPU in GB, for the page; default 0: not shown."""
     contents: NotRequired[HubContents]
-    """Image content, for the page."""
+    """What the image contains, for the page."""
 
 
 class HostExpose(TypedDict):
-    """Public address of the proxy: https on a host port."""
+    """Address of the proxy: https on a port of the host."""
 
     kind: str
-    """host_port."""
+    """host_port: A port of the Docker host."""
     port: NotRequired[int]
-    """Host port; default 8000."""
+    """Port of the host. Default: 8000."""
     address: NotRequired[str]
-    """Host address; default 127.0.0.1."""
+    """Address of the host that it is published on. Default: 127.0.0.1."""
     certificate: NotRequired[str]
-    """PEM file on the host with the certificate and its chain; default: self-signed."""
+    """PEM file of the host with the certificate and its chain; default: one that the host signs itself, which every
+    browser warns about."""
     key: NotRequired[str]
-    """PEM file on the host with the certificate's private key."""
+    """PEM file of the host with the certificate's private key."""
 
 
 class HubCard(TypedDict):
     """One GPU of the host."""
 
     index: int
-    """Index in nvidia-smi."""
+    """Its index in nvidia-smi."""
     device: str
     """Its UUID, or its index."""
     network: NotRequired[pulumi.Input[str]]
-    """Network of the GPU, from a DockerHost; none if GPUs are shared."""
+    """Network of the GPU, from a DockerHost; without one if GPUs are shared."""
 
 
-class DockerHubArgs(HubOnAMachineArgs):
+class DockerHubArgs(TypedDict):
     """Arguments of DockerHub. Times in seconds, sizes in GiB."""
 
+    public_url: NotRequired[str]
+    """Address that people open, if a proxy with that name and its certificate forwards to the hub."""
+    help_url: NotRequired[str]
+    """Where people get help: a link on the page that starts servers."""
+    start_timeout_s: NotRequired[int]
+    """Seconds that a server may take to start, image pull included. Default: 600."""
+    http_timeout_s: NotRequired[int]
+    """Seconds from the started pod, container or job to a server that answers. Default: 120."""
+    cull: NotRequired[HubCull]
+    """When idle and old servers are ended."""
     pool: str
     """Pool of the host."""
+    expose: HostExpose
+    """How people reach the hub."""
     hub_image: pulumi.Input[str]
-    """Image with jupyterhub, dockerspawner, Docker SDK, idle culler, authenticators and openssl."""
+    """Image by digest, such as the `ref` of a GpuImage, with jupyterhub, dockerspawner, Docker SDK, idle culler,
+    authenticators and openssl."""
     hub_image_name: NotRequired[str]
-    """Default docker-hub."""
+    """Name of that image. Default: docker-hub."""
     proxy_image: pulumi.Input[str]
-    """Has configurable-http-proxy on its PATH."""
+    """Image by digest, such as the `ref` of a GpuImage, with configurable-http-proxy on its PATH."""
     proxy_image_name: NotRequired[str]
-    """Default proxy."""
+    """Name of that image. Default: proxy."""
     filter_image: pulumi.Input[str]
-    """Starts HAProxy with /etc/gpu-commons/engine_filter.cfg."""
+    """Image by digest, such as the `ref` of a GpuImage, that starts HAProxy with /etc/gpu-commons/engine_filter.cfg."""
     filter_image_name: NotRequired[str]
-    """Default engine-filter."""
+    """Name of that image. Default: engine-filter."""
     gateway_image: NotRequired[pulumi.Input[str]]
-    """Image with jupyter_kernel_gateway and Docker SDK; for profiles with kernels."""
+    """Image by digest with jupyter_kernel_gateway and Docker SDK, for profiles with kernels."""
     gateway_image_name: NotRequired[str]
-    """Default kernel-gateway."""
+    """Name of that image. Default: kernel-gateway."""
     kernels_per_user: NotRequired[int]
-    """Maximum kernel containers per user; default 4."""
-    profiles: Sequence[HostedProfile]
-    """In page order; without `is_default` the first is chosen."""
-    cards: NotRequired[Sequence[HubCard]]
-    """GPUs of the host."""
-    access: NotRequired[str]
-    """How containers get GPUs on this host: cdi or runtime; default cdi."""
+    """Kernels in containers that one user may have at a time. Default: 4."""
     engine: str
-    """Engine address as seen from here, as in a DockerHost: `destroy` stops the user servers there."""
+    """Where the host's engine answers, as seen from here and as in a DockerHost: `destroy` stops the user servers
+    there."""
     certificates: NotRequired[str]
     """Folder with ca.pem, cert.pem and key.pem, for an engine at tcp://."""
     engine_socket: NotRequired[str]
-    """Engine socket on the host, mounted only into the filter; default: that of `engine`, or
-    /var/run/docker.sock."""
-    expose: HostExpose
+    """Engine socket on the host, mounted only into the filter; default: that of `engine`, or /var/run/docker.sock."""
+    profiles: Sequence[HostedProfile]
+    """What users can choose, in the order of the page; without `is_default` the first is chosen."""
     authenticator: HubAuthenticator
-    """A client secret is a file on the host: /etc/gpu-commons/secrets/SECRET/KEY."""
-    start_timeout_s: NotRequired[int]
-    """Timeout from profile choice to running container, image pull included; default 600."""
+    """How people log in. A client secret is a file on the host: /etc/gpu-commons/secrets/SECRET/KEY."""
+    access: NotRequired[str]
+    """How containers get GPUs on this host: cdi or runtime. Default: cdi."""
+    cards: NotRequired[Sequence[HubCard]]
+    """GPUs of the host."""
+    site_name: NotRequired[str]
+    """Heading of the pages. Default: JupyterHub."""
+    courses: NotRequired[Sequence[HubCourse]]
+    """Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."""

@@ -1,4 +1,8 @@
-"""Arguments of NotebookHub, for Pulumi and type checkers; workloads.hub parses their values."""
+"""Arguments of NotebookHub, for Pulumi and type checkers.
+
+Written by `make docs` from the models in imaging.spec.hub_description, workloads.authenticator, workloads.hub: edit
+those, or tools/component_arguments.py, not this file.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
@@ -10,144 +14,153 @@ class HubToleration(TypedDict):
     """A toleration, as in Kubernetes."""
 
     key: NotRequired[str]
+    """Key of the taint; none, with operator Exists: every taint."""
     operator: NotRequired[str]
-    """Equal or Exists; default Equal."""
+    """Equal or Exists. Default: Equal."""
     value: NotRequired[str]
+    """Value of the taint, with operator Equal."""
     effect: NotRequired[str]
+    """NoExecute, NoSchedule or PreferNoSchedule; default: every effect."""
     toleration_seconds: NotRequired[int]
+    """Seconds that a running pod stays on a node with such a taint, with NoExecute; default: forever."""
 
 
 class HubContents(TypedDict):
-    """Image description for users who choose an image."""
+    """Content of an image as built here, for users who choose one. Texts are empty if nothing was stated."""
 
     title: NotRequired[str]
-    """Image title."""
+    """Title of the image."""
     cuda_lines: NotRequired[Sequence[str]]
-    """CUDA lines: "10.1"."""
+    """CUDA lines of the environments that were built, lowest first: "10.1"."""
     frameworks: NotRequired[Sequence[str]]
-    """With versions: TensorFlow 2.3.4."""
+    """Frameworks with their versions: TensorFlow 2.3.4."""
     packages: NotRequired[Sequence[str]]
-    """With versions: NumPy 2.4.6."""
+    """Packages of the image's spec and its parents', its own first, with versions: NumPy 2.4.6."""
     stands_on: NotRequired[str]
-    """Base image with programs of its own: jupyter/datascience-notebook."""
+    """Base image with programs of its own: jupyter/datascience-notebook; default: a plain one."""
     missing: NotRequired[Sequence[str]]
-    """Intended content that this site could not provide."""
+    """Parts of the spec that this site cannot get: frameworks first, then other packages."""
     missing_reason: NotRequired[str]
-    """Why it is missing."""
+    """Why they are missing, as the site's substitutes word it."""
 
 
 class HubProfile(TypedDict):
-    """One choice on the spawn page. CPU in cores, memory in GiB."""
+    """A profile on the spawn page. CPU in cores, memory in GiB; the guarantees are scheduler reservations."""
 
     name: str
-    """Short and stable: the hub remembers a user's last choice by it."""
+    """Short name, unique in its hub. Keep it: choices and notebooks are remembered by it."""
     title: str
-    """Shown to users."""
+    """What users read."""
     description: NotRequired[str]
-    """Second line on the spawn page; default: GPUs, cores and memory."""
+    """Second line of the choice; default: GPUs, cores and memory."""
+    pool: NotRequired[str]
+    """Pool it runs on; default: the hub's core pool, else any node."""
+    pools: NotRequired[Sequence[str]]
+    """Several pools in place of pool: it runs on a node of any of them."""
+    gpus: NotRequired[int]
+    """Whole GPUs; 0 for none, with no GPU visible. Default: 0."""
+    cpu: float
+    """CPU cores at most."""
+    memory_gib: float
+    """Memory in GiB at most."""
+    shm_gib: NotRequired[float]
+    """Shared memory at /dev/shm in GiB, part of the memory; default: a quarter of it in profiles with GPUs, else
+    none."""
+    is_default: NotRequired[bool]
+    """Chosen when the user chooses nothing; one per hub. Default: false."""
     image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage."""
     image_name: str
-    """Image name; policies look up its facts by it."""
-    cpu: float
-    """CPU limit in cores."""
+    """Name of the image as people know it; policies look up its facts by it."""
     cpu_guarantee: NotRequired[float]
-    """CPU reservation; default 0.1, because notebooks are mostly idle."""
-    memory_gib: float
-    """Memory limit in GiB."""
+    """CPU reservation in cores; default 0.1, because notebooks are mostly idle."""
     memory_guarantee_gib: NotRequired[float]
-    """Memory reservation; default 1."""
-    gpus: NotRequired[int]
-    """Whole GPUs; default 0, with no GPU visible."""
-    shm_gib: NotRequired[float]
-    """Shared memory at /dev/shm, part of the memory; default a quarter of it in profiles with GPUs, else none."""
-    pool: NotRequired[str]
-    """Pool to run on; default: the hub's core pool, else any node."""
-    pools: NotRequired[Sequence[str]]
-    """Several pools instead of `pool`: a server runs on a node of one."""
+    """Memory reservation in GiB; default 1."""
     node_selector: NotRequired[Mapping[str, str]]
-    """Additional node selector labels."""
+    """Further labels that its nodes have."""
     tolerations: NotRequired[Sequence[HubToleration]]
-    """Default: the GPU taint nvidia.com/gpu."""
-    is_default: NotRequired[bool]
-    """Chosen when the user chooses nothing; one per hub; default false."""
+    """Tolerations of its servers; default: the GPU taint nvidia.com/gpu."""
     gpu: NotRequired[str]
     """GPU model, for the spawn page: GeForce GTX 1080 Ti."""
     gpu_memory_gb: NotRequired[float]
-    """Memory of one such GPU, for the spawn page; default 0: not shown."""
+    """Memory of one such GPU in GB, for the spawn page; default 0: not shown."""
     contents: NotRequired[HubContents]
-    """Image content, for the spawn page."""
+    """What the image contains, for the spawn page."""
 
 
 class HubExpose(TypedDict):
     """How users reach the proxy."""
 
     kind: str
-    """node_port, load_balancer or cluster_ip."""
+    """node_port: A port of every node. load_balancer: An address from the cluster's load balancer. cluster_ip: Inside
+    the cluster only."""
     port: NotRequired[int]
-    """Node port (30000 to 32767) for node_port, else service port; default 80."""
+    """node_port: Node port, 30000 to 32767. load_balancer, cluster_ip: Port of the service. Default: 80."""
 
 
 class HubSecretKey(TypedDict):
     """A key of a Kubernetes Secret in the hub's namespace. You create the Secret; Pulumi never sees its value."""
 
     secret: str
-    """Name of the Secret."""
+    """Name of a Kubernetes Secret in the hub's namespace; on a Docker host a folder below /etc/gpu-commons/secrets."""
     key: str
+    """Key inside that Secret; on a Docker host a file in that folder."""
 
 
 class HubAuthenticator(TypedDict):
     """Login method."""
 
     kind: str
-    """oauth, lti13, or dummy: one password opens every account but administrators'. For labs only."""
-    authorize_url: NotRequired[str]
-    """oauth, lti13."""
+    """oauth: Log in at an OAuth provider. lti13: Users come from a learning platform by LTI 1.3. dummy: Everybody who
+    knows the hub's one password gets in, to every account but administrators'; only for the lab."""
     client_id: NotRequired[str]
-    """oauth."""
+    """oauth: Client id that the provider gave to this hub."""
     client_secret: NotRequired[HubSecretKey]
-    """oauth."""
-    token_url: NotRequired[str]
-    """oauth."""
-    userdata_url: NotRequired[str]
-    """oauth."""
+    """oauth: Where the client secret is kept, {secret: a Kubernetes Secret, key: its key}; never the value."""
     callback_url: NotRequired[str]
-    """oauth: https://<hub>/hub/oauth_callback."""
+    """oauth: The hub's callback: https://hub.example.edu/hub/oauth_callback."""
+    authorize_url: NotRequired[str]
+    """oauth: The provider's authorization endpoint. lti13: The platform's authorization endpoint."""
+    token_url: NotRequired[str]
+    """oauth: The provider's token endpoint."""
+    userdata_url: NotRequired[str]
+    """oauth: The provider's user information endpoint."""
     username_claim: NotRequired[str]
-    """oauth; default preferred_username."""
+    """oauth: Field of the response that becomes the user name. Default: preferred_username."""
     scopes: NotRequired[Sequence[str]]
-    """oauth; default openid."""
+    """oauth: Scopes to ask for. Default: openid."""
     login_service: NotRequired[str]
-    """oauth: login button label."""
+    """oauth: Name on the login button."""
     ca_certificates: NotRequired[str]
     """oauth: PEM certificates of the authority that signed the provider's certificate; default: public ones."""
-    client_ids: NotRequired[Sequence[str]]
-    """lti13."""
-    issuer: NotRequired[str]
-    """lti13."""
-    jwks_endpoint: NotRequired[str]
-    """lti13."""
-    username_key: NotRequired[str]
-    """lti13; default email."""
-    allowed_users: NotRequired[Sequence[str]]
-    """Only these may log in. Default: everybody; with oauth, nobody."""
     allow_all: NotRequired[bool]
     """Every authenticated user may log in; default true, but false with oauth or a list of users."""
+    allowed_users: NotRequired[Sequence[str]]
+    """Only these may log in. Default: everybody; with oauth, nobody."""
     admins: NotRequired[Sequence[str]]
-    """They may log in, and see and stop all servers. With dummy they have a separate password."""
+    """oauth, lti13: Administrators: they may log in, and see and stop all servers. dummy: Administrators, who see and
+    stop all servers; they have a password of their own."""
+    issuer: NotRequired[str]
+    """lti13: The platform's issuer identifier, an https address."""
+    jwks_endpoint: NotRequired[str]
+    """lti13: Where the platform publishes its keys (JWKS)."""
+    client_ids: NotRequired[Sequence[str]]
+    """lti13: Client ids of this hub at the platform."""
+    username_key: NotRequired[str]
+    """lti13: Claim that becomes the user name; custom_… for custom claims. Default: email."""
 
 
 class HubCull(TypedDict):
-    """When to stop servers and kernels; times in seconds."""
+    """When servers and kernels end; times in seconds."""
 
     idle_s: NotRequired[int]
-    """Idle seconds until a server is stopped; default 3600."""
+    """Seconds without activity after which a server is ended. Default: 3600."""
     max_age_s: NotRequired[int]
-    """Maximum age of a server, even in use; default 0: unlimited."""
+    """Seconds after which a server is ended even if it is used; 0: never. Default: 0."""
     every_s: NotRequired[int]
-    """Check interval; default 600."""
+    """Seconds between two checks for idle servers. Default: 600."""
     kernel_idle_s: NotRequired[int]
-    """Idle seconds until a kernel is stopped; default: idle_s."""
+    """Seconds after which an idle kernel is ended; default: idle_s."""
 
 
 class HubCourse(TypedDict):
@@ -156,73 +169,76 @@ class HubCourse(TypedDict):
     name: str
     """Short name of the course."""
     title: str
-    """Course title."""
-    seats: int
-    """Course size."""
+    """What people call it."""
     profiles: Sequence[str]
-    """Profiles available to the course, by name."""
-    peak_share: NotRequired[float]
-    """Share of seats with a GPU server at peak time: above 0, 1 at most."""
+    """Profiles of that hub that the course may choose."""
+    seats: int
+    """People in the course."""
     guaranteed_gpus: NotRequired[int]
-    """GPUs guaranteed to the course; default 0."""
+    """GPUs that the course always gets, whatever others use. Default: 0."""
     borrowable_gpus: NotRequired[int]
-    """Additional GPUs that it may use while free; default: any."""
+    """GPUs beyond the guaranteed ones that it may take while they are free; default: any."""
+    peak_share: NotRequired[float]
+    """Share of the seats that hold a server with GPUs at the busiest time: above 0, 1 at most."""
     first_day: NotRequired[str]
-    """YYYY-MM-DD."""
+    """First day of the course, YYYY-MM-DD."""
     last_day: NotRequired[str]
-    """YYYY-MM-DD. Reviews ignore past courses."""
+    """Last day of the course, YYYY-MM-DD. Reviews leave out courses that are over."""
 
 
 class NotebookHubArgs(TypedDict):
     """Arguments of NotebookHub. Times in seconds, sizes in GiB."""
 
-    courses: NotRequired[Sequence[HubCourse]]
-    """Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."""
-
+    public_url: NotRequired[str]
+    """Address that people open, if a proxy with that name and its certificate forwards to the hub."""
+    help_url: NotRequired[str]
+    """Where people get help: a link on the page that starts servers."""
+    start_timeout_s: NotRequired[int]
+    """Seconds that a server may take to start, image pull included. Default: 600."""
+    http_timeout_s: NotRequired[int]
+    """Seconds from the started pod, container or job to a server that answers. Default: 120."""
+    cull: NotRequired[HubCull]
+    """When idle and old servers are ended."""
+    availability: NotRequired[bool]
+    """Show on the pages how many servers of each profile fit now: a separate service counts nodes and pods of the whole
+    cluster, with an account that may only list these. Who updates needs the right to create a ClusterRole. Default:
+    true."""
+    volume_gib: NotRequired[float]
+    """Size of each user's volume in GiB; an existing one keeps its size. Default: 10."""
+    database_gib: NotRequired[float]
+    """Size of the hub's own volume in GiB; an existing one keeps its size. Default: 1."""
+    storage_class: NotRequired[str]
+    """Storage class of the volumes; default: the cluster's default."""
+    namespace: NotRequired[str]
+    """Namespace of the hub, and of no other hub; default: the component's name."""
+    expose: HubExpose
+    """How people reach the hub."""
+    hub_image: pulumi.Input[str]
+    """Image by digest, such as the `ref` of a GpuImage, with jupyterhub (5.3 or later) and python3 (3.11 or later) on
+    its PATH, kubespawner 7, idle culler and authenticators."""
+    hub_image_name: NotRequired[str]
+    """Name of that image. Default: hub."""
+    proxy_image: pulumi.Input[str]
+    """Image by digest, such as the `ref` of a GpuImage, with configurable-http-proxy on its PATH."""
+    proxy_image_name: NotRequired[str]
+    """Name of that image. Default: proxy."""
+    profiles: Sequence[HubProfile]
+    """What users can choose, in the order of the spawn page; without `is_default` the first is chosen. Profiles that
+    share image and nodes and differ only in size share one card."""
+    authenticator: HubAuthenticator
+    """How people log in."""
+    runtime_class: NotRequired[str]
+    """Runtime class of profiles with GPUs. Default: nvidia."""
+    core_pool: NotRequired[str]
+    """Pool of hub, proxy, and profiles that name no pool; default: any node."""
+    core_node_selector: NotRequired[Mapping[str, str]]
+    """Further labels that nodes of hub and proxy have."""
+    core_tolerations: NotRequired[Sequence[HubToleration]]
+    """Tolerations of hub and proxy; default: the GPU taint nvidia.com/gpu."""
+    site_name: NotRequired[str]
+    """Heading of the spawn page. Default: JupyterHub."""
     images_are_pre_pulled: NotRequired[bool]
     """The profiles' images are pulled to all nodes of their pools in advance, for example by a PrePuller: policies then
-    warn about images with long pulls instead of refusing them. Default false."""
-    namespace: NotRequired[str]
-    """Default: the component's name. One hub per namespace."""
-    hub_image: pulumi.Input[str]
-    """Has jupyterhub (5.3 or later) and python3 (3.11 or later) on its PATH, with kubespawner 7, idle culler and
-    authenticators."""
-    hub_image_name: NotRequired[str]
-    """Default hub."""
-    proxy_image: pulumi.Input[str]
-    """Has configurable-http-proxy on its PATH."""
-    proxy_image_name: NotRequired[str]
-    """Default proxy."""
-    profiles: Sequence[HubProfile]
-    """In spawn page order; without `is_default` the first is chosen. Profiles that share image and nodes and
-    differ only in size share one card."""
-    site_name: NotRequired[str]
-    """Spawn page heading; default JupyterHub."""
-    help_url: NotRequired[str]
-    """Help page; linked from the spawn page."""
-    availability: NotRequired[bool]
-    """Show how many servers of each profile fit now. A separate service counts them; its account may list nodes and
-    pods of the whole cluster, and nothing else. Default true; requires the right to create a ClusterRole."""
-    expose: HubExpose
-    public_url: NotRequired[str]
-    """Public URL of the hub, if a proxy in front of it has the name and the certificate."""
-    authenticator: HubAuthenticator
-    cull: NotRequired[HubCull]
-    start_timeout_s: NotRequired[int]
-    """Timeout from profile choice to running pod, image pull included; default 600."""
-    http_timeout_s: NotRequired[int]
-    """From there until the server answers; default 120."""
-    volume_gib: NotRequired[float]
-    """Size of each home; default 10. Existing homes keep theirs."""
-    database_gib: NotRequired[float]
-    """Database size; default 1. An existing one keeps its size."""
-    storage_class: NotRequired[str]
-    """Of homes and database; default: the cluster's."""
-    runtime_class: NotRequired[str]
-    """Of profiles with GPUs; default nvidia."""
-    core_pool: NotRequired[str]
-    """Pool of hub, proxy, and profiles without a pool; default: any node."""
-    core_node_selector: NotRequired[Mapping[str, str]]
-    """Additional node selector labels of hub and proxy."""
-    core_tolerations: NotRequired[Sequence[HubToleration]]
-    """Of hub and proxy; default: the GPU taint nvidia.com/gpu."""
+    warn about images with long pulls instead of refusing them. Default: false."""
+    courses: NotRequired[Sequence[HubCourse]]
+    """Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."""

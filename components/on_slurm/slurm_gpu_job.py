@@ -1,62 +1,16 @@
 """SlurmGpuJob: one job on a Slurm cluster, in an image of the stack, with its GPUs."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 import pulumi
 
 from components.on_slurm.site import site_of
+from components.on_slurm.slurm_gpu_job_args import SlurmGpuJobArgs
 from components.on_slurm.slurm_jobs import SlurmJob
 from errors import UserError
 from platforms.slurm.batch_script import batch_script
 from platforms.slurm.interactive import interactive_command
 from platforms.slurm.job_model import parse_slurm_job
-
-
-class SlurmPartition(TypedDict):
-    """A pool the job may run on."""
-
-    pool: str
-    """Name of the pool."""
-    partition: str
-    """Slurm partition."""
-    gres: NotRequired[str]
-    """GPU type in Slurm."""
-    exclusive: NotRequired[bool]
-    """Jobs get whole nodes."""
-    max_time_min: NotRequired[int]
-    """Maximum job time there in minutes."""
-
-
-class SlurmGpuJobArgs(TypedDict):
-    """Arguments of SlurmGpuJob. CPU in cores, memory in GiB, both per node."""
-
-    site: Mapping[str, Any]
-    """Access to the cluster, as in `site.slurm` of a stack file."""
-    sif: pulumi.Input[str]
-    """Image file, such as the `path` of a SifImage."""
-    image: pulumi.Input[str]
-    """Image by digest, such as the `ref` of a GpuImage."""
-    image_name: str
-    """Image name; policies look up its facts by it."""
-    partitions: Sequence[SlurmPartition]
-    """Pools it may run on: Slurm picks the first that can start it."""
-    command: Sequence[str]
-    """Program and arguments, without a shell."""
-    gpus: int
-    """Whole GPUs per node; 0 for none."""
-    cpu: float
-    """CPU cores."""
-    memory_gib: float
-    """Memory."""
-    deadline_s: NotRequired[int]
-    """Time limit in seconds; none: the partition's limit."""
-    retries: NotRequired[int]
-    """Retries of a failed run; default 0."""
-    env: NotRequired[Mapping[str, str]]
-    """Environment variables; those that select GPUs are refused."""
-    slurm: NotRequired[Mapping[str, Any]]
-    """Slurm keys: account, qos, array, mail, waits_for, run, nodes."""
 
 
 class SlurmGpuJob(pulumi.ComponentResource):

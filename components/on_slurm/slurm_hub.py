@@ -1,100 +1,17 @@
 """SlurmHub: JupyterHub on a cluster's login node, with user servers as Slurm jobs."""
 
-from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 import pulumi
 
-from components.hub_on_a_machine_args import HubOnAMachineArgs
-from components.on_kubernetes.notebook_hub_args import HubAuthenticator, HubContents
 from components.on_slurm.hub_processes import HubProcess
 from components.on_slurm.site import site_of
-from components.on_slurm.slurm_gpu_job import SlurmPartition
+from components.on_slurm.slurm_hub_args import SlurmHubArgs
 from errors import UserError
 from platforms.slurm.hub import files, texts
 from platforms.slurm.hub_model import Hub, parse_hub
 from platforms.slurm.site_model import SlurmAccess
-
-
-class SlurmProfile(TypedDict):
-    """A profile on the page that starts servers: partition, GPUs, time. CPU in cores, memory in GiB."""
-
-    name: str
-    """Short and stable: the hub remembers a user's last choice by it."""
-    title: str
-    """Shown to users."""
-    description: NotRequired[str]
-    """Purpose, shown before the size."""
-    image: pulumi.Input[str]
-    """Image by digest with jupyterhub and batchspawner, such as the `ref` of a GpuImage."""
-    image_name: str
-    """Image name; policies look up its facts by it."""
-    sif: pulumi.Input[str]
-    """Image file, such as the `path` of a SifImage."""
-    partitions: Sequence[SlurmPartition]
-    """Pools it may run on: Slurm picks the first that can start it."""
-    gpus: NotRequired[int]
-    """Whole GPUs; default 0."""
-    cpu: float
-    """CPU cores."""
-    memory_gib: float
-    """Memory."""
-    time_min: int
-    """Server time limit in minutes."""
-    is_default: NotRequired[bool]
-    """Chosen when the user chooses nothing; one per hub; default false."""
-    gpu: NotRequired[str]
-    """GPU model, for the page: Tesla P100-PCIE-16GB."""
-    gpu_memory_gb: NotRequired[float]
-    """Memory of one such GPU; default 0: not known."""
-    contents: NotRequired[HubContents]
-    """Image content."""
-
-
-class LoginNodeExpose(TypedDict):
-    """Public address of the proxy: https on a login node port."""
-
-    kind: str
-    """login_node."""
-    port: NotRequired[int]
-    """Public port; default 8000."""
-    address: NotRequired[str]
-    """Address of the login node; default 127.0.0.1."""
-    hub_port: NotRequired[int]
-    """Hub port for users' servers; default 8081."""
-    proxy_api_port: NotRequired[int]
-    """Proxy API port for the hub; default 8001."""
-    certificate: NotRequired[str]
-    """PEM file on the login node with the certificate and its chain; default: self-signed."""
-    key: NotRequired[str]
-    """PEM file on the login node with the certificate's private key."""
-
-
-class SlurmHubArgs(HubOnAMachineArgs):
-    """Arguments of SlurmHub. Times in seconds, sizes in GiB."""
-
-    site: Mapping[str, Any]
-    """Access to the cluster, as in `site.slurm` of a stack file; `hubs` there has the accounts of hub and users."""
-    hub_image: pulumi.Input[str]
-    """Image with jupyterhub, batchspawner, ssh client, idle culler, authenticators and openssl."""
-    hub_image_name: NotRequired[str]
-    """Default slurm-hub."""
-    hub_sif: pulumi.Input[str]
-    """File of that image."""
-    proxy_image: pulumi.Input[str]
-    """Has configurable-http-proxy on its PATH."""
-    proxy_image_name: NotRequired[str]
-    """Default proxy."""
-    proxy_sif: pulumi.Input[str]
-    """File of that image."""
-    profiles: Sequence[SlurmProfile]
-    """In page order; without `is_default` the first is chosen."""
-    expose: LoginNodeExpose
-    authenticator: HubAuthenticator
-    """A client secret is a file on the login node: /etc/gpu-commons/secrets/SECRET/KEY."""
-    start_timeout_s: NotRequired[int]
-    """Timeout from profile choice to running job, time in the queue included; default 600."""
 
 
 class SlurmHub(pulumi.ComponentResource):

@@ -1,11 +1,12 @@
 """SlurmSite: a Slurm cluster, checked against the pools of the stack."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any, TypedDict
 
 import pulumi
 
 from components.on_slurm.site import site_of
+from components.on_slurm.slurm_site_args import SlurmPool
 from errors import UserError
 from platforms.slurm.controllers.choice import controller_of
 from platforms.slurm.controllers.files import program_version
@@ -13,25 +14,6 @@ from platforms.slurm.partition_model import PartitionKeys
 from platforms.slurm.site_facts import DeclaredPool, SiteFacts, refusals, remarks
 from platforms.slurm.site_model import SlurmAccess
 from workloads.arguments import plain
-
-
-class SlurmPool(TypedDict):
-    """A pool: nodes of one partition with one GPU type."""
-
-    pool: str
-    """Name of the pool."""
-    partition: str
-    """Slurm partition."""
-    gres: NotRequired[str]
-    """GPU type in Slurm; none: untyped."""
-    exclusive: NotRequired[bool]
-    """Jobs get whole nodes."""
-    max_time_min: NotRequired[int]
-    """Maximum job time there in minutes."""
-    nodes: int
-    """Expected number of nodes."""
-    gpus_per_node: int
-    """GPUs of each."""
 
 
 class SlurmSiteArgs(TypedDict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator, BaseModel, Field
 
 from errors.faults import FORM, Misfit
 
@@ -19,19 +19,21 @@ NonEmpty = Annotated[str, AfterValidator(_not_empty)]
 
 
 class Contents(BaseModel):
-    """Content of an image as built here. Texts are empty if nothing was stated."""
+    """Content of an image as built here, for users who choose one. Texts are empty if nothing was stated."""
 
     model_config = FORM
-    title: NonEmpty = ""
-    cuda_lines: tuple[NonEmpty, ...] = ()
-    """10.1, lowest first: of the environments actually built."""
-    frameworks: tuple[NonEmpty, ...] = ()
-    """TensorFlow 2.3.4"""
-    packages: tuple[NonEmpty, ...] = ()
-    """NumPy 2.4.6: packages of the image's spec and its parents', its own first."""
-    stands_on: NonEmpty = ""
-    """jupyter/datascience-notebook: a base with programs of its own; empty for a plain one."""
-    missing: tuple[NonEmpty, ...] = ()
-    """Parts of the spec that this site cannot get: frameworks first, then other packages."""
-    missing_reason: NonEmpty = ""
-    """Why, as worded by the site's substitutes; empty if nothing is missing."""
+    title: NonEmpty = Field("", description="Title of the image.")
+    cuda_lines: tuple[NonEmpty, ...] = Field(
+        (), description='CUDA lines of the environments that were built, lowest first: "10.1".'
+    )
+    frameworks: tuple[NonEmpty, ...] = Field((), description="Frameworks with their versions: TensorFlow 2.3.4.")
+    packages: tuple[NonEmpty, ...] = Field(
+        (), description="Packages of the image's spec and its parents', its own first, with versions: NumPy 2.4.6."
+    )
+    stands_on: NonEmpty = Field(
+        "", description="Base image with programs of its own: jupyter/datascience-notebook; none: a plain one."
+    )
+    missing: tuple[NonEmpty, ...] = Field(
+        (), description="Parts of the spec that this site cannot get: frameworks first, then other packages."
+    )
+    missing_reason: NonEmpty = Field("", description="Why they are missing, as the site's substitutes word it.")

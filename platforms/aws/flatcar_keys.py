@@ -97,8 +97,8 @@ class FlatcarKeys(BaseModel):
     driver_container: Annotated[str, AfterValidator(_driver_container)] | None = Field(
         None,
         description="Precompiled driver container in place of the extension of the release: its image by digest, whose "
-        "tag is its key, registry.example.edu/driver:580-6.12.102-flatcar-flatcar4593.2.5@sha256:…, which the runtime "
-        "then runs; or the key alone, where the site runs it itself.",
+        "tag is its key, registry.example.edu/driver:580-6.12.102-flatcar-flatcar4593.2.5@sha256:…, which an "
+        "NvidiaRuntime with `driver_containers` then runs; or the key alone, where the site runs it itself.",
     )
     container_toolkit: Annotated[
         str,

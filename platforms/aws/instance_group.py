@@ -34,6 +34,7 @@ from platforms.aws.user_data import NodeSettings, Pulls
 from platforms.aws.volumes import MAX_THROUGHPUT, MIN_THROUGHPUT, PARALLEL_THROUGHPUT, Volume, iops_of
 from platforms.node_keys import Labels, Taints
 from workloads.amounts import Count, Gib
+from workloads.arguments import Argument
 
 _PLACEMENT: Final = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?", re.ASCII)
 _RESERVATION: Final = re.compile(r"cr-[0-9a-f]{8,17}", re.ASCII)
@@ -74,6 +75,7 @@ PlacementGroup = Annotated[
 ]
 Wanted = Annotated[
     WantedDriver,
+    Argument("str"),
     BeforeValidator(quoted),
     PlainValidator(_wanted),
     PlainSerializer(str),
@@ -111,8 +113,8 @@ class InstanceGroupKeys(BaseModel):
     wanted_driver: Wanted = Field(
         WantedDriver(),
         alias="driver",
-        description='NVIDIA driver, quoted: "580.126.09", a branch "580", or newest, the newest that the instances can '
-        "have; it determines the machine image.",
+        description='NVIDIA driver, quoted: "580.126.09", a branch "580", or newest, the default: the newest that '
+        "the instances can have. It determines the machine image, except on Flatcar.",
     )
     pinned_image: PinnedImage | None = Field(
         None, alias="machine_image", description="A machine image chosen by hand; none: the driver determines it."
@@ -120,7 +122,9 @@ class InstanceGroupKeys(BaseModel):
     flatcar: FlatcarKeys | None = Field(
         None, description="Nodes on Flatcar, in place of a machine image of EKS; none: EKS's images."
     )
-    capacity: Literal["on_demand", "spot"] = Field("on_demand", description="How the instances are bought.")
+    capacity: Literal["on_demand", "spot"] = Field(
+        "on_demand", description="How the instances are bought: on_demand or spot."
+    )
     max_unavailable: MaxUnavailable = Field(
         1, description="Instances that an update replaces at the same time, 100 at most."
     )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from errors.problems import Fault
+from platforms.aws.flatcar_keys import FlatcarKeys
 from platforms.aws.instance_agreements import of_group
-from platforms.aws.instance_group import InstanceGroupKeys
+from platforms.aws.instance_group import InstanceGroupKeys, KubernetesVersion
 from workloads.amounts import Gib
-from workloads.arguments import plain
+from workloads.arguments import Argument, plain
 from workloads.arguments import read as read_arguments
 from workloads.names import Name
 
@@ -34,7 +35,15 @@ class NodeGroup(InstanceGroupKeys):
     """A group with its pool."""
 
     pool: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
-    root_disk_gib: Gib = Field(description="Encrypted gp3 volume of one node, in GiB, for images and containers.")
+    kubernetes: Annotated[KubernetesVersion | None, Argument(is_required=True)] = Field(
+        None, description='Kubernetes version of the nodes, such as "1.34".'
+    )
+    flatcar: Annotated[FlatcarKeys | None, Argument(is_required=True)] = Field(
+        None, description="Nodes on Flatcar: release, SSH keys and downloaded programs."
+    )
+    root_disk_gib: Annotated[Gib, Argument("int")] = Field(
+        description="Encrypted gp3 volume of one node, in GiB, for images and containers."
+    )
 
     @property
     def node_labels(self) -> dict[str, str]:

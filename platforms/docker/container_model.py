@@ -6,13 +6,13 @@ Its programs' other engine settings (locked memory, stack, IPC) are stated once,
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from errors.faults import FORM, Misfit
-from workloads.amounts import Count, Retries
-from workloads.arguments import ImageReference
+from workloads.amounts import Count, Gib, Retries
+from workloads.arguments import ImageReference, OutputText
 from workloads.names import AbsolutePath, Command, Line, Name
 from workloads.workload import Workload
 
@@ -78,17 +78,28 @@ class RuntimeProfile(BaseModel):
     """Engine settings that an image's programs need, from its spec."""
 
     model_config = FORM
-    memlock: Literal["unlimited"] | Count | None = None
-    stack_mib: Count | None = None
-    ipc: Literal["host", "private"] | None = None
+    memlock: Literal["unlimited"] | Count | None = Field(
+        None, description="Bytes that a process may lock in memory, or `unlimited`."
+    )
+    stack_mib: Count | None = Field(None, description="Largest stack of a process in MiB.")
+    ipc: Literal["host", "private"] | None = Field(
+        None, description="`host` shares the host's shared memory; none: private."
+    )
 
 
 class Container(ContainerKeys, RuntimeProfile):
     """Input of DockerGpuContainer. CPU in cores, memory and shared memory in GiB, locked memory in bytes."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Line = Field(description="Name of the image as people know it.")
+    image_name: Line = Field(description="Name of the image as people know it; policies look up its facts by it.")
     pool: Name = Field(description="Pool of the host.")
-    access: GpuAccess | None = None
-    devices: tuple[Line, ...] = ()  # of the granted cards
-    card_networks: tuple[Any, ...] = ()  # network names; outputs of DockerHost
+    memory_gib: Gib = Field(description="Memory in GiB; there is no swap.")
+    shm_gib: Gib | None = Field(
+        None, description="Shared memory at /dev/shm in GiB, part of the memory; none: 64 MiB, as the engine has it."
+    )
+    env: dict[Line, str] = Field(default={}, description="Environment variables; those that select GPUs are refused.")
+    access: GpuAccess | None = Field(None, description="How containers get GPUs on this host: cdi or runtime.")
+    devices: tuple[Line, ...] = Field((), description="UUIDs or indices of its GPUs.")
+    card_networks: tuple[OutputText, ...] = Field(
+        (), description="Networks of these GPUs, from a DockerHost; without one if GPUs are shared."
+    )

@@ -14,20 +14,23 @@ from imaging.spec.hub_description import Contents
 from platforms.docker.addresses import EngineAddress, socket_on_host
 from platforms.docker.container_model import LOOPBACK, GpuAccess, HostAddress, PortNumber, RuntimeProfile
 from platforms.docker.gpu_leases import Card
-from workloads.amounts import Count, GibOrNone
-from workloads.arguments import ImageReference
+from workloads.amounts import Count, Gib, GibOrNone
+from workloads.arguments import ImageReference, OutputText
 from workloads.authenticator import Authenticator, Login, login
-from workloads.hub import Course, HubKeys, ProfileKeys, Titled
-from workloads.names import AbsolutePath, Line, Name
+from workloads.hub import COURSES, Course, HubKeys, ProfileKeys, Titled
+from workloads.names import AbsolutePath, Line, Name, Prose
 from workloads.workload import Amounts
 
 HTTPS: Final = 443
 DEFAULT_PORT: Final = 8000
 DEFAULT_KERNELS: Final = 4
+SHARED_MEMORY: Final = (
+    "Shared memory at /dev/shm in GiB, part of the memory; none: a quarter of it with GPUs, else 64 MiB."
+)
 
 
 class HostPort(BaseModel):
-    """https on a host port."""
+    """Address of the proxy: https on a port of the host."""
 
     model_config = FORM
     kind: Literal["host_port"] = Field(description="A port of the Docker host.")
@@ -44,32 +47,45 @@ class HostPort(BaseModel):
 class KernelKeys(Amounts, Titled):  # keys of the last base come first
     """Keys of a kernel, shared by stack files and DockerHub arguments: one container per kernel."""
 
+    description: Prose | None = Field(None, description="For those who read the configuration; no user sees it.")
+    gpus: Count = Field(0, description="Whole GPUs, held while the kernel lives; 0 for none.")
+    memory_gib: Gib = Field(description="Memory in GiB; there is no swap.")
+
 
 class Kernel(KernelKeys, RuntimeProfile):
-    """A kernel type for users of a profile."""
+    """A kernel type; each kernel has its own container. CPU in cores, memory in GiB."""
 
-    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Name = Field(description="Name of the image as people know it.")
+    shm_gib: Gib | None = Field(None, description=SHARED_MEMORY)
+    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage, with ipykernel")
+    image_name: Name = Field(description="Name of the image as people know it; policies look up its facts by it.")
 
 
 class Profile(ProfileKeys, RuntimeProfile):
     """A profile on the page that starts servers. CPU in cores, memory in GiB."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Name = Field(description="Name of the image as people know it.")
-    kernels: tuple[Kernel, ...] = ()
-    gpu: Line = ""
-    gpu_memory_gb: GibOrNone = 0
-    contents: Contents = Contents()
+    image_name: Name = Field(description="Name of the image as people know it; policies look up its facts by it.")
+    pool: Name | None = Field(None, description="Pool of the host; must be the hub's.")
+    gpus: Count = Field(0, description="Whole GPUs of the server itself; none with kernels.")
+    memory_gib: Gib = Field(description="Memory in GiB; there is no swap.")
+    shm_gib: Gib | None = Field(None, description=SHARED_MEMORY)
+    kernels: tuple[Kernel, ...] = Field(
+        (), description="Kernels in separate containers, started by the user's kernel gateway."
+    )
+    gpu: Line = Field("", description="GPU model, for the page: GeForce GTX 1080 Ti.")
+    gpu_memory_gb: GibOrNone = Field(0, description="Memory of one such GPU in GB, for the page; default 0: not shown.")
+    contents: Contents = Field(Contents(), description="What the image contains, for the page.")
 
 
 class HostedCard(BaseModel):
-    """One GPU of the host and its network; none if GPUs are shared."""
+    """One GPU of the host."""
 
     model_config = FORM
-    index: Count
-    device: Line
-    network: Any = None  # an output of DockerHost
+    index: Count = Field(description="Its index in nvidia-smi.")
+    device: Line = Field(description="Its UUID, or its index.")
+    network: OutputText = Field(
+        None, description="Network of the GPU, from a DockerHost; without one if GPUs are shared."
+    )
 
 
 class Hub(HubKeys):
@@ -77,25 +93,50 @@ class Hub(HubKeys):
 
     pool: Name = Field(description="Pool of the host.")
     expose: HostPort = Field(description="How people reach the hub.")
-    hub_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    hub_image_name: Name = "docker-hub"
-    proxy_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    proxy_image_name: Name = "proxy"
-    filter_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    filter_image_name: Name = "engine-filter"
-    gateway_image: ImageReference | None = None
-    gateway_image_name: Name = "kernel-gateway"
-    kernels_per_user: Count = DEFAULT_KERNELS
-    engine: EngineAddress = Field(description="Where the host's engine answers.")
-    certificates: AbsolutePath | None = None
-    engine_socket: AbsolutePath | None = None
-    profiles: tuple[Profile, ...] = Field(min_length=1, description="What users can choose.")
-    authenticator: Authenticator = Field(description="How people log in.")
-    access: GpuAccess = "cdi"
-    cards: tuple[HostedCard, ...] = ()
-    site_name: Line = "JupyterHub"
-    # Only for policies and reviewers.
-    courses: tuple[Course, ...] = ()
+    hub_image: ImageReference = Field(
+        description="image by digest, such as the `ref` of a GpuImage, with jupyterhub, dockerspawner, Docker SDK, "
+        "idle culler, authenticators and openssl"
+    )
+    hub_image_name: Name = Field("docker-hub", description="Name of that image.")
+    proxy_image: ImageReference = Field(
+        description="image by digest, such as the `ref` of a GpuImage, with configurable-http-proxy on its PATH"
+    )
+    proxy_image_name: Name = Field("proxy", description="Name of that image.")
+    filter_image: ImageReference = Field(
+        description="image by digest, such as the `ref` of a GpuImage, that starts HAProxy with "
+        "/etc/gpu-commons/engine_filter.cfg"
+    )
+    filter_image_name: Name = Field("engine-filter", description="Name of that image.")
+    gateway_image: ImageReference | None = Field(
+        None, description="Image by digest with jupyter_kernel_gateway and Docker SDK, for profiles with kernels."
+    )
+    gateway_image_name: Name = Field("kernel-gateway", description="Name of that image.")
+    kernels_per_user: Count = Field(
+        DEFAULT_KERNELS, description="Kernels in containers that one user may have at a time."
+    )
+    engine: EngineAddress = Field(
+        description="Where the host's engine answers, as seen from here and as in a DockerHost: `destroy` stops the "
+        "user servers there."
+    )
+    certificates: AbsolutePath | None = Field(
+        None, description="Folder with ca.pem, cert.pem and key.pem, for an engine at tcp://."
+    )
+    engine_socket: AbsolutePath | None = Field(
+        None,
+        description="Engine socket on the host, mounted only into the filter; none: that of `engine`, or "
+        "/var/run/docker.sock.",
+    )
+    profiles: tuple[Profile, ...] = Field(
+        min_length=1,
+        description="What users can choose, in the order of the page; without `is_default` the first is chosen.",
+    )
+    authenticator: Authenticator = Field(
+        description="How people log in. A client secret is a file on the host: /etc/gpu-commons/secrets/SECRET/KEY."
+    )
+    access: GpuAccess = Field("cdi", description="How containers get GPUs on this host: cdi or runtime.")
+    cards: tuple[HostedCard, ...] = Field((), description="GPUs of the host.")
+    site_name: Line = Field("JupyterHub", description="Heading of the pages.")
+    courses: tuple[Course, ...] = Field((), description=COURSES)
 
     @field_validator("public_url")
     @classmethod

@@ -13,10 +13,10 @@ from platforms.kubernetes import claims
 from platforms.kubernetes.pools import one_of, required
 from platforms.kubernetes.runtime import RUNTIME_CLASS
 from workloads.agreements import of_workload
-from workloads.amounts import Count, GibOrNone, SecondsOrNever
+from workloads.amounts import Cores, Count, Gib, GibOrNone, SecondsOrNever
 from workloads.arguments import ImageReference, plain, read
 from workloads.job import DEFAULT_USER, VISIBILITY_VARIABLES, JobKeys
-from workloads.names import Line
+from workloads.names import Command, Line, Name
 from workloads.raw import Raw, mapping
 
 
@@ -24,16 +24,29 @@ class Job(JobKeys):
     """Job request. CPU in cores, memory and shared memory in GiB, time in seconds."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Line = Field(description="Name of the image as people know it.")
-    gpus: Count = Field(description="Whole GPUs; 0 for none.")
-    shm_gib: GibOrNone | None = None
-    deadline_s: SecondsOrNever | None = None
-    queue: Line | None = None
-    env: dict[Line, str] = Field(default={})
-    claimed_products: tuple[Line, ...] | None = Field(
-        None, description="Products of GPUs, as nvidia.com/gpu.product has them, to request by a claim (DRA)."
+    image_name: Line = Field(description="Name of the image as people know it; policies look up its facts by it.")
+    command: Command = Field(description="Program and its arguments, one list item each, without a shell.")
+    gpus: Count = Field(description="Whole GPUs; 0 for none, with no GPU visible.")
+    cpu: Cores = Field(description="CPU cores, request and limit.")
+    memory_gib: Gib = Field(description="Memory in GiB, request and limit.")
+    shm_gib: GibOrNone | None = Field(
+        None,
+        description="Shared memory at /dev/shm in GiB, part of the memory; PyTorch data loaders need it.",
     )
-    user: int = Field(DEFAULT_USER, ge=1, le=65535, description="User id; root is refused.")
+    pool: Name | None = Field(None, description="Pool it runs on; none: any node with room.")
+    deadline_s: SecondsOrNever | None = Field(None, description="Seconds after which the job is ended; none: never.")
+    queue: Line | None = Field(
+        None,
+        description="LocalQueue of Kueue, if installed; the job waits for its turn, and the update does not wait.",
+    )
+    env: dict[Line, str] = Field(default={}, description="Environment variables; those that select GPUs are refused.")
+    claimed_products: tuple[Line, ...] | None = Field(
+        None,
+        description="Products of GPUs, as `nvidia.com/gpu.product` has them: NVIDIA-L4. With them the job requests "
+        "GPUs by a claim (DRA) for NVIDIA's driver, which takes the place of the device plugin in the cluster; none: "
+        "by `nvidia.com/gpu`.",
+    )
+    user: int = Field(DEFAULT_USER, ge=1, le=65535, description="User id of the job, as in its image; root is refused.")
 
     @property
     def is_claiming(self) -> bool:

@@ -17,11 +17,11 @@ from imaging.spec.hub_description import Contents
 from platforms.slurm.partition_model import Partition
 from platforms.slurm.site_model import HubsHere, SlurmAccess
 from workloads.agreements import of_hub, of_login
-from workloads.amounts import GibOrNone
-from workloads.arguments import ImageReference, plain, read
+from workloads.amounts import GibOrNone, Seconds
+from workloads.arguments import Argument, ImageReference, OutputText, plain, read
 from workloads.authenticator import Authenticator, Login, login
-from workloads.hub import Course, HubKeys, ProfileKeys
-from workloads.names import AbsolutePath, Line, Name
+from workloads.hub import COURSES, DEFAULT_START_TIMEOUT_S, Course, HubKeys, ProfileKeys
+from workloads.names import AbsolutePath, Line, Name, Prose
 from workloads.raw import Raw, mapping
 
 LOOPBACK: Final = "127.0.0.1"
@@ -40,7 +40,7 @@ Port = Annotated[int, Field(ge=1024, le=65535)]  # lower ports need root
 
 
 class LoginNodePort(BaseModel):
-    """https on a login node port."""
+    """Address of the proxy: https on a port of the login node."""
 
     model_config = FORM
     kind: Literal["login_node"] = Field(description="A port of the login node.")
@@ -61,14 +61,21 @@ class LoginNodePort(BaseModel):
 class Profile(ProfileKeys):
     """A profile on the page that starts servers: partition, GPUs, time. CPU in cores, memory in GiB."""
 
-    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Name = Field(description="Name of the image as people know it.")
-    sif: Any = None  # an output of SifImage
-    partitions: tuple[Partition, ...] = Field(min_length=1, description="Pools that it may land on, in their order.")
+    description: Prose | None = Field(None, description="What it is for: stands before its size.")
+    image: ImageReference = Field(
+        description="image by digest, such as the `ref` of a GpuImage, with jupyterhub and batchspawner"
+    )
+    image_name: Name = Field(description="Name of the image as people know it; policies look up its facts by it.")
+    sif: Annotated[OutputText, Argument(is_required=True)] = Field(
+        None, description="File of the image, such as the `path` of a SifImage."
+    )
+    partitions: tuple[Partition, ...] = Field(
+        min_length=1, description="Pools that it may land on, in their order: Slurm picks the first that can start it."
+    )
     time_min: int = Field(ge=1, le=10_000_000, description="Minutes after which Slurm ends the server.")
-    gpu: Line = ""
-    gpu_memory_gb: GibOrNone = 0
-    contents: Contents = Contents()
+    gpu: Line = Field("", description="GPU model, for the page: Tesla P100-PCIE-16GB.")
+    gpu_memory_gb: GibOrNone = Field(0, description="Memory of one such GPU in GB; default 0: not known.")
+    contents: Contents = Field(Contents(), description="What the image contains, for the page.")
 
     @property
     def page_size(self) -> str:
@@ -82,18 +89,31 @@ class Profile(ProfileKeys):
 class Hub(HubKeys):
     """A validated hub. Times in seconds, sizes in GiB."""
 
+    start_timeout_s: Seconds = Field(
+        DEFAULT_START_TIMEOUT_S, description="Seconds that a server may take to start, time in the queue included."
+    )
     expose: LoginNodePort = Field(description="How people reach the hub.")
-    hub_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    hub_image_name: Name = "slurm-hub"
-    hub_sif: Any = None
-    proxy_image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    proxy_image_name: Name = "proxy"
-    proxy_sif: Any = None
-    profiles: tuple[Profile, ...] = Field(min_length=1, description="What users can choose.")
-    authenticator: Authenticator = Field(description="How people log in.")
-    site_name: Line = "JupyterHub"
-    # Only for policies and reviewers.
-    courses: tuple[Course, ...] = ()
+    hub_image: ImageReference = Field(
+        description="image by digest, such as the `ref` of a GpuImage, with jupyterhub, batchspawner, ssh client, idle "
+        "culler, authenticators and openssl"
+    )
+    hub_image_name: Name = Field("slurm-hub", description="Name of that image.")
+    hub_sif: Annotated[OutputText, Argument(is_required=True)] = Field(None, description="File of that image.")
+    proxy_image: ImageReference = Field(
+        description="image by digest, such as the `ref` of a GpuImage, with configurable-http-proxy on its PATH"
+    )
+    proxy_image_name: Name = Field("proxy", description="Name of that image.")
+    proxy_sif: Annotated[OutputText, Argument(is_required=True)] = Field(None, description="File of that image.")
+    profiles: tuple[Profile, ...] = Field(
+        min_length=1,
+        description="What users can choose, in the order of the page; without `is_default` the first is chosen.",
+    )
+    authenticator: Authenticator = Field(
+        description="How people log in. A client secret is a file on the login node: "
+        "/etc/gpu-commons/secrets/SECRET/KEY."
+    )
+    site_name: Line = Field("JupyterHub", description="Heading of the pages.")
+    courses: tuple[Course, ...] = Field((), description=COURSES)
 
     @field_validator("public_url")
     @classmethod

@@ -14,7 +14,7 @@ from platforms.slurm.partition_model import Partition
 from workloads.amounts import Count, SecondsOrNever
 from workloads.arguments import ImageReference, plain, read
 from workloads.job import VISIBILITY_VARIABLES, JobKeys
-from workloads.names import Line, Name
+from workloads.names import Command, Line, Name
 from workloads.raw import Raw, mapping
 
 _RANGE: Final = r"\d{1,7}(-\d{1,7}(:\d{1,7})?)?"
@@ -81,13 +81,20 @@ class SlurmJob(JobKeys):
     """Input of SlurmGpuJob. CPU in cores, memory in GiB, both per node; time in seconds."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Line = Field(description="Name of the image as people know it.")
+    image_name: Line = Field(description="Name of the image as people know it; policies look up its facts by it.")
     name: Name = Field(description="Name of the job.")
+    command: Command = Field(description="Program and its arguments, one list item each, without a shell.")
     gpus: Count = Field(description="Whole GPUs of each node; 0 for none.")
-    deadline_s: SecondsOrNever | None = None
-    partitions: tuple[Partition, ...] = Field(min_length=1, description="Pools that it may land on, in their order.")
-    slurm: SlurmKeys = SlurmKeys()
-    env: dict[Line, str] = Field(default={})
+    deadline_s: SecondsOrNever | None = Field(
+        None, description="Seconds after which Slurm ends the job; none: the limit of its partition."
+    )
+    partitions: tuple[Partition, ...] = Field(
+        min_length=1, description="Pools that it may land on, in their order: Slurm picks the first that can start it."
+    )
+    slurm: SlurmKeys = Field(
+        SlurmKeys(), description="Keys for Slurm: account, qos, array, mail, waits_for, run, nodes."
+    )
+    env: dict[Line, str] = Field(default={}, description="Environment variables; those that select GPUs are refused.")
 
     @property
     def time_min(self) -> int | None:

@@ -46,4 +46,4 @@ class PartitionKeys(BaseModel):
 class Partition(PartitionKeys):
     """A possible pool of a job, in SlurmGpuJob arguments."""
 
-    pool: Name = Field(description="Pool of the stack.")
+    pool: Name = Field(description="Name of the pool.")

@@ -11,7 +11,8 @@ import pytest
 from rows import each_row
 
 from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
-from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup, EksGpuNodeGroupArgs
+from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup
+from components.on_aws.eks_gpu_node_group_args import EksGpuNodeGroupArgs
 from components.on_aws.existing_eks_cluster import ExistingEksCluster, ExistingEksClusterArgs
 from components.on_aws.offered_zones import OfferedZones
 from errors.problems import SettingsError

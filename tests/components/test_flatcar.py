@@ -12,7 +12,8 @@ import pytest
 from rows import each_row
 
 from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup
-from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroup, FlatcarGpuNodeGroupArgs
+from components.on_aws.flatcar_gpu_node_group import FlatcarGpuNodeGroup
+from components.on_aws.flatcar_gpu_node_group_args import FlatcarGpuNodeGroupArgs
 from errors.problems import SettingsError
 
 PUBLIC = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMadeUpForTestsOnly ana@example.edu"

@@ -8,7 +8,8 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.on_kubernetes.gpu_job import GpuJob, GpuJobArgs
+from components.on_kubernetes.gpu_job import GpuJob
+from components.on_kubernetes.gpu_job_args import GpuJobArgs
 
 SMOKE: GpuJobArgs = {
     "namespace": "batch",

@@ -118,7 +118,7 @@ def words_of(default: Any) -> set[str]:
 
 def words_in(text: str) -> set[str]:
     """What a description says of the default: values that it names, not the words around them."""
-    found = re.search(r"\bdefault:? (.+?)(?:;|\.(?=\s|$)|$)", text, re.DOTALL | re.IGNORECASE)
+    found = re.search(r"\bdefault:?\s+(.+?)(?:;|\.(?=\s|$)|$)", text, re.DOTALL | re.IGNORECASE)
     return {word.strip(",:") for word in found[1].split()} if found else set()
 
 

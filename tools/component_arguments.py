@@ -1,0 +1,272 @@
+"""The arguments of components, written from the models that read their values: `make docs`.
+
+Only keys that no model has are described here. tests/test_docs.py says when a module is behind its models.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from imaging.spec import hub_description
+from platforms import node_keys
+from platforms.aws import flatcar_keys
+from platforms.aws.instance_group import PinnedImage
+from platforms.aws.node_group import NodeGroup
+from platforms.docker import container_model
+from platforms.docker import hub_model as docker_hub
+from platforms.kubernetes.job import Job
+from platforms.slurm import hub_model as slurm_hub
+from platforms.slurm.job_model import SlurmJob
+from platforms.slurm.partition_model import Partition, PartitionKeys
+from tools.typed_dicts import Key, Module, Shape, texts
+from workloads import authenticator, hub
+
+NOTEBOOK_HUB: Final = Module(
+    "components.on_kubernetes.notebook_hub_args",
+    "NotebookHub",
+    (
+        Shape("HubToleration", (hub.Toleration,)),
+        Shape("HubContents", (hub_description.Contents,)),
+        Shape("HubProfile", (hub.Profile,)),
+        Shape("HubExpose", (hub.NodePort, hub.LoadBalancer, hub.ClusterIp), "How users reach the proxy."),
+        Shape(
+            "HubSecretKey",
+            (authenticator.SecretKey,),
+            "A key of a Kubernetes Secret in the hub's namespace. You create the Secret; Pulumi never sees its value.",
+        ),
+        Shape(
+            "HubAuthenticator",
+            (
+                authenticator.OAuthAuthenticator,
+                authenticator.Lti13Authenticator,
+                authenticator.ListingDummyAuthenticator,
+            ),
+            "Login method.",
+            also=(
+                Key(
+                    "allow_all",
+                    "bool",
+                    "Every authenticated user may log in; default true, but false with oauth or a list of users.",
+                ),
+                Key(
+                    "allowed_users",
+                    "Sequence[str]",
+                    "Only these may log in. Default: everybody; with oauth, nobody.",
+                ),
+            ),
+        ),
+        Shape("HubCull", (hub.Cull,)),
+        Shape("HubCourse", (hub.Course,)),
+        Shape("NotebookHubArgs", (hub.Hub,), "Arguments of NotebookHub. Times in seconds, sizes in GiB."),
+    ),
+)
+DOCKER_HUB: Final = Module(
+    "components.on_docker.docker_hub_args",
+    "DockerHub",
+    (
+        Shape("HubKernel", (docker_hub.Kernel,), without=frozenset({"ipc"})),
+        Shape("HostedProfile", (docker_hub.Profile,), without=frozenset({"pools", "ipc"})),
+        Shape("HostExpose", (docker_hub.HostPort,)),
+        Shape("HubCard", (docker_hub.HostedCard,)),
+        Shape("DockerHubArgs", (docker_hub.Hub,), "Arguments of DockerHub. Times in seconds, sizes in GiB."),
+    ),
+)
+SITE: Final = "Access to the cluster, as in `site.slurm` of a stack file"
+# Of a workload; what runs by Slurm is placed by `partitions`.
+UNUSED_BY_SLURM: Final = frozenset({"pool", "pools", "shm_gib"})
+SLURM_GPU_JOB: Final = Module(
+    "components.on_slurm.slurm_gpu_job_args",
+    "SlurmGpuJob",
+    (
+        Shape("SlurmPartition", (Partition,), "A pool the job may run on."),
+        Shape(
+            "SlurmGpuJobArgs",
+            (SlurmJob,),
+            "Arguments of SlurmGpuJob. CPU in cores, memory in GiB, both per node.",
+            also=(
+                Key("site", "Mapping[str, Any]", f"{SITE}.", is_required=True),
+                Key("sif", "pulumi.Input[str]", "Image file, such as the `path` of a SifImage.", is_required=True),
+            ),
+            without=UNUSED_BY_SLURM | {"name"},
+        ),
+    ),
+)
+SLURM_HUB: Final = Module(
+    "components.on_slurm.slurm_hub_args",
+    "SlurmHub",
+    (
+        Shape("SlurmProfile", (slurm_hub.Profile,), without=UNUSED_BY_SLURM),
+        Shape("LoginNodeExpose", (slurm_hub.LoginNodePort,)),
+        Shape(
+            "SlurmHubArgs",
+            (slurm_hub.Hub,),
+            "Arguments of SlurmHub. Times in seconds, sizes in GiB.",
+            also=(
+                Key(
+                    "site",
+                    "Mapping[str, Any]",
+                    f"{SITE}; `hubs` there has the accounts of hub and users.",
+                    is_required=True,
+                ),
+            ),
+        ),
+    ),
+)
+SLURM_SITE: Final = Module(
+    "components.on_slurm.slurm_site_args",
+    "SlurmSite",
+    (
+        Shape(
+            "SlurmPool",
+            (PartitionKeys,),
+            "A pool: nodes of one partition with one GPU type.",
+            also=(
+                Key("pool", "str", "Name of the pool.", is_required=True),
+                Key("nodes", "int", "Expected number of nodes.", is_required=True),
+                Key("gpus_per_node", "int", "GPUs of each.", is_required=True),
+            ),
+        ),
+    ),
+)
+GPU_JOB: Final = Module(
+    "components.on_kubernetes.gpu_job_args",
+    "GpuJob",
+    (
+        Shape(
+            "GpuJobArgs",
+            (Job,),
+            "Arguments of GpuJob. CPU in cores, memory in GiB.",
+            also=(Key("namespace", "pulumi.Input[str]", "Existing namespace for the job.", is_required=True),),
+        ),
+    ),
+)
+DOCKER_GPU_CONTAINER: Final = Module(
+    "components.on_docker.docker_gpu_container_args",
+    "DockerGpuContainer",
+    (
+        Shape("ContainerPort", (container_model.Port,)),
+        Shape("ContainerMount", (container_model.Mount,)),
+        Shape(
+            "DockerGpuContainerArgs",
+            (container_model.Container,),
+            "Arguments of DockerGpuContainer. CPU in cores, memory in GiB.",
+            also=(
+                Key(
+                    "network",
+                    "pulumi.Input[str]",
+                    "Network of the container, such as `network` of a DockerHost.",
+                    is_required=True,
+                ),
+            ),
+            without=frozenset({"pools", "cards"}),
+        ),
+    ),
+)
+NODE_TAINT: Final = Module(
+    "components.on_kubernetes.node_taint",
+    "a node's taint",
+    (Shape("Taint", (node_keys.Taint,), "A Kubernetes node taint."),),
+)
+OF_NODE_GROUPS: Final = (
+    Key(
+        "region",
+        "str",
+        "Region of AWS, such as us-east-1; it determines the AWS partition in policy ARNs.",
+        is_required=True,
+    ),
+    Key(
+        "subnet_ids",
+        "pulumi.Input[Sequence[pulumi.Input[str]]]",
+        "Private subnets for the instances.",
+        is_required=True,
+    ),
+    Key(
+        "security_group_ids",
+        "Sequence[pulumi.Input[str]]",
+        "Security groups of the instances: the cluster security group.",
+        is_required=True,
+    ),
+    Key(
+        "cni_has_role",
+        "bool",
+        "The VPC CNI has its own role by Pod Identity, so the node role gets none of its rights.",
+    ),
+    Key("tags", "Mapping[str, str]", "Tags for all created resources, including instances and volumes."),
+)
+EKS_NODE_GROUP: Final = Module(
+    "components.on_aws.eks_gpu_node_group_args",
+    "EksGpuNodeGroup",
+    (
+        Shape("MachineImage", (PinnedImage,)),
+        Shape(
+            "EksGpuNodeGroupArgs",
+            (NodeGroup,),
+            "Arguments of EksGpuNodeGroup. Plain values decide what exists; inputs flow through.",
+            also=(
+                Key(
+                    "cluster_name",
+                    "pulumi.Input[str]",
+                    "Name of the EKS cluster, also in the autoscaler's tags.",
+                    is_required=True,
+                ),
+                *OF_NODE_GROUPS,
+            ),
+            without=frozenset({"flatcar"}),
+        ),
+    ),
+)
+FLATCAR_NODE_GROUP: Final = Module(
+    "components.on_aws.flatcar_gpu_node_group_args",
+    "FlatcarGpuNodeGroup",
+    (
+        Shape("DownloadedProgram", (flatcar_keys.DownloadedProgram,)),
+        Shape("DownloadedPrograms", (flatcar_keys.DownloadedPrograms,)),
+        Shape("FlatcarOfGroup", (flatcar_keys.FlatcarKeys,)),
+        Shape(
+            "FlatcarGpuNodeGroupArgs",
+            (NodeGroup,),
+            "Arguments of FlatcarGpuNodeGroup. Plain values decide what is created; others may be outputs. An update "
+            "replaces `max_unavailable` instances at a time without draining them; their pods get two minutes to end.",
+            also=(
+                Key(
+                    "cluster_name",
+                    "str",
+                    "Name of the EKS cluster: part of tag names, so a plain value.",
+                    is_required=True,
+                ),
+                Key("endpoint", "pulumi.Input[str]", "Address of the cluster's API server.", is_required=True),
+                Key(
+                    "certificate_authority",
+                    "pulumi.Input[str]",
+                    "CA certificate in base64, as EKS returns it.",
+                    is_required=True,
+                ),
+                Key(
+                    "dns",
+                    "pulumi.Input[str]",
+                    "Cluster DNS address: the tenth of its service network.",
+                    is_required=True,
+                ),
+                *OF_NODE_GROUPS,
+            ),
+            without=frozenset({"machine_image", "volume_throughput", "parallel_pulls", "capacity_reservation"}),
+        ),
+    ),
+)
+MODULES: Final = (
+    NODE_TAINT,
+    EKS_NODE_GROUP,
+    FLATCAR_NODE_GROUP,
+    NOTEBOOK_HUB,
+    GPU_JOB,
+    DOCKER_HUB,
+    DOCKER_GPU_CONTAINER,
+    SLURM_GPU_JOB,
+    SLURM_HUB,
+    SLURM_SITE,
+)
+
+
+def modules() -> dict[str, str]:
+    """Path of every generated module, below the project, with its text."""
+    return texts(MODULES, "tools/component_arguments.py")
