@@ -95,7 +95,7 @@ def test_a_rule_of_hadolint_is_explained_with_its_own_page(run: Run, name: str, 
 
 def test_every_remark_of_inspect_has_a_sentence() -> None:
     """`Remark` is made in one module; the kinds that it names there are those of the index."""
-    source = (PROJECT / "imaging" / "inspection" / "remarks.py").read_text()
+    source = (PROJECT / "imaging" / "inspection" / "recommendations.py").read_text()
     assert set(re.findall(r'Remark\(\s*"([a-z-]+)"', source)) == set(REMARKS)
 
 

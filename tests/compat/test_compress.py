@@ -23,8 +23,8 @@ def test_compressed_machine_code_is_refused_for_that_alone_and_the_driver_that_u
     assert [each.rule for each in answer.findings if each.severity is Severity.REFUSE] == ["R-COMPRESS"]
     assert answer.remedy is not None
     assert answer.remedy.text == (
-        "Build it with nvcc --compress-mode=speed, or use driver 550.54.14 or newer, which NVIDIA A100-SXM4-40GB "
-        "allows, or install cuda-compat-12-8 in the image, which serves NVIDIA A100-SXM4-40GB on driver branch 535."
+        "Build it with nvcc --compress-mode=speed, or use driver 550.54.14 or newer, "
+        "or install cuda-compat-12-8 in the image, which serves NVIDIA A100-SXM4-40GB on driver branch 535."
     )
 
 
