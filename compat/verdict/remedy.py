@@ -235,11 +235,8 @@ def _driver_way(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
     allowed = [driver for driver in known if driver != now and (last is None or driver <= last)]
     newer, older = [each for each in allowed if each > now], [each for each in allowed if each < now]
     if driver := min(newer, default=None) or max(older, default=None):
-        until = (
-            f" (branch {last} is the last that supports the {gpu.name.removeprefix('the ')})"
-            if last is not None
-            else ""
-        )
+        name = gpu.name.removeprefix("the ")
+        until = f" (branch {last} is the last that supports the {name})" if last is not None else ""
         words = f" or newer{until}" if does_top and driver > now else ""
         yield Way(f"use driver {_shown(driver)}{words}", (_to(failing, driver),))
 
