@@ -70,7 +70,7 @@ tables: .venv/synced ## check the compatibility tables
 	@touch $@
 
 .venv/synced: pyproject.toml uv.lock $(UV)
-	@$(UV) sync --frozen --group lab --compile-bytecode --quiet
+	@$(UV) sync --frozen --compile-bytecode --quiet
 	@touch $@
 
 $(UV):

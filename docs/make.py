@@ -10,7 +10,7 @@ import re
 import tokenize
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -240,7 +240,7 @@ def components_page(folder: Path) -> str:
         "How to use them: [use a component](../use-a-component.md).",
     ]
     trees = [ast.parse(path.read_text()) for path in sorted(folder.rglob("*.py")) if ".venv" not in path.parts]
-    shapes = _whole({shape.name: shape for tree in trees for shape in _shapes(tree)})
+    shapes = {shape.name: shape for tree in trees for shape in _shapes(tree)}
     hosted = _hosted(folder)
     for name, module in public(folder).items():
         tree = ast.parse((folder / f"{module}.py").read_text())
@@ -297,12 +297,11 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One TypedDict; `base` is the one that it extends, if any."""
+    """One TypedDict."""
 
     name: str
     text: str
     fields: tuple[Field, ...]
-    base: str = "TypedDict"
 
 
 def _field(name: str, annotation: ast.expr, text: str) -> Field:
@@ -312,28 +311,17 @@ def _field(name: str, annotation: ast.expr, text: str) -> Field:
 
 
 def _shapes(tree: ast.Module) -> Iterator[Shape]:
-    """TypedDicts of a module: written as a class, or as a call where a key is a keyword of Python.
-
-    Other classes with one base are among them; no argument is of such a type.
-    """
+    """TypedDicts of a module: written as a class, or as a call where a key is a keyword of Python."""
     for index, node in enumerate(tree.body):
         match node:
-            case ast.ClassDef(name=name, bases=[ast.Name(id=base)]):
-                yield Shape(name, ast.get_docstring(node) or "", tuple(_fields(node.body)), base)
+            case ast.ClassDef(name=name, bases=[ast.Name(id="TypedDict")]):
+                yield Shape(name, ast.get_docstring(node) or "", tuple(_fields(node.body)))
             case ast.Assign(
                 value=ast.Call(func=ast.Name(id="TypedDict"), args=[ast.Constant(value=name), ast.Dict() as d])
             ):
                 keys = zip(d.keys, d.values, strict=True)
                 fields = tuple(_field(str(key.value), kind, "") for key, kind in keys if isinstance(key, ast.Constant))
                 yield Shape(str(name), _text_below(tree.body, index), fields)
-
-
-def _whole(shapes: Mapping[str, Shape]) -> dict[str, Shape]:
-    """TypedDicts with the keys of the one that they extend, below their own."""
-    return {
-        name: replace(shape, fields=shape.fields + shapes[shape.base].fields) if shape.base in shapes else shape
-        for name, shape in shapes.items()
-    }
 
 
 def _fields(body: Sequence[ast.stmt]) -> Iterator[Field]:

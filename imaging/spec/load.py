@@ -22,9 +22,7 @@ from imaging.spec.targets import SERVER, TargetSpec, targeted
 from imaging.spec.wheels import SIZES_FILE, WheelSize, is_current, read_sizes, wanted_wheels
 
 IMAGES = Path(__file__).parents[2] / "images"
-VERIFYING = (
-    Path(__file__).parents[1] / "verifying"
-)  # code shared by all checks: build context `verifying` of every image
+VERIFYING = Path(__file__).parents[1] / "verifying"  # shared by all checks: build context `verifying` of every image
 _FIXES = {
     "extra_forbidden": "take it out, or correct its name",
     "missing": "add it",

@@ -33,7 +33,7 @@ from previews import RECORDINGS
 PROJECT = Path(__file__).resolve().parents[2]
 STACK = "dsmlp-fall"
 COPIED = (
-    *("compat", "components", "fleet", "images", "kube", "mistakes", "policies", "settings"),
+    *("compat", "components", "errors", "fleet", "images", "imaging", "platforms", "policies", "settings", "workloads"),
     *("Pulumi.yaml", "__main__.py", "wiring.py", "pyproject.toml", "uv.lock"),
 )
 STREAM = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"

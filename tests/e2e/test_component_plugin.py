@@ -13,7 +13,7 @@ from running_lab import PROJECT, STACK, Ended, RunningLab
 
 pytestmark = pytest.mark.soak(part="languages")
 
-FOLDERS = ("mistakes", "compat", "fleet", "images", "kube", "components")
+FOLDERS = ("errors", "compat", "fleet", "images", "imaging", "workloads", "platforms", "components")
 MADE_ELSEWHERE = shutil.ignore_patterns(".venv", "uv.lock", "__pycache__")
 
 POOL = """
@@ -112,4 +112,5 @@ def test_a_copy_without_the_folders_that_it_stands_on_says_which(lab: RunningLab
         shutil.copytree(PROJECT / name, tmp_path / name, ignore=MADE_ELSEWHERE)
     described = lab.run(lab.pulumi, "package", "get-schema", "./components", cwd=tmp_path)
     assert described.code != 0
-    assert f"error: not in {tmp_path}: mistakes, images, kube; copy these folders there as well" in described.shown
+    absent = "errors, images, imaging, workloads, platforms"
+    assert f"error: not in {tmp_path}: {absent}; copy these folders there as well" in described.shown
