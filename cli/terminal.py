@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -69,4 +68,6 @@ class StatusLine:
 
 def json_text(data: Any) -> str:
     """JSON for people and programs."""
+    import json  # noqa: PLC0415 - most answers are text
+
     return json.dumps(data, indent=2, ensure_ascii=False)

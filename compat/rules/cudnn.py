@@ -26,10 +26,6 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     return _check(image.cudnn, image.cuda.line, pool.gpu.capability, pool.gpu.name)
 
 
-def _rows(cudnn: Version, cuda: CudaVersion) -> tuple[Cudnn, ...]:
-    return _rows_of(cudnn, len(cudnn.release), cuda.major)
-
-
 @lru_cache(4096)
 def _rows_of(cudnn: Version, parts: int, cuda_major: int) -> tuple[Cudnn, ...]:  # 9 and 9.0 compare equal
     """Rows of the newest release, up to this one, for the CUDA line's major.
@@ -47,7 +43,7 @@ def _rows_of(cudnn: Version, parts: int, cuda_major: int) -> tuple[Cudnn, ...]: 
 
 
 def _check(cudnn: Version, cuda: CudaVersion, gpu: ComputeCapability, name: str) -> tuple[Finding, ...]:
-    rows = _rows(cudnn, cuda)
+    rows = _rows_of(cudnn, len(cudnn.release), cuda.major)
     if not rows:
         fact = Fact(f"no table has cuDNN {cudnn} for CUDA {cuda.major}", _SOURCE, "", verified=False)
         return (note(ID, f"it is not known which GPUs cuDNN {cudnn} for CUDA {cuda.major} supports", fact),)

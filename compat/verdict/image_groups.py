@@ -58,8 +58,6 @@ def _lines(host: Host) -> frozenset[CudaVersion]:
     pool = host.may_be[0]
     every = alternatives.lines(ImageFacts(""), pool, lowest_driver(host.may_be))
     codes = ";".join(sorted({str(each.gpu.capability) for each in host.may_be}))
-    return frozenset(line for line in every if _runs(Case(cuda=str(line), sm_list=codes, ptx="none"), host))
-
-
-def _runs(case: Case, host: Host) -> bool:
-    return decide(case, host).verdict.runs
+    return frozenset(
+        line for line in every if decide(Case(cuda=str(line), sm_list=codes, ptx="none"), host).verdict.runs
+    )

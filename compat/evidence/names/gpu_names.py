@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from compat.evidence.names import mig
 from compat.facts.rows import GpuModel
@@ -233,8 +233,7 @@ def _sliced(text: str, plain: str) -> tuple[GpuModel, ...]:
     raise UnknownGpu(text, f"names the MIG profile {profile}, which no such GPU has{whose}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Spelling:
+class _Spelling(NamedTuple):
     """One way to write a model: which brand words it has."""
 
     brands: frozenset[str]
@@ -266,14 +265,14 @@ def _core(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _with_core(core: tuple[str, ...]) -> tuple[_Spelling, ...]:
-    return _spellings().get(core, ())
+    return _spellings(_number(core)).get(core, ())
 
 
 def _any_form(core: tuple[str, ...]) -> tuple[_Spelling, ...]:
     """`V100` is every V100; a GTX 1080 is no 1080 Ti, so a longer name may only add its form."""
     return tuple(
         each
-        for words, spellings in _spellings().items()
+        for words, spellings in _spellings(_number(core)).items()
         if _number(core)
         and words[: len(core)] == core
         and all(word in _FORMS or word.isdigit() for word in words[len(core) :])
@@ -304,11 +303,15 @@ def _says_form(core: tuple[str, ...], index: int, forms: frozenset[str]) -> bool
     return is_size or word in forms or (word.isdigit() and before in {"sxm", "hbm"})
 
 
-@cache
-def _spellings() -> dict[tuple[str, ...], tuple[_Spelling, ...]]:
+@lru_cache(1024)
+def _spellings(number: str) -> dict[tuple[str, ...], tuple[_Spelling, ...]]:
+    """The words of each model without its brands → spellings; only of models with this number, if there is one."""
+    has_number = re.compile(rf"(?<!\d){number}(?!\d)").search
     known: dict[tuple[str, ...], list[_Spelling]] = {}
     for model, row in gpu_rows().items():
-        for name in (model, row["gfd_product_label"], *row["also_called"].split("|")):
+        if number and not has_number(f"{model}|{row['gfd_product_label']}|{row['also_called']}"):
+            continue
+        for name in dict.fromkeys((model, row["gfd_product_label"], *row["also_called"].split("|"))):
             words = _words(name)
             if core := _core(words):
                 known.setdefault(core, []).append(_Spelling(_BRANDS & frozenset(words), model))
@@ -323,7 +326,7 @@ def _nearest(words: tuple[str, ...], count: int = 3) -> tuple[str, ...]:
     letters = frozenset(word for word in letters if not word.isdigit())
     wanted = " ".join(words)[:80]
     ranked: dict[str, float] = {}
-    for core, spellings in _spellings().items():
+    for core, spellings in _spellings("").items():
         other = _number(core)
         same = sum(map(str.__eq__, number, other)) / len(number) if number and len(number) == len(other) else 0.0
         if number and same * len(number) < len(number) - 1:

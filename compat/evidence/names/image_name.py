@@ -198,13 +198,15 @@ def _family(repository: str, tag: str) -> tuple[Row, Fact] | None:
 @lru_cache(1024)
 def _families(repository: str) -> tuple[ImageRepository, ...]:
     """Families whose repository fits, the most specific first; `*` stands for anything."""
-    fitting = [
-        name
-        for name in tables.image_repositories()
-        if name == repository or ("*" in name and fnmatchcase(repository, name))
-    ]
+    fitting = [name for name in tables.image_repositories() if name == repository or _fits(repository, name)]
     fitting.sort(key=lambda name: ("*" in name, -len(name)))
     return tuple(family for name in fitting for family in tables.image_repositories()[name])
+
+
+def _fits(repository: str, pattern: str) -> bool:
+    start, *_, end = pattern.split("*") if "*" in pattern else (pattern, pattern)
+    # The ends first: each pattern that fnmatch sees is compiled.
+    return repository.startswith(start) and repository.endswith(end) and fnmatchcase(repository, pattern)
 
 
 def _spelled(cells: Row) -> Row:
