@@ -1,4 +1,4 @@
-"""Recognises secrets by their format alone. The rows come from gitleaks: see make_forms.py."""
+"""Recognises secrets by their format alone. The rows come from gitleaks: see tools/token_forms.py."""
 
 import csv
 import re
