@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from cli.clock import today
+from cli.image.scaffold import CUDA_WHEELS, DEBIAN, ImageKind, Wanted, files_of
 from cli.terminal import InputError, as_json, json_text
 from errors.problems import nearest, show
 from imaging.inspection.network_environment import network_faults
@@ -20,7 +21,6 @@ from imaging.spec.lock import lock_command
 from imaging.spec.model import ImageSpec
 from imaging.spec.pins import wheel_pin
 from imaging.spec.problems import SPEC_FILE, SpecError
-from imaging.spec.scaffold import CUDA_WHEELS, DEBIAN, ImageKind, Wanted, files_of
 
 _JOVYAN = ("jovyan", 1000, 100, "/home/jovyan")
 _KINDS = tuple(kind.value for kind in ImageKind)

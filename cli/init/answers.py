@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from cli.init.first_stack import PLANNED, Pool
+from cli.init.first_stack import PLANNED, Pool, node_entries
 from cli.terminal import InputError
 from errors.problems import nearest, show
 
@@ -45,11 +45,6 @@ def parse_pool(text: str, number: int) -> Pool:
         if problem := problem_of(key, value):
             raise InputError(f"{where}: {next(short for short, long in KEYS.items() if long == key)}: {problem}")
     return Pool(values)
-
-
-def node_entries(text: str) -> list[str]:
-    """`n01-n08` and `n10` of "n01-n08 n10"."""
-    return re.split(r"[,;]?[ ]+|,", text)
 
 
 def problem_of(key: str, text: str) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cli.init.answers import node_entries
-from cli.init.first_stack import PLANNED, Answers, Pool
+from cli.init.first_stack import PLANNED, Answers, Pool, node_entries
 
 
 def completed(answers: Answers) -> Answers:

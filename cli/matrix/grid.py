@@ -43,6 +43,11 @@ class Reason:
     answer: Answer
     uses: tuple[Usage, ...] = ()  # of the image on these pools, without duplicates
 
+    @property
+    def is_fine(self) -> bool:
+        """It runs, and there is nothing else to report."""
+        return is_fine(self.answer)
+
 
 @dataclass(frozen=True, slots=True)
 class RowReasons:

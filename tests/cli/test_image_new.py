@@ -13,6 +13,7 @@ import pytest
 from click.testing import Result
 from rows import each_row
 
+from cli.image.scaffold import CUDA_WHEELS
 from cli.stacks import pools_of
 from compat import Verdict, check_on
 from imaging.build.render import render_dockerfile
@@ -22,7 +23,6 @@ from imaging.spec.compat_cases import cases_of
 from imaging.spec.load import IMAGES, load_family, read_spec
 from imaging.spec.lock import lock_command
 from imaging.spec.problems import SpecError
-from imaging.spec.scaffold import CUDA_WHEELS
 
 Run = Callable[..., Result]
 KINDS = {
