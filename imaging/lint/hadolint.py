@@ -66,8 +66,7 @@ def padded(text: str, recipe: Recipe) -> Padded:
     ends = sorted(
         {
             each.end_line
-            for stage in recipe.stages
-            for each in stage.instructions
+            for each in recipe.instructions
             if each.end_line > each.line and any("<<" in line for line in lines[each.line - 1 : each.end_line])
         }
     )
@@ -112,9 +111,7 @@ def _findings(messages: Iterable[tuple[str, str, int, str]], padded: Padded) -> 
 
 def without_duplicates(found: Sequence[Finding], own: Iterable[Finding], recipe: Recipe) -> list[Finding]:
     """Without findings that our rules word better for the same instruction; each of the rest once."""
-    instructions = sorted(
-        (each for stage in recipe.stages for each in stage.instructions), key=lambda instruction: instruction.line
-    )
+    instructions = sorted(recipe.instructions, key=lambda instruction: instruction.line)
     starts = [each.line for each in instructions]
     ours = {(finding.rule, bisect_right(starts, finding.line)) for finding in own}
     feeding = {

@@ -111,7 +111,7 @@ def _paths(instruction: Instruction) -> dict[str, int]:
 
 
 def _fetched(command: Command) -> Iterator[str]:
-    words = [word.text for word in command.arguments if not word.text.startswith("-")]
+    words = command.plain
     if command.program == "git" and words[:1] == ["clone"]:
         at = next((index for index, word in enumerate(words) if re.search(r"://|@.*:|\.git$", word)), None)
         if at is not None:

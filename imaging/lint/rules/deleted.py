@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 
 from compat.facts.tables import toolkits
-from imaging.lint.base_images import is_cuda_base, parse_reference
+from imaging.lint.base_images import image_references, is_cuda_base, parse_reference
 from imaging.lint.recipe import Recipe, Setting, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
-from imaging.lint.sources import image_references
 
 _MAJORS_KEPT = 2  # NVIDIA's policy keeps the newest two majors
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from imaging.lint.base_images import parse_reference
+from imaging.lint.base_images import image_references, parse_reference
 from imaging.lint.containers import APPTAINER, DOCKER
 from imaging.lint.recipe import Kind, Recipe, Setting, Severity
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
-from imaging.lint.sources import image_references
 
 _MOVING = re.compile(
     r"(?:^|[-_.])(latest|nightly|edge|devel-latest)(?:[-_.]|$)|^(main|master|stable|dev|rolling|current)$"

@@ -17,8 +17,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
         late = [word for word in words[at + 1 :] if word.text in _OPTIONS] if at is not None else []
         if late:
             message = f"{late[0].text} comes after the image: the script gets it as an argument, and no GPU is bound"
-            verb = next(word.text for word in command.arguments if not word.text.startswith("-"))
-            fix = f"{command.program} {verb} {late[0].text} <image> …: options come before the image"
+            fix = f"{command.program} {command.plain[0]} {late[0].text} <image> …: options come before the image"
             yield Mistake(late[0].line, message, fix)
 
 

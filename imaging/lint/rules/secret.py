@@ -17,15 +17,14 @@ _FIX = "mount it for the one RUN that needs it: RUN --mount=type=secret,id=NAME 
 
 
 def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
-    for stage in recipe.stages:
-        for instruction in stage.instructions:
-            if instruction.keyword in {"ARG", "ENV"} and recipe.kind is Kind.DOCKERFILE:
-                for name, word in instruction.variables:
-                    if is_secret(name) and (instruction.keyword == "ARG" or word.text.strip()):
-                        message = f"{instruction.keyword} {name} stays readable in the image's history"
-                        yield Mistake(word.line, message, _FIX)
-            for command in instruction.commands:
-                yield from _of_command(command, recipe.kind)
+    for instruction in recipe.instructions:
+        if instruction.keyword in {"ARG", "ENV"} and recipe.kind is Kind.DOCKERFILE:
+            for name, word in instruction.variables:
+                if is_secret(name) and (instruction.keyword == "ARG" or word.text.strip()):
+                    message = f"{instruction.keyword} {name} stays readable in the image's history"
+                    yield Mistake(word.line, message, _FIX)
+        for command in instruction.commands:
+            yield from _of_command(command, recipe.kind)
 
 
 def _of_command(command: Command, kind: Kind) -> Iterator[Mistake]:

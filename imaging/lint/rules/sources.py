@@ -39,7 +39,7 @@ def _clones(run: Instruction) -> Iterator[Mistake]:
 
 
 def _folder_of(command: Command) -> str:
-    words = [word.text for word in command.arguments if not word.text.startswith("-")]
+    words = command.plain
     at = next((index for index, word in enumerate(words) if re.search(r"://|@.*:|\.git$", word)), len(words) - 1)
     return basename((words[at + 1] if len(words) > at + 1 else words[at]).rstrip("/")).removesuffix(".git")
 
