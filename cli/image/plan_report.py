@@ -7,13 +7,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from cli.answers import body_data
-from cli.image.base_contents import brings
 from cli.matrix.grid import what
 from cli.words import SIGNS, Paint, counted, folded, plain
 from compat import Answer, Finding, Host, Severity
+from compat.evidence.drivers import major_floor, native_floor
+from compat.values.hosts import Platform
+from compat.values.versions import CudaVersion
 from compat.verdict.newest_supported import Ceiling
 from fleet.machines import Machine
 from imaging.build.labels import facts
+from imaging.references import known_image
 from imaging.size.estimate import amount, cold_start, disk_use, room
 from imaging.size.expected import Expected
 from imaging.spec.compat_cases import Use
@@ -126,6 +129,26 @@ def _contents(plan: Plan, width: int | None) -> Iterator[str]:
         rows.append(("targets", f"{', '.join(kind.value for kind in spec.targets)}: --target shows one"))
     for label, text in rows:
         yield from _row(label, text, 2, width)
+
+
+def brings(reference: str) -> str:
+    """What a third-party base image contains, by its name; empty if the tables know neither framework nor CUDA.
+
+    `tensorflow 1.12.0, CUDA 10.0.130 for drivers from 410.48 on`
+    """
+    named = known_image(reference)
+    if named is None or named.gpu_free:
+        return ""
+    framework = f"{named.framework} {named.framework_version}".strip()
+    return ", ".join([*filter(None, [framework]), *map(_cuda_of_base, named.cudas)])
+
+
+def _cuda_of_base(cuda: CudaVersion) -> str:
+    native, lowest = native_floor(cuda, Platform.LINUX), major_floor(cuda)
+    if native is None:
+        return f"CUDA {cuda}"
+    below = f"; by minor versions from {lowest[0]} on" if lowest and lowest[0] < native[0] else ""
+    return f"CUDA {cuda} for drivers from {native[0]} on{below}"
 
 
 # --- how it is run

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from cli.kubectl import Cluster, ClusterUnreachable, listed
 from cli.terminal import InputError
-from cli.top.holdings import Container, Holding, of_cluster, of_host
+from cli.top.holdings import Holding, of_cluster, of_host
 from settings.host_pools import HostPool
 from settings.reading import Stack
 from settings.sdks import missing_sdk
@@ -54,27 +53,11 @@ def _hosts(name: str, stack: Stack, hosts: Sequence[HostPool]) -> Looked:
             state = read_engine(stack.engine(pool), pool.certificates)
         except EngineUnreachable as error:
             return f"host {pool.name}: {error}"
-        have = (
-            Container(each.name, each.cards, _time(each.since), each.user, each.hub)
-            for each in state.holders
-            if not each.has_ended
-        )
-        return [*of_host(pool.name, pool.gpus_per_node, have, are_shared=pool.shared_gpus)]
+        return [*of_host(pool.name, pool.gpus_per_node, state.holders, are_shared=pool.shared_gpus)]
 
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         answers = [*threads.map(ask, hosts)]
     return Looked(
-        tuple(_found(answers)),
+        tuple(holding for each in answers if not isinstance(each, str) for holding in each),
         tuple(each for each in answers if isinstance(each, str)),
     )
-
-
-def _found(answers: Sequence[list[Holding] | str]) -> Iterator[Holding]:
-    for each in answers:
-        if not isinstance(each, str):
-            yield from each
-
-
-def _time(seconds: str) -> dt.datetime | None:
-    """When a container was made: the engine lists seconds."""
-    return dt.datetime.fromtimestamp(int(seconds), dt.UTC) if seconds.isdigit() else None

@@ -37,7 +37,6 @@ _ARCHITECTURES: Final = {b"01": "386", b"02": "amd64", b"03": "arm", b"04": "arm
 _EXPORT: Final = re.compile(r"^\s*export\s+(\w+)=(.*)$", re.MULTILINE)
 _DEFAULTED: Final = re.compile(r'^"?\$\{\w+:-"?(.*?)"?\}"?$')
 _ENVIRONMENTS: Final = ("10-docker2singularity.sh", "90-environment.sh")
-_PIECE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,8 @@ def inspect_sif(
 def _inspect(name: str, file: BinaryIO, wanted: Platform, store: Store | None, *, deep: bool) -> Inspected:
     platform, created, objects = _header(name, file)
     check_platform(name, platform, wanted)
-    digest = _digest(file)
+    file.seek(0)
+    digest = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"  # type: ignore[arg-type]
     if store is not None and (known := store.contents(digest, deep=deep)):
         return Inspected(name, known, None, is_cached=True)
     partition = next((each for each in objects if each.kind == _PARTITIONS and each.part == _PRIMARY), None)
@@ -120,14 +120,6 @@ def _header(name: str, file: BinaryIO) -> tuple[str, datetime | None, list[_Obje
             objects.append(_Object(kind, offset, size, system, part))
     day = datetime.fromtimestamp(created, UTC) if 0 < created < 1 << 33 else None
     return f"linux/{known}", day, objects
-
-
-def _digest(file: BinaryIO) -> str:
-    file.seek(0)
-    state = hashlib.sha256()
-    while piece := file.read(_PIECE):
-        state.update(piece)
-    return f"sha256:{state.hexdigest()}"
 
 
 def _labels(file: BinaryIO, objects: list[_Object]) -> dict[str, str]:
