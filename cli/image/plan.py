@@ -14,7 +14,7 @@ from cli.stacks import pools_of, read_stack, stack_files, stack_name
 from cli.terminal import InputError, as_json, json_text, painter, width
 from compat import CaseError, check_on
 from compat.evidence.host import with_any_name
-from compat.verdict.newest_supported import ceiling
+from compat.verdict.newest_supported import newest_supported
 from imaging.size.expected import expected
 from imaging.spec.compat_cases import Use, uses_of
 from imaging.spec.load import load_sizes
@@ -79,7 +79,7 @@ def _fits(uses: Sequence[Use], places: Sequence[Place]) -> Iterator[Fit]:
             try:
                 of_any = check_on(use.case, with_any_name(host, "the GPU"))
                 gpu = host.may_be[0].gpu.name
-                yield Fit(use, place.name, gpu, check_on(use.case, host), of_any, ceiling(use.case, host))
+                yield Fit(use, place.name, gpu, check_on(use.case, host), of_any, newest_supported(use.case, host))
             except CaseError as error:
                 problems = "; ".join(f"{each.field}: {each.reason}" for each in error.problems)
                 raise InputError(f"{use.where} on {place.name}: {problems}") from None

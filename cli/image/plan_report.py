@@ -13,7 +13,7 @@ from compat import Answer, Finding, Host, Severity
 from compat.evidence.drivers import major_floor, native_floor
 from compat.values.hosts import Platform
 from compat.values.versions import CudaVersion
-from compat.verdict.newest_supported import Ceiling
+from compat.verdict.newest_supported import NewestSupported
 from fleet.machines import Machine
 from imaging.build.labels import facts
 from imaging.references import known_image
@@ -50,7 +50,7 @@ class Fit:
     gpu: str
     answer: Answer
     of_any: Answer  # the same for a GPU without a name, for pools with several models
-    ceiling: Ceiling
+    newest: NewestSupported
 
     @property
     def shared(self) -> Answer:
@@ -207,7 +207,7 @@ def _groups(fits: Iterable[Fit]) -> list[list[Fit]]:
     for fit in fits:
         messages = tuple((each.rule, each.message) for each in deciding(fit.shared))
         remedy = fit.shared.remedy.text if fit.shared.remedy else ""
-        groups.setdefault((fit.shared.verdict, fit.ceiling, messages, remedy), []).append(fit)
+        groups.setdefault((fit.shared.verdict, fit.newest, messages, remedy), []).append(fit)
     return list(groups.values())
 
 
@@ -228,14 +228,14 @@ def _group(fits: Sequence[Fit], places: Sequence[Place], width: int | None, pain
     yield from more
     for finding in deciding(answer):
         yield from _row("why", f"{finding.rule}: {finding.message}", 6, width)
-    yield from _row("ceiling", _most(fits[0].ceiling, names, places), 6, width)
+    yield from _row("ceiling", _newest(fits[0].newest, names, places), 6, width)
     if answer.remedy:
         yield from _row("change", answer.remedy.text, 6, width)
 
 
-def _most(ceiling: Ceiling, names: Sequence[str], places: Sequence[Place]) -> str:
+def _newest(found: NewestSupported, names: Sequence[str], places: Sequence[Place]) -> str:
     drivers = dict.fromkeys(place.host.shown.driver for place in places if place.name in names)
-    newest = [f"CUDA {ceiling.cuda}" if ceiling.cuda else "no CUDA line", *filter(None, [ceiling.build])]
+    newest = [f"CUDA {found.cuda}" if found.cuda else "no CUDA line", *filter(None, [found.build])]
     return f"{', '.join(newest)}: the newest in the tables that runs here with driver {', '.join(drivers)}"
 
 
@@ -256,7 +256,7 @@ def _use_data(use: Use, fits: Sequence[Fit]) -> dict[str, Any]:
                 "pool": fit.pool,
                 **body_data(fit.answer),
                 "deciding": [each.rule for each in deciding(fit.answer)],
-                "ceiling": asdict(fit.ceiling),
+                "ceiling": asdict(fit.newest),
             }
             for fit in fits
         ],
