@@ -16,7 +16,7 @@ import click
 
 from cli.image.build_report import Built, build_data, build_text
 from cli.image.project_images import family_of, folder_of
-from cli.stacks import stack_file
+from cli.stacks import read_stack, site_overlay
 from cli.terminal import InputError, StatusLine, as_json, json_text, painter
 from errors.problems import show
 from imaging.build.building import Check, Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles
@@ -32,7 +32,7 @@ from imaging.references import ImageReference
 from imaging.spec.load import load_family
 from imaging.spec.model import ImageSpec
 from imaging.spec.plan import Substitute, plan_image
-from settings.reading import OVERLAY, Stack, load_stack
+from settings.reading import Stack
 
 _TERMINATED: Final = 128 + signal.SIGTERM
 Progress = Callable[[str], None]
@@ -114,7 +114,7 @@ def build(name: str, *, is_json: bool, **options: Any) -> None:
 
 def built_by(family: Sequence[ImageSpec], images: Path, options: Options) -> Built:
     """Build `family[0]`; `images` has the folders of all. Raises FailedError, and InputError for wrong options."""
-    settings = _settings(options.stack)
+    settings = read_stack(options.stack, site=site_overlay()) if options.stack is not None else None
     order = _order(family, images, options, settings)
     plan = plan_image([order.spec, *family[1:]], substitutes=order.substitutes)
     try:
@@ -234,14 +234,6 @@ def _cache(text: str, more: Mapping[str, str]) -> dict[str, str]:
     if "=" in text:
         return dict(part.partition("=")[::2] for part in text.split(","))
     return {"type": "registry", "ref": str(_reference("--cache-from, --cache-to", text)), **more}
-
-
-def _settings(stack: str | None) -> Stack | None:
-    """The stack with the site overlay in GPU_COMMONS_SITE, as `pulumi up` would read it."""
-    if stack is None:
-        return None
-    overlay = os.environ.get(OVERLAY)
-    return load_stack(stack_file(stack), site=Path(overlay) if overlay else None)
 
 
 def _failed(text: str, spec: ImageSpec) -> str:

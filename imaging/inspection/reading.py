@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from errors.redaction.texts import words_without_secrets
 from imaging.inspection import facts
 from imaging.inspection.effective_content import contents_of, merged
 from imaging.inspection.facts import Contents, ImageContents, LayerFound, Published, Settings
@@ -29,7 +30,7 @@ from imaging.inspection.manifest import (
     read_config,
     read_root,
 )
-from imaging.inspection.secrets import hide, hide_in_command, hide_in_words
+from imaging.inspection.secrets import HIDDEN, hide, hide_in_command
 from imaging.inspection.sources import Source, short
 from imaging.inspection.store import Store
 from imaging.inspection.tree import Tree
@@ -244,8 +245,8 @@ def _settings(config: Config) -> Settings:
         env,
         process.labels,
         user=process.user or "",
-        entry_point=hide_in_words(process.entrypoint),
-        command=hide_in_words(process.cmd),
+        entry_point=words_without_secrets(process.entrypoint, HIDDEN),
+        command=words_without_secrets(process.cmd, HIDDEN),
         folder=process.working_dir or "",
     )
 
