@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cli.init.answers import EXAMPLE, KEYS, ask, ask_missing, parse_pool, problem_of
-from cli.init.derived import completed
+from cli.init.answers import EXAMPLE, KEYS, ask, ask_missing, completed, parse_pool, problem_of
 from cli.init.first_stack import LOGINS, REGISTRY, Answers, assumptions, stack_text
 from cli.terminal import InputError, as_json, json_text, painter, width
 

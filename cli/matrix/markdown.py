@@ -24,7 +24,7 @@ def _lines(grid: Grid) -> Iterator[str]:
     for row in grid.rows:
         yield f"| {escaped(row.name)} | " + " | ".join(_cell(grid, row, column) for column in grid.columns) + " |"
     for row in grid.rows:
-        for reason in grid.reasons(row).reasons:
+        for reason in grid.reasons(row):
             if row.uses and not reason.is_fine:
                 yield from _reason(row.name, reason)
 

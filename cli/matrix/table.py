@@ -85,7 +85,7 @@ def _list(grid: Grid, width: int) -> Iterator[Text]:
 
 def _reasons(grid: Grid, width: int) -> Iterator[Text]:
     for row in grid.rows:
-        for reason in grid.reasons(row).reasons:
+        for reason in grid.reasons(row):
             if row.uses and not reason.is_fine:
                 yield Text()
                 sign = str(reason.sign)
@@ -110,7 +110,7 @@ def _uses(grid: Grid, width: int) -> Iterator[Text]:
     for row in grid.rows:
         if row.uses and not grid.used_by(row, *(column.name for column in grid.columns)):
             yield from _folded(f"{row.name}: not used by this stack", width)
-        fine = {pool for reason in grid.reasons(row).reasons if reason.is_fine for pool in reason.pools}
+        fine = {pool for reason in grid.reasons(row) if reason.is_fine for pool in reason.pools}
         for uses, pools in grid.pools_by_use(row):
             if uses and (where := tuple(pool for pool in pools if pool in fine)):
                 on = _pools(where, len(grid.columns))
