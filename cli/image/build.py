@@ -22,7 +22,7 @@ from errors.problems import show
 from imaging.build.building import Check, Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles
 from imaging.build.buildkit import find_client
 from imaging.build.faults import BuildError, NoBuilderError
-from imaging.build.modules import Weight, weighed
+from imaging.build.modules import StepSize, step_size
 from imaging.inspection.faults import InspectError
 from imaging.inspection.image_locations import open_session, registry_image
 from imaging.inspection.layouts import DockerArchive, OciLayout
@@ -119,9 +119,9 @@ def built_by(family: Sequence[ImageSpec], images: Path, options: Options) -> Bui
     plan = plan_image([order.spec, *family[1:]], substitutes=order.substitutes)
     try:
         client = find_client(options.builder or (settings.site.builder if settings else None) or "")
-        weights: list[Weight] = []
+        sizes: list[StepSize] = []
         with _ended_by_signals(), _progress() as (report, on_line):
-            digest = build_image(order, client, report, _noting(weights, on_line))
+            digest = build_image(order, client, report, _noting(sizes, on_line))
             if digest:
                 report(f"{plan.spec.full_name}: reading what was exported")
     except NoBuilderError:
@@ -132,20 +132,20 @@ def built_by(family: Sequence[ImageSpec], images: Path, options: Options) -> Bui
         found = _read_back(order.destination, digest) if digest else None
     except InspectError as error:
         raise FailedError(f"the exported image cannot be read back: {error}") from None
-    return Built(plan, order.destination, order.check is Check.FIRST, found, _biggest_first(weights))
+    return Built(plan, order.destination, order.check is Check.FIRST, found, _biggest_first(sizes))
 
 
-def _biggest_first(weights: Sequence[Weight]) -> tuple[Weight, ...]:
+def _biggest_first(sizes: Sequence[StepSize]) -> tuple[StepSize, ...]:
     """Each once, biggest first: the check repeats stages, in parallel."""
-    return tuple(sorted(set(weights), key=lambda each: (-each.bytes, each.what)))
+    return tuple(sorted(set(sizes), key=lambda each: (-each.bytes, each.what)))
 
 
-def _noting(weights: list[Weight], on_line: Progress) -> Progress:
+def _noting(sizes: list[StepSize], on_line: Progress) -> Progress:
     """`on_line`, also noting steps whose files no image keeps; a cached step prints none."""
 
     def note(line: str) -> None:
-        if weight := weighed(line):
-            weights.append(weight)
+        if size := step_size(line):
+            sizes.append(size)
         on_line(line)
 
     return note

@@ -17,7 +17,7 @@ from cli.terminal import InputError, as_json, json_text, painter
 from imaging.lint.check import Report
 from imaging.lint.check import lint as lint_recipe
 from imaging.lint.reading import LARGEST_BYTES
-from imaging.lint.recipe import Kind, LintError, Role, Setting
+from imaging.lint.recipe import Kind, LintContext, LintError, Role
 from imaging.lint.waivers import waiver_from
 
 STDIN: Final = "-"
@@ -96,9 +96,9 @@ def lint(  # noqa: PLR0913 - one argument for each option
     problems: list[str] = []
     for path in dict.fromkeys(files):
         try:
-            setting = Setting(Role(role), _has_ignore_file(path, context), today())
+            lint_context = LintContext(Role(role), _has_ignore_file(path, context), today())
             of_kind = Kind(kind) if kind else None
-            reports.append(lint_recipe(_content(path), path, setting, kind=of_kind, waivers=waivers, ask=ask))
+            reports.append(lint_recipe(_content(path), path, lint_context, kind=of_kind, waivers=waivers, ask=ask))
         except LintError as error:
             problems.append(str(error))
     _print(reports, "json" if is_json else form)

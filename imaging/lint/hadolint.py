@@ -22,12 +22,17 @@ _SEVERITIES: Final = {"error": Severity.ERROR, "warning": Severity.WARNING}
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HadolintResult:
     """Its result: findings, or why there are no valid ones."""
 
     findings: tuple[Finding, ...] = ()
     has_read: bool = False  # it read the file; else it did not run, or could not read it
     problem: str = ""  # for the user, without the path
+
+
+def unread(why: str) -> HadolintResult:
+    """It did not read the file."""
+    return HadolintResult(problem=f"hadolint {why}: only our own rules were checked")
 
 
 def is_hadolints(rule: str) -> bool:
@@ -74,19 +79,19 @@ def padded(text: str, recipe: Recipe) -> Padded:
     return Padded("\n\n".join("\n".join(part) for part in parts), tuple(ends))
 
 
-def heard(output: bytes, errors: bytes, code: int, padded: Padded) -> Heard:
+def read_result(output: bytes, errors: bytes, code: int, padded: Padded) -> HadolintResult:
     """Read the program's output. It may have crashed, or not understood the file."""
     messages = _messages(output)
     if messages is None:
         first = next(iter(errors.decode("utf-8", "replace").split("\n")), "").strip()[:200]
-        return Heard(problem=f"hadolint ended with {code} ({first or 'no message'}): only our own rules were checked")
+        return unread(f"ended with {code} ({first or 'no message'})")
     for rule, _, line, message in messages:
         if rule == _NOT_PARSED:
             reason = " ".join(message.split())[:120]
             where = f"line {padded.line(line)}: {reason}"
-            return Heard(problem=f"hadolint cannot read this file ({where}): only our own rules were checked")
+            return unread(f"cannot read this file ({where})")
     problem = " ".join(errors.decode("utf-8", "replace").replace("\\n", " ").split()).strip('" ')[:200]
-    return Heard(
+    return HadolintResult(
         tuple(_findings(messages, padded)), has_read=True, problem=f"hadolint says: {problem}" if problem else ""
     )
 

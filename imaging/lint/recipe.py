@@ -164,7 +164,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class LintContext:
     """Facts that the file lacks."""
 
     role: Role = Role.APPLICATION

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 _GIT: Final = re.compile(r"git@|git://|ssh://|https?://[^#?]+\.git(#|\?|$)")
 _COMMIT: Final = re.compile(r"#[0-9a-f]{40}(:|$)|[?&](commit|checksum)=[0-9a-f]{7,40}(&|$)")
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for instruction in recipe.instructions:
         if instruction.keyword != "ADD" or instruction.flags.get("checksum"):
             continue

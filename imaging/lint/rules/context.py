@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, context: LintContext) -> Iterator[Mistake]:
     copy = next((each for each in recipe.instructions if each.copies_everything), None)
-    if copy and setting.has_ignore_file is False:
+    if copy and context.has_ignore_file is False:
         yield Mistake(
             copy.line,
             "the whole folder is copied, and there is no .dockerignore: history, data and keys go with it",

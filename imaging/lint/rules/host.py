@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from imaging.lint.containers import APPTAINER, calls
-from imaging.lint.recipe import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
 from imaging.lint.shell import option_values
 from imaging.lint.variables import set_variables
@@ -19,7 +19,7 @@ _CUDA = re.compile(r"cuda|cudnn|nvidia", re.IGNORECASE)
 _FIX = "put CUDA into the image, and take nothing but the driver from the host (--nv)"
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     if recipe.kind is not Kind.SCRIPT:
         for name, word in set_variables(recipe):
             if path := _site_cuda(word.text):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from imaging.lint.base_images import image_references, parse_reference
 from imaging.lint.containers import APPTAINER, DOCKER
-from imaging.lint.recipe import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 
 _MOVING = re.compile(
@@ -15,7 +15,7 @@ _MOVING = re.compile(
 )
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for text, line in [*image_references(recipe), *_run_by_scripts(recipe)]:
         reference = parse_reference(text)
         if reference and _MOVING.search(reference.tag or "") and not reference.digest:

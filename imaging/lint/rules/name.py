@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 from imaging.lint.containers import DOCKER, calls, image_at
-from imaging.lint.recipe import Command, Kind, Recipe, Setting, Severity, Word
+from imaging.lint.recipe import Command, Kind, LintContext, Recipe, Severity, Word
 from imaging.lint.rules.rule import Example, Mistake, Rule
 from imaging.lint.shell import option_values
 
 _ID = re.compile(r"(sha256:)?[0-9a-f]{12}([0-9a-f]{52})?")
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     tagged: dict[str, str] = {}  # repository → its latest name
     for command, words in calls(recipe, DOCKER, "build", "run", "create", "commit", "tag", "push"):
         match command.plain[0]:

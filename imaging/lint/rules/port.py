@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from imaging.lint.containers import DOCKER, calls
-from imaging.lint.recipe import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import Example, Mistake, Rule
 from imaging.lint.shell import option_values
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for _command, words in calls(recipe, DOCKER, "run", "create"):
         for port in option_values(words, "-p", "--publish"):
             if port.text.partition("/")[0].isdigit():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from errors.redaction.names import is_secret
 from imaging.inspection.secrets import hide_in, is_harmless
 from imaging.lint.containers import APPTAINER, DOCKER
-from imaging.lint.recipe import Command, Kind, Recipe, Setting, Severity, Word
+from imaging.lint.recipe import Command, Kind, LintContext, Recipe, Severity, Word
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 
 _LOGS_IN = DOCKER | APPTAINER | {"helm", "oras"}
@@ -16,7 +16,7 @@ _NPM_TOKEN = re.compile(r"_authToken=(?!\$)\S+")
 _FIX = "mount it for the one RUN that needs it: RUN --mount=type=secret,id=NAME …; at run time give it as a secret"
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for instruction in recipe.instructions:
         if instruction.keyword in {"ARG", "ENV"} and recipe.kind is Kind.DOCKERFILE:
             for name, word in instruction.variables:

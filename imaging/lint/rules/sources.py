@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from posixpath import basename
 
 from imaging.lint.packages import Manager, install_of
-from imaging.lint.recipe import Command, Instruction, Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Command, Instruction, Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 _COMPILERS = re.compile(
@@ -17,7 +17,7 @@ _COMPILERS = re.compile(
 _FIX = "do it in a separate stage, and COPY --from what the program needs"
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for instruction in recipe.image:
         if instruction.keyword == "RUN":
             yield from _clones(instruction)
