@@ -42,7 +42,7 @@ class ImageKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NewImage:
     """The requested image. `base` is DEBIAN, or an image of ours, which brings its server."""
 
     name: str
@@ -66,7 +66,7 @@ class Wanted:
         return tuple({**every, **{pin.partition("==")[0]: pin for pin in self.packages}}.values())
 
 
-def files_of(wanted: Wanted) -> dict[str, str]:
+def files_of(wanted: NewImage) -> dict[str, str]:
     """Text by file name, except the lock: PyPI resolves it."""
     values = {
         "wanted": wanted,

@@ -18,14 +18,14 @@ _ALIVE = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class HoldingsFound:
     """The holdings, and the hosts or clusters that did not answer, with the reason."""
 
     holdings: tuple[Holding, ...]
     problems: tuple[str, ...] = ()
 
 
-def look(name: str, stack: Stack) -> Looked:
+def find_holdings(name: str, stack: Stack) -> HoldingsFound:
     """Holdings in the order of the stack file."""
     hosts = [pool for pool in stack.fleet.pools if isinstance(pool, HostPool) and pool.gpus_per_node]
     if stack.site.kind == "docker":
@@ -36,11 +36,11 @@ def look(name: str, stack: Stack) -> Looked:
         nodes = listed(cluster, "/api/v1/nodes") if pools else []
         pods = listed(cluster, "/api/v1/pods", fieldSelector=_ALIVE) if pools else []
     except ClusterUnreachable as error:
-        return Looked((), (f"cluster of stack {name}: {error}",))
-    return Looked(tuple(of_cluster(pools, nodes, pods)))
+        return HoldingsFound((), (f"cluster of stack {name}: {error}",))
+    return HoldingsFound(tuple(of_cluster(pools, nodes, pods)))
 
 
-def _hosts(name: str, stack: Stack, hosts: Sequence[HostPool]) -> Looked:
+def _hosts(name: str, stack: Stack, hosts: Sequence[HostPool]) -> HoldingsFound:
     try:
         from components.on_docker.engine import EngineUnreachable, read_engine  # noqa: PLC0415 - an SDK of an extra
     except ModuleNotFoundError as error:
@@ -57,7 +57,7 @@ def _hosts(name: str, stack: Stack, hosts: Sequence[HostPool]) -> Looked:
 
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         answers = [*threads.map(ask, hosts)]
-    return Looked(
+    return HoldingsFound(
         tuple(holding for each in answers if not isinstance(each, str) for holding in each),
         tuple(each for each in answers if isinstance(each, str)),
     )

@@ -34,16 +34,16 @@ def top(ctx: click.Context, /, stack: str, site: Path | None, *, is_json: bool) 
       gpu-commons top --stack dsmlp-fall --json
       watch -n 10 gpu-commons top --stack perceptron
     """
-    from cli.top.collect import look  # noqa: PLC0415 - the list of commands needs no pydantic
+    from cli.top.collect import find_holdings  # noqa: PLC0415 - the list of commands needs no pydantic
 
     settings = read_stack(stack, site=site or site_overlay())
     name = stack_name(stack)
-    looked = look(name, settings)
+    found = find_holdings(name, settings)
     now = datetime.now(UTC)
     if is_json:
-        click.echo(json_text(top_data(name, looked.holdings, looked.problems, now)))
-    elif looked.holdings or not looked.problems:
-        click.echo(top_text(name, looked.holdings, now=now, paint=painter()), nl=False)
-    for problem in looked.problems:
+        click.echo(json_text(top_data(name, found.holdings, found.problems, now)))
+    elif found.holdings or not found.problems:
+        click.echo(top_text(name, found.holdings, now=now, paint=painter()), nl=False)
+    for problem in found.problems:
         click.echo(f"error: {problem}", err=True)
-    ctx.exit(USAGE if looked.problems else 0)
+    ctx.exit(USAGE if found.problems else 0)

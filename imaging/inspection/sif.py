@@ -24,7 +24,7 @@ from imaging.inspection.reading import DEFAULT_PLATFORM, Finders, Inspected, che
 from imaging.inspection.squashfs import Squashfs, SquashfsError
 from imaging.inspection.store import Store
 from imaging.inspection.tree import Tree
-from imaging.inspection.unpacking import Volume
+from imaging.inspection.unpacking import UnpackedTotal
 
 _HEADER: Final = struct.Struct("<32s10s3s3s16s8q")
 _DESCRIPTOR: Final = struct.Struct("<i?IIIqqqqqqq128s384s")
@@ -146,11 +146,11 @@ def _environment(system: Squashfs) -> Iterator[tuple[str, str]]:
 
 
 def _read_files(name: str, system: Squashfs, packed: int) -> facts.Contents:
-    tree, volume, finders = Tree(name), Volume(name), Finders()
+    tree, total, finders = Tree(name), UnpackedTotal(name), Finders()
     tree.begin_layer()
     for entry in system.entries():
-        volume.grow(entry.size)
-        if volume.unpacked > limits.RATIO_FROM + limits.RATIO * packed:
+        total.grow(entry.size)
+        if total.unpacked > limits.RATIO_FROM + limits.RATIO * packed:
             raise InspectError(name, f"unpacks to more than {limits.RATIO} times its size", "do not use this image")
         read_entry(entry, tree, finders)
-    return contents_of(finders.found(volume.unpacked), tree, volume.unpacked, ())
+    return contents_of(finders.found(total.unpacked), tree, total.unpacked, ())

@@ -26,7 +26,7 @@ from imaging.inspection.manifest import Descriptor
 from imaging.inspection.reading import inspect
 from imaging.inspection.store import Store
 from imaging.inspection.tree import Tree
-from imaging.inspection.unpacking import Volume
+from imaging.inspection.unpacking import UnpackedTotal
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made import digest, fatbin, image, library, packed, tar, write_layout
@@ -38,7 +38,7 @@ def read(blob: bytes, *, pieces_of: int = 1000) -> list[tuple[str, str, int, byt
     layer = Descriptor(digest=digest(blob), size=len(blob))
     return [
         (each.path, each.kind, each.size, b"".join(each.pieces()))
-        for each in entries("tiny", layer, pieces, Volume("tiny"))
+        for each in entries("tiny", layer, pieces, UnpackedTotal("tiny"))
     ]
 
 
@@ -162,7 +162,7 @@ def test_an_archive_bomb_is_left_early(form: str, monkeypatch: pytest.MonkeyPatc
 def read_sizes(blob: bytes) -> int:
     layer = Descriptor(digest=digest(blob), size=len(blob))
     pieces = (blob[at : at + 65536] for at in range(0, len(blob), 65536))
-    return sum(len(piece) for each in entries("tiny", layer, pieces, Volume("tiny")) for piece in each.pieces())
+    return sum(len(piece) for each in entries("tiny", layer, pieces, UnpackedTotal("tiny")) for piece in each.pieces())
 
 
 def test_a_window_that_would_take_much_memory_is_refused() -> None:
