@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cli.words import SIGNS, TONES, Paint, folded, plain, source_and_date
-from compat import Answer, CaseError, Change, Finding, Remedy
+from compat import Answer, CaseError, Change, Finding, Remedy, Severity, Verdict
 from compat.evidence.case import UNREAD
+from compat.values.fact import Fact
 
 
 def answer_data(answer: Answer) -> dict[str, Any]:
@@ -52,16 +53,8 @@ def _changes_data(changes: tuple[Change, ...]) -> list[dict[str, str]]:
 
 def unreadable_data(name: str, line: int, problem: str) -> dict[str, Any]:
     """The answer to a line that is not a case."""
-    finding = {
-        "rule": UNREAD,
-        "severity": "unknown",
-        "message": problem,
-        "fact": "",
-        "source": "",
-        "date": "",
-        "places": [f"line {line}"],
-    }
-    return {"id": name, "verdict": "unknown", "findings": [finding], "remedy": None}
+    finding = Finding(UNREAD, Severity.UNKNOWN, problem, Fact("", "", ""), (f"line {line}",))
+    return answer_data(Answer(name, Verdict.UNKNOWN, (finding,), None))
 
 
 def problem_lines(error: CaseError, names: Mapping[str, str] | None = None) -> Iterator[str]:

@@ -71,7 +71,7 @@ def facts(  # noqa: PLR0913 - click hands over every option
     if table is None:
         if where:
             raise click.UsageError("--where selects rows of a table: name the TABLE before it")
-        doubts = counted_doubts()
+        doubts = unverified_counts()
         if is_json:
             click.echo(json_text([{"table": name, **asdict(each)} for name, each in doubts.items()]))
         else:
@@ -94,7 +94,7 @@ def facts(  # noqa: PLR0913 - click hands over every option
 
 
 @dataclass(frozen=True, slots=True)
-class Doubts:
+class UnverifiedCounts:
     """How much of a table has not been verified at its source."""
 
     rows: int
@@ -102,14 +102,14 @@ class Doubts:
     cells: int  # unverified cells
 
 
-def counted_doubts() -> dict[str, Doubts]:
+def unverified_counts() -> dict[str, UnverifiedCounts]:
     """Every table with its size and its unverified cells."""
-    return {name: _doubts_of(look_up(name)) for name in table_names()}
+    return {name: _counts_of(look_up(name)) for name in table_names()}
 
 
-def _doubts_of(rows: Iterable[Row]) -> Doubts:
+def _counts_of(rows: Iterable[Row]) -> UnverifiedCounts:
     unsure = [_unverified(row) for row in rows]
-    return Doubts(len(unsure), sum(map(bool, unsure)), sum(map(len, unsure)))
+    return UnverifiedCounts(len(unsure), sum(map(bool, unsure)), sum(map(len, unsure)))
 
 
 def _unverified(row: Row) -> set[str]:
@@ -117,7 +117,7 @@ def _unverified(row: Row) -> set[str]:
     return {name for name in row["unverified_cells"].split(";") if name and row[name]}
 
 
-def _listed(doubts: Mapping[str, Doubts]) -> Iterator[str]:
+def _listed(doubts: Mapping[str, UnverifiedCounts]) -> Iterator[str]:
     for name, each in doubts.items():
         start = f"{name:<20}{each.rows:>5} rows  "
         shown = TABLES.get(name, "")
@@ -126,7 +126,7 @@ def _listed(doubts: Mapping[str, Doubts]) -> Iterator[str]:
         ) or [start.rstrip()]
 
 
-def _doubts(doubts: Mapping[str, Doubts]) -> Iterator[str]:
+def _doubts(doubts: Mapping[str, UnverifiedCounts]) -> Iterator[str]:
     for name, each in doubts.items():
         yield f"{name:<20}{each.rows:>5} rows, {each.unsure_rows:>4} with {each.cells:>4} unverified cells"
     yield f"{counted(sum(each.cells for each in doubts.values()), 'cell')}: they may cause warnings, but no refusal."

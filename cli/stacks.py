@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from cli.terminal import InputError
 from compat import Pool
@@ -21,6 +24,20 @@ def read_stack(stack: str, *, site: Path | None = None) -> Stack:
     from settings.reading import load_stack  # noqa: PLC0415 - see above
 
     return load_stack(stack_file(stack), site=site)
+
+
+def site_option(
+    default: str = ". Default: the one that GPU_COMMONS_SITE names, as in an update.",
+) -> Callable[[Any], Any]:
+    """`--site`; its help ends in `default`."""
+    path = click.Path(exists=True, dir_okay=False, path_type=Path)
+    return click.option("--site", type=path, metavar="FILE", help=f"Site overlay{default}")
+
+
+def site_overlay() -> Path | None:
+    """The overlay in GPU_COMMONS_SITE, as in an update: it names a lab's engines, cluster and Slurm."""
+    named = os.environ.get("GPU_COMMONS_SITE")
+    return Path(named) if named else None
 
 
 def stack_file(stack: str, *, option: str = "--stack: ") -> Path:

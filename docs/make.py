@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cli.facts import TABLES, counted_doubts
+from cli.facts import TABLES, unverified_counts
 from cli.review.schema import comment_schema
 from cli.schema.shapes import answer_schema, case_schema, matrix_schema
 from compat import Case, Severity, check
@@ -429,7 +429,7 @@ def facts_page() -> str:
         _memory(),
         "\n| table | holds | rows | rows with a cell that is not verified | such cells |\n|---|---|---|---|---|",
     ]
-    for name, doubts in counted_doubts().items():
+    for name, doubts in unverified_counts().items():
         link = f"[`{name}`](../../compat/facts/data/{name}.csv)"
         blocks.append(
             f"| {link} | {TABLES.get(name, '')} | {doubts.rows:,} | {doubts.unsure_rows:,} | {doubts.cells:,} |"

@@ -7,27 +7,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fleet.nodes import Node
-from fleet.scheduling_blockers import NoTerm, OtherLabel, Undescribed
+from fleet.scheduling_blockers import AffinityMismatch, LabelMismatch, Undescribed
 from fleet.unknown import UNKNOWN, Unknown, has_unknown, list_at, mapping_at, unknown_paths
 
 
-def selector_obstacles(pod: Mapping[str, Any], node: Node) -> Iterator[OtherLabel]:
+def selector_blockers(pod: Mapping[str, Any], node: Node) -> Iterator[LabelMismatch]:
     """Labels of the nodeSelector that the node lacks."""
     for key, value in mapping_at(pod, "nodeSelector").items():
         has = node.label(key)
         if (about := node.about.get(key)) and value is not UNKNOWN and not _number_in(value, about):
-            yield OtherLabel(key, value, about)
+            yield LabelMismatch(key, value, about)
         elif value is not UNKNOWN and not isinstance(has, Unknown) and has != value:
-            yield OtherLabel(key, value, has)
+            yield LabelMismatch(key, value, has)
 
 
-def affinity_obstacles(pod: Mapping[str, Any], node: Node) -> Iterator[NoTerm]:
+def affinity_blockers(pod: Mapping[str, Any], node: Node) -> Iterator[AffinityMismatch]:
     """The required node affinity, if none of its terms matches the node."""
     required = mapping_at(mapping_at(mapping_at(pod, "affinity"), "nodeAffinity"), REQUIRED)
     terms = list_at(required, "nodeSelectorTerms")
     if not terms or any(_term_matches(term, node) for term in terms):
         return
-    yield NoTerm(" or ".join(_describe(term) for term in terms))
+    yield AffinityMismatch(" or ".join(_describe(term) for term in terms))
 
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -9,7 +9,7 @@ from typing import TypeVar
 from packaging.version import Version
 
 from compat import Case, Host, host_of, read_host
-from compat.evidence.case import Axis
+from compat.evidence.case import OpenField
 from compat.facts.rows import GpuModel
 from compat.values.versions import DriverVersion, parse_release
 from errors.problems import listing
@@ -50,7 +50,7 @@ class NodeGpus:
         return replace(host, shown=replace(host.shown, container_toolkit=self.container_toolkit or ""))
 
 
-def _probed(axis: Axis, probe: str) -> Axis:
+def _probed(axis: OpenField, probe: str) -> OpenField:
     """Adds the command that settles it."""
     return replace(axis, missing=f"{axis.missing}, which {probe} prints")
 

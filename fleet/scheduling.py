@@ -15,12 +15,19 @@ from decimal import Decimal
 from typing import Any, Final
 
 from fleet.labels import NVIDIA_CLASSES
-from fleet.node_affinity import REQUIRED, affinity_doubts, affinity_obstacles, selector_obstacles
+from fleet.node_affinity import REQUIRED, affinity_blockers, affinity_doubts, selector_blockers
 from fleet.nodes import Node
 from fleet.quantities import Amounts
 from fleet.requests import requests
-from fleet.scheduling_blockers import Misfit, NoPods, Obstacle, TooLittle, Undescribed, wording
-from fleet.taints import as_daemon, taint_obstacles
+from fleet.scheduling_blockers import (
+    InsufficientResource,
+    NoPods,
+    OtherBlocker,
+    SchedulingBlocker,
+    Undescribed,
+    wording,
+)
+from fleet.taints import as_daemon, taint_blockers
 from fleet.unknown import UNKNOWN, Unknown, has_unknown, list_at, mapping_at, unknown_paths
 
 
@@ -32,7 +39,9 @@ class Landing:
     """
 
     possible: tuple[Node, ...]
-    refused: Mapping[str, tuple[Obstacle, ...]]  # pool → what keeps it off the first node, if no node is possible
+    refused: Mapping[
+        str, tuple[SchedulingBlocker, ...]
+    ]  # pool → what keeps it off the first node, if no node is possible
     unknown: tuple[str | Undescribed, ...]  # paths of deciding values that are not known yet, and facts of nodes
     elsewhere: tuple[str, ...]  # what other pods or another controller decide
     certain: tuple[Node, ...] = ()  # possible nodes that no unknown value can rule out
@@ -64,12 +73,12 @@ def landing(
     possible: list[Node] = []
     certain: list[Node] = []
     unknown: set[str | Undescribed] = set(everywhere)
-    reasons: dict[str, tuple[Obstacle, ...]] = {}
+    reasons: dict[str, tuple[SchedulingBlocker, ...]] = {}
     described = {"", *NVIDIA_CLASSES, *(runtime_classes or {})}
     foreign = name if isinstance(name, str) and name not in described and not is_daemon else ""
     wanted = _wanted(pod, runtime_class, foreign)
     for node in nodes:
-        if found := tuple(_obstacles(wanted, node)):
+        if found := tuple(_blockers(wanted, node)):
             reasons.setdefault(node.pool, found)
             continue
         possible.append(node)
@@ -129,31 +138,31 @@ def _wanted(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None, for
     return _Wanted(pod, scheduling, None if is_unknown else tolerations, amounts, foreign_class)
 
 
-def _obstacles(wanted: _Wanted, node: Node) -> Iterator[Obstacle]:
+def _blockers(wanted: _Wanted, node: Node) -> Iterator[SchedulingBlocker]:
     """Why the node can never host the pod; unknown values are no reason."""
     pod = wanted.pod
     yield from _name(pod, node)
-    yield from selector_obstacles(pod, node)
-    yield from selector_obstacles(wanted.scheduling, node)
-    yield from affinity_obstacles(pod, node)
+    yield from selector_blockers(pod, node)
+    yield from selector_blockers(wanted.scheduling, node)
+    yield from affinity_blockers(pod, node)
     if wanted.tolerations is not None:
-        yield from taint_obstacles(wanted.tolerations, node, is_bound=bool(pod.get("nodeName")))
+        yield from taint_blockers(wanted.tolerations, node, is_bound=bool(pod.get("nodeName")))
     yield from _resources(wanted.amounts, node)
 
 
-def _name(pod: Mapping[str, Any], node: Node) -> Iterator[Misfit]:
+def _name(pod: Mapping[str, Any], node: Node) -> Iterator[OtherBlocker]:
     wanted = pod.get("nodeName")
     if wanted and wanted is not UNKNOWN and wanted != node.name:
-        yield Misfit(f"it is bound to node {wanted}")
+        yield OtherBlocker(f"it is bound to node {wanted}")
 
 
-def _resources(wanted: Amounts, node: Node) -> Iterator[NoPods | TooLittle]:
+def _resources(wanted: Amounts, node: Node) -> Iterator[NoPods | InsufficientResource]:
     if node.allocatable.get("pods", Decimal(1)) < 1:
         yield NoPods()
     for name, requested in wanted.items():
         has = node.amount(name)
         if not isinstance(requested, Unknown) and not isinstance(has, Unknown) and requested > has:
-            yield TooLittle(name, requested, has)
+            yield InsufficientResource(name, requested, has)
 
 
 def _doubts(wanted: _Wanted, node: Node) -> Iterator[str | Undescribed]:
@@ -165,7 +174,7 @@ def _doubts(wanted: _Wanted, node: Node) -> Iterator[str | Undescribed]:
             elif node.label(key) is UNKNOWN:
                 yield Undescribed(f"label {key}")
     yield from affinity_doubts(wanted.pod, node)
-    if any(True for _ in taint_obstacles(_known_tolerations(wanted), node, is_bound=bool(wanted.pod.get("nodeName")))):
+    if any(True for _ in taint_blockers(_known_tolerations(wanted), node, is_bound=bool(wanted.pod.get("nodeName")))):
         yield from unknown_paths(wanted.pod.get("tolerations"), "tolerations")
         yield from unknown_paths(wanted.scheduling.get("tolerations"), "tolerations of its runtime class")
         if wanted.foreign_class:

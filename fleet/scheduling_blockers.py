@@ -10,14 +10,14 @@ from fleet.quantities import written
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
-    """An obstacle with one name for all: another node's name, a taint, a cordon."""
+class OtherBlocker:
+    """A reason with one name on all platforms: another node's name, a taint, a cordon."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class OtherLabel:
+class LabelMismatch:
     """A label that the pod requires of its node. `has` is the node's value, possibly only a range."""
 
     key: str
@@ -26,14 +26,14 @@ class OtherLabel:
 
 
 @dataclass(frozen=True, slots=True)
-class NoTerm:
+class AffinityMismatch:
     """A node affinity without a matching term; `terms` describes all terms."""
 
     terms: str
 
 
 @dataclass(frozen=True, slots=True)
-class TooLittle:
+class InsufficientResource:
     """The pod requests more of a resource than the node has."""
 
     name: str
@@ -53,12 +53,12 @@ class Undescribed:
     what: str
 
 
-Obstacle = Misfit | OtherLabel | NoTerm | TooLittle | NoPods
+SchedulingBlocker = OtherBlocker | LabelMismatch | AffinityMismatch | InsufficientResource | NoPods
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names for the parts of an obstacle. `affinity` may contain `{terms}`."""
+    """Names for the parts of a blocker. `affinity` may contain `{terms}`."""
 
     label: str
     node: str  # of the pool in question
@@ -69,16 +69,16 @@ class Names:
 CLUSTER: Final = Names("nodeSelector", "a node of the pool", "nodes", "its node affinity ({terms}) does not match")
 
 
-def wording(found: Obstacle | Undescribed, names: Names = CLUSTER) -> str:
-    """The obstacle as part of a sentence that names the pool."""
+def wording(found: SchedulingBlocker | Undescribed, names: Names = CLUSTER) -> str:
+    """The blocker as part of a sentence that names the pool."""
     match found:
-        case Misfit():
+        case OtherBlocker():
             return found.why
-        case OtherLabel():
+        case LabelMismatch():
             return f"{names.label} {found.key}={found.wanted}: the pool {_has(found.has)}"
-        case NoTerm():
+        case AffinityMismatch():
             return names.affinity.format(terms=found.terms)
-        case TooLittle(name=name):
+        case InsufficientResource(name=name):
             requested, has = written(found.requested, name), written(found.has, name)
             return f"it requests {requested} {name}, but {names.node} has {has}"
         case NoPods():

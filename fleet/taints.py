@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fleet.nodes import Node
-from fleet.scheduling_blockers import Misfit
+from fleet.scheduling_blockers import OtherBlocker
 from fleet.unknown import UNKNOWN, has_unknown, list_at, mapping_at
 
 
-def taint_obstacles(tolerations: Sequence[Any], node: Node, *, is_bound: bool) -> Iterator[Misfit]:
+def taint_blockers(tolerations: Sequence[Any], node: Node, *, is_bound: bool) -> Iterator[OtherBlocker]:
     """A cordon, and taints that none of these tolerations tolerates."""
     # A pod with a nodeName bypasses the scheduler, and the kubelet checks NoExecute only.
     effects = {"NoExecute"} if is_bound else {"NoExecute", "NoSchedule"}
     if node.is_cordoned and not is_bound and not any(_tolerates(each, _CORDON) for each in tolerations):
-        yield Misfit("it is cordoned")
+        yield OtherBlocker("it is cordoned")
     for taint in node.taints:
         if taint.get("effect") in effects and not any(_tolerates(each, taint) for each in tolerations):
             value = f"={taint['value']}" if taint.get("value") else ""
-            yield Misfit(f"it does not tolerate the taint {taint['key']}{value}:{taint['effect']}")
+            yield OtherBlocker(f"it does not tolerate the taint {taint['key']}{value}:{taint['effect']}")
 
 
 _CORDON: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

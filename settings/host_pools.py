@@ -8,7 +8,7 @@ from pydantic import Field
 from fleet.pools import Variant
 from platforms.docker.addresses import EngineAddress
 from platforms.docker.container_model import GpuAccess
-from platforms.docker.gpu_leases import CARD_NETWORK, Card
+from platforms.docker.gpu_leases import CARD_NETWORK, HostGpu
 from platforms.node_keys import Labels, Taints
 from settings.pool import MachinePool
 from settings.values import Assumptions, CardNetwork
@@ -60,7 +60,7 @@ class HostPool(MachinePool):
         return (Variant(self.name, self.name, self.node_names, self.gpus_of_node),)
 
     @property
-    def cards(self) -> tuple[Card, ...]:
+    def cards(self) -> tuple[HostGpu, ...]:
         """Its GPUs, by index."""
         uuids = [*self.gpu_uuids, *[None] * (self.gpus_per_node - len(self.gpu_uuids))]
-        return tuple(Card(self.name, index, uuid) for index, uuid in enumerate(uuids))
+        return tuple(HostGpu(self.name, index, uuid) for index, uuid in enumerate(uuids))

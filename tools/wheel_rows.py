@@ -19,8 +19,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from compat.facts import tables
 from compat.values.versions import CudaVersion, Target, parse_release
 from imaging.inspection.conclusions import ENOUGH
-from imaging.inspection.wheels import Library, Wheel
 from tools.tables import TABLES
+from tools.wheel_code import Library, Wheel
 
 Row = dict[str, str]
 _Span = tuple[str, str, Wheel]  # variant and CUDA, if each library of a wheel is for another CUDA
@@ -174,7 +174,7 @@ def _code_row(product: Product, version: str, span: _Span, today: dt.date) -> Ro
         compressed=wheel.compressed if built_for and CudaVersion.parse(built_for) >= FIRST_WITH_MODES else "",
         unverified_cells="cuda" if "only" in why else "",
         notes=" ".join(filter(None, (why, cudnn and f"Loads cuDNN {cudnn}."))),
-        source=f"PyPI {wheel.filename} (read to the end with imaging/inspection/wheels.py, {today})",
+        source=f"PyPI {wheel.filename} (read to the end with tools/wheel_code.py, {today})",
         collected=today.isoformat(),
     )
 

@@ -26,9 +26,9 @@ from compat.values.versions import CudaVersion, VersionError, parse_release
 from imaging.inspection.faults import InspectError
 from imaging.inspection.image_locations import open_session
 from imaging.inspection.index import File, Index, index_url
-from imaging.inspection.ranges import opened
-from imaging.inspection.wheels import Wheel, find_wheel, observe, requirements
 from tools.table_file import write_rows
+from tools.wheel_code import Wheel, find_wheel, observe, requirements
+from tools.wheel_file import opened
 from tools.wheel_rows import FIRST_WITH_MODES, PRODUCTS, Product, Row, code_rows, pinned_row, with_rows
 
 TABLE: Final = DATA / "framework.csv"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from cli.clock import today
-from cli.inspect.command import Choices, wanted_images
+from cli.inspect.command import ReadOptions, wanted_images
 from compat import Answer, Case, Finding, Severity, Verdict, check
 from compat.evidence.case import POOL_FIELDS
 from compat.evidence.host import read_host
@@ -20,7 +20,7 @@ from compat.verdict.answer import worst
 from compat.verdict.staleness import aged
 
 if TYPE_CHECKING:
-    from imaging.inspection.conclusions import Judgement, Program
+    from imaging.inspection.conclusions import Conclusions, Program
     from imaging.inspection.facts import ImageContents
 
 _RULE: Final = "R-FRAMEWORK"  # the rule that decides which of several CUDAs counts
@@ -37,7 +37,7 @@ def answer_for(reference: str, stated: Mapping[str, str]) -> Answer:
 
     platform = _platform(stated)
     with ExitStack() as stack:
-        (wanted,) = wanted_images(stack, Choices(platform, deep=True), (reference,))
+        (wanted,) = wanted_images(stack, ReadOptions(platform, deep=True), (reference,))
         contents = wanted.read().contents
     judged = judge(contents)
     answers = [_answer(reference, program, stated, contents.digest) for program in judged.programs]
@@ -70,7 +70,7 @@ def _answer(reference: str, program: Program, stated: Mapping[str, str], digest:
     return replace(answer, findings=(*findings, *notes))
 
 
-def _without_program(reference: str, judged: Judgement, stated: Mapping[str, str], contents: ImageContents) -> Answer:
+def _without_program(reference: str, judged: Conclusions, stated: Mapping[str, str], contents: ImageContents) -> Answer:
     """The image runs nothing on a GPU; the user's fields and the container toolkit's requirements still count."""
     requested = {**judged.around, **stated}
     # Judged like an image that is known not to use a GPU: whether the driver supports the GPU does not depend on it.

@@ -16,13 +16,13 @@ import click
 
 from cli.image.build_report import Built, build_data, build_text
 from cli.image.project_images import family_of, folder_of
-from cli.stacks import stack_file
+from cli.stacks import read_stack, site_overlay
 from cli.terminal import InputError, StatusLine, as_json, json_text, painter
 from errors.problems import show
 from imaging.build.building import Check, Destination, Kind, Order, Packing, build_image, content_tag, dockerfiles
 from imaging.build.buildkit import find_client
 from imaging.build.faults import BuildError, NoBuilderError
-from imaging.build.modules import Weight, weighed
+from imaging.build.modules import StepSize, step_size
 from imaging.inspection.faults import InspectError
 from imaging.inspection.image_locations import open_session, registry_image
 from imaging.inspection.layouts import DockerArchive, OciLayout
@@ -32,7 +32,7 @@ from imaging.references import ImageReference
 from imaging.spec.load import load_family
 from imaging.spec.model import ImageSpec
 from imaging.spec.plan import Substitute, plan_image
-from settings.reading import OVERLAY, Stack, load_stack
+from settings.reading import Stack
 
 _TERMINATED: Final = 128 + signal.SIGTERM
 Progress = Callable[[str], None]
@@ -114,14 +114,14 @@ def build(name: str, *, is_json: bool, **options: Any) -> None:
 
 def built_by(family: Sequence[ImageSpec], images: Path, options: Options) -> Built:
     """Build `family[0]`; `images` has the folders of all. Raises FailedError, and InputError for wrong options."""
-    settings = _settings(options.stack)
+    settings = read_stack(options.stack, site=site_overlay()) if options.stack is not None else None
     order = _order(family, images, options, settings)
     plan = plan_image([order.spec, *family[1:]], substitutes=order.substitutes)
     try:
         client = find_client(options.builder or (settings.site.builder if settings else None) or "")
-        weights: list[Weight] = []
+        sizes: list[StepSize] = []
         with _ended_by_signals(), _progress() as (report, on_line):
-            digest = build_image(order, client, report, _noting(weights, on_line))
+            digest = build_image(order, client, report, _noting(sizes, on_line))
             if digest:
                 report(f"{plan.spec.full_name}: reading what was exported")
     except NoBuilderError:
@@ -132,20 +132,20 @@ def built_by(family: Sequence[ImageSpec], images: Path, options: Options) -> Bui
         found = _read_back(order.destination, digest) if digest else None
     except InspectError as error:
         raise FailedError(f"the exported image cannot be read back: {error}") from None
-    return Built(plan, order.destination, order.check is Check.FIRST, found, _biggest_first(weights))
+    return Built(plan, order.destination, order.check is Check.FIRST, found, _biggest_first(sizes))
 
 
-def _biggest_first(weights: Sequence[Weight]) -> tuple[Weight, ...]:
+def _biggest_first(sizes: Sequence[StepSize]) -> tuple[StepSize, ...]:
     """Each once, biggest first: the check repeats stages, in parallel."""
-    return tuple(sorted(set(weights), key=lambda each: (-each.bytes, each.what)))
+    return tuple(sorted(set(sizes), key=lambda each: (-each.bytes, each.what)))
 
 
-def _noting(weights: list[Weight], on_line: Progress) -> Progress:
+def _noting(sizes: list[StepSize], on_line: Progress) -> Progress:
     """`on_line`, also noting steps whose files no image keeps; a cached step prints none."""
 
     def note(line: str) -> None:
-        if weight := weighed(line):
-            weights.append(weight)
+        if size := step_size(line):
+            sizes.append(size)
         on_line(line)
 
     return note
@@ -234,14 +234,6 @@ def _cache(text: str, more: Mapping[str, str]) -> dict[str, str]:
     if "=" in text:
         return dict(part.partition("=")[::2] for part in text.split(","))
     return {"type": "registry", "ref": str(_reference("--cache-from, --cache-to", text)), **more}
-
-
-def _settings(stack: str | None) -> Stack | None:
-    """The stack with the site overlay in GPU_COMMONS_SITE, as `pulumi up` would read it."""
-    if stack is None:
-        return None
-    overlay = os.environ.get(OVERLAY)
-    return load_stack(stack_file(stack), site=Path(overlay) if overlay else None)
 
 
 def _failed(text: str, spec: ImageSpec) -> str:

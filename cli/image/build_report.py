@@ -15,7 +15,7 @@ from imaging.size.measured import size_of
 
 if TYPE_CHECKING:
     from imaging.build.building import Destination
-    from imaging.build.modules import Weight
+    from imaging.build.modules import StepSize
     from imaging.inspection.facts import ImageContents
     from imaging.inspection.reading import Inspected
     from imaging.size.estimate import Layer, Size
@@ -33,7 +33,7 @@ class Built:
     destination: Destination
     is_checked: bool
     found: Inspected | None
-    thrown_away: tuple[Weight, ...] = ()  # what build steps wrote and no image keeps, for the steps that ran
+    thrown_away: tuple[StepSize, ...] = ()  # what build steps wrote and no image keeps, for the steps that ran
 
 
 def build_data(built: Built) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from imaging.lint.check import Ask
-from imaging.lint.hadolint import Heard, heard, padded
+from imaging.lint.hadolint import HadolintResult, padded, read_result, unread
 from imaging.lint.recipe import Recipe
 
 MISSING: Final = (
@@ -28,15 +28,15 @@ def find() -> str | None:
 def running(program: str) -> Ask:
     """A function that runs this program. A site's .hadolint.yaml and hadolint's comments have their usual effect."""
 
-    def run(text: str, recipe: Recipe) -> Heard:
+    def run(text: str, recipe: Recipe) -> HadolintResult:
         stdin = padded(text, recipe)
         argv = [program, "--no-fail", "--no-color", "--format", "json", "-"]
         try:
             done = subprocess.run(argv, input=stdin.text.encode(), capture_output=True, timeout=_LONGEST_S, check=False)
         except OSError as error:
-            return Heard(problem=f"hadolint cannot be started ({error.strerror}): only our own rules were checked")
+            return unread(f"cannot be started ({error.strerror})")
         except subprocess.TimeoutExpired:
-            return Heard(problem=f"hadolint did not finish within {_LONGEST_S:.0f} s: only our own rules were checked")
-        return heard(done.stdout, done.stderr, done.returncode, stdin)
+            return unread(f"did not finish within {_LONGEST_S:.0f} s")
+        return read_result(done.stdout, done.stderr, done.returncode, stdin)
 
     return run

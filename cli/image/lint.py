@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -12,28 +10,17 @@ import click
 
 from cli.clock import today
 from cli.entry import FINDINGS, USAGE
-from cli.image import hadolint
+from cli.image import hadolint as other_linter
 from cli.image import lint_report as report_text
 from cli.image.lint_sarif import sarif
 from cli.terminal import InputError, as_json, json_text, painter
-from imaging.lint.check import Ask, Report
+from imaging.lint.check import Report
 from imaging.lint.check import lint as lint_recipe
 from imaging.lint.reading import LARGEST_BYTES
-from imaging.lint.recipe import Kind, LintError, Role, Setting
-from imaging.lint.waivers import Waiver, waiver_from
+from imaging.lint.recipe import Kind, LintContext, LintError, Role
+from imaging.lint.waivers import waiver_from
 
 STDIN: Final = "-"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of the call."""
-
-    role: str
-    kind: str | None
-    context: str | None
-    ignored: tuple[str, ...]
-    with_hadolint: bool
 
 
 @click.command(
@@ -102,34 +89,24 @@ def lint(  # noqa: PLR0913 - one argument for each option
         raise click.UsageError("give --json or --format sarif, not both")
     if context is not None and not Path(context).is_dir():
         raise InputError(f"--context {context}: is not a folder; name the build context")
-    options = Options(role, kind, context, ignored, with_hadolint=hadolint)
-    ctx.exit(lint_files(files, options, "json" if is_json else form))
-
-
-def lint_files(files: Sequence[str], options: Options, form: str) -> int:
-    """Lint each file once and print one report. Returns the exit code. Raises LintError for a waiver."""
-    waivers = tuple(waiver_from(option) for option in options.ignored)
-    program = hadolint.find() if options.with_hadolint else None
-    ask = hadolint.running(program) if program else None
+    waivers = tuple(map(waiver_from, ignored))
+    program = other_linter.find() if hadolint else None
+    ask = other_linter.running(program) if program else None
     reports: list[Report] = []
     problems: list[str] = []
     for path in dict.fromkeys(files):
         try:
-            reports.append(_linted(path, options, waivers, ask))
+            lint_context = LintContext(Role(role), _has_ignore_file(path, context), today())
+            of_kind = Kind(kind) if kind else None
+            reports.append(lint_recipe(_content(path), path, lint_context, kind=of_kind, waivers=waivers, ask=ask))
         except LintError as error:
             problems.append(str(error))
-    _print(reports, form)
-    if options.with_hadolint and program is None and any(report.kind is Kind.DOCKERFILE for report in reports):
-        click.echo(f"note: {hadolint.MISSING}", err=True)
+    _print(reports, "json" if is_json else form)
+    if hadolint and program is None and any(report.kind is Kind.DOCKERFILE for report in reports):
+        click.echo(f"note: {other_linter.MISSING}", err=True)
     for problem in problems:
         click.echo(f"error: {problem}", err=True)
-    return USAGE if problems else FINDINGS if any(report.all for report in reports) else 0
-
-
-def _linted(path: str, options: Options, waivers: tuple[Waiver, ...], ask: Ask | None) -> Report:
-    setting = Setting(Role(options.role), _has_ignore_file(path, options.context), today())
-    kind = Kind(options.kind) if options.kind else None
-    return lint_recipe(_content(path), path, setting, kind=kind, waivers=waivers, ask=ask)
+    ctx.exit(USAGE if problems else FINDINGS if any(report.all for report in reports) else 0)
 
 
 def _content(path: str) -> bytes:

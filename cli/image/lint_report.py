@@ -30,8 +30,8 @@ def remarks(report: Report) -> Iterator[str]:
     """Notes that are not findings, for standard error."""
     for line in report.unread:
         yield f"{report.path}:{line}: part of this line cannot be parsed and is not checked"
-    if report.heard.problem:
-        yield f"{report.path}: {report.heard.problem}"
+    if report.hadolint.problem:
+        yield f"{report.path}: {report.hadolint.problem}"
     for waiver in report.unused:
         yield f"{report.path}:{waiver.line}: the waiver of {waiver.rule} is unused; remove it"
 
@@ -56,7 +56,7 @@ def _report_data(report: Report) -> dict[str, Any]:
         "kind": report.kind.value,
         "findings": [_finding_data(finding) for finding in report.findings],
         "general": [_finding_data(finding) for finding in report.general],
-        "hadolint": report.heard.has_read,
+        "hadolint": report.hadolint.has_read,
         "waived": waived,
         "unread_lines": list(report.unread),
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from cli.clock import today
+from cli.image.scaffold import CUDA_WHEELS, DEBIAN, ImageKind, NewImage, files_of
 from cli.terminal import InputError, as_json, json_text
 from errors.problems import nearest, show
 from imaging.inspection.network_environment import network_faults
@@ -20,7 +21,6 @@ from imaging.spec.lock import lock_command
 from imaging.spec.model import ImageSpec
 from imaging.spec.pins import wheel_pin
 from imaging.spec.problems import SPEC_FILE, SpecError
-from imaging.spec.scaffold import CUDA_WHEELS, DEBIAN, ImageKind, Wanted, files_of
 
 _JOVYAN = ("jovyan", 1000, 100, "/home/jovyan")
 _KINDS = tuple(kind.value for kind in ImageKind)
@@ -78,7 +78,7 @@ def new(  # noqa: PLR0913, PLR0917 - one argument for each option
       gpu-commons image new seminar --base datahub-base-notebook --package pandas==3.0.1
     """
     folder = _folder(name)
-    wanted = Wanted(
+    wanted = NewImage(
         name=folder.name,
         kind=ImageKind(kind),
         base=base,
@@ -89,7 +89,7 @@ def new(  # noqa: PLR0913, PLR0917 - one argument for each option
     )
     parent = _parent(wanted, folder.parent)
     if parent is not None:
-        wanted = Wanted(wanted.name, wanted.kind, base, wanted.cuda, wanted.packages, _user(parent), wanted.today)
+        wanted = NewImage(wanted.name, wanted.kind, base, wanted.cuda, wanted.packages, _user(parent), wanted.today)
     folder.mkdir(parents=True)
     for file, text in files_of(wanted).items():
         (folder / file).write_text(text, encoding="utf-8")
@@ -133,7 +133,7 @@ def _pin(text: str) -> str:
         raise InputError(f"--package: {show(text)} {error}") from None
 
 
-def _parent(wanted: Wanted, images: Path) -> ImageSpec | None:
+def _parent(wanted: NewImage, images: Path) -> ImageSpec | None:
     """The image it is based on. Raises InputError for a bad choice."""
     if wanted.base == DEBIAN:
         return None

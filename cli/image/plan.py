@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from cli.entry import FINDINGS
-from cli.image.plan_report import Fit, Page, Place, plan_data, plan_text
+from cli.image.plan_report import Fit, Place, PlanReport, plan_data, plan_text
 from cli.image.project_images import family_of, folder_of
 from cli.stacks import pools_of, read_stack, stack_files, stack_name
 from cli.terminal import InputError, as_json, json_text, painter, width
 from compat import CaseError, check_on
 from compat.evidence.host import with_any_name
-from compat.verdict.newest_supported import ceiling
+from compat.verdict.newest_supported import newest_supported
 from imaging.size.expected import expected
 from imaging.spec.compat_cases import Use, uses_of
 from imaging.spec.load import load_sizes
@@ -46,13 +46,13 @@ def plan(ctx: click.Context, /, name: str, stack: str | None, target: str | None
       gpu-commons image plan images/cupy-notebook --stack dsmlp-fall
       gpu-commons image plan cupy-notebook --target batch
     """
-    page = page_of(family_of(name, target), folder_of(name).parent, stack)
-    click.echo(json_text(plan_data(page)) if is_json else plan_text(page, width=width(), paint=painter()), nl=is_json)
-    ctx.exit(0 if page.is_fine else FINDINGS)
+    found = report_of(family_of(name, target), folder_of(name).parent, stack)
+    click.echo(json_text(plan_data(found)) if is_json else plan_text(found, width=width(), paint=painter()), nl=is_json)
+    ctx.exit(0 if found.is_fine else FINDINGS)
 
 
-def page_of(family: Sequence[ImageSpec], images: Path, stack: str | None) -> Page:
-    """The page of `family[0]`; `images` holds its folder and those of its ancestors. Raises InputError."""
+def report_of(family: Sequence[ImageSpec], images: Path, stack: str | None) -> PlanReport:
+    """The report of `family[0]`; `images` holds its folder and those of its ancestors. Raises InputError."""
     uses = uses_of(family)
     stacks, remark = _stacks_of(family[0].full_name, stack)
     places = tuple(
@@ -61,7 +61,7 @@ def page_of(family: Sequence[ImageSpec], images: Path, stack: str | None) -> Pag
         for pool in settings.fleet.pools
         for nodes in pools_of(pool)
     )
-    return Page(
+    return PlanReport(
         plan=plan_image(family),
         expected=expected(family, {spec.name: load_sizes(images / spec.name, spec) for spec in family}),
         uses=uses,
@@ -79,7 +79,7 @@ def _fits(uses: Sequence[Use], places: Sequence[Place]) -> Iterator[Fit]:
             try:
                 of_any = check_on(use.case, with_any_name(host, "the GPU"))
                 gpu = host.may_be[0].gpu.name
-                yield Fit(use, place.name, gpu, check_on(use.case, host), of_any, ceiling(use.case, host))
+                yield Fit(use, place.name, gpu, check_on(use.case, host), of_any, newest_supported(use.case, host))
             except CaseError as error:
                 problems = "; ".join(f"{each.field}: {each.reason}" for each in error.problems)
                 raise InputError(f"{use.where} on {place.name}: {problems}") from None

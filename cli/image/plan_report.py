@@ -7,13 +7,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from cli.answers import body_data
-from cli.image.base_contents import brings
 from cli.matrix.grid import what
 from cli.words import SIGNS, Paint, counted, folded, plain
 from compat import Answer, Finding, Host, Severity
-from compat.verdict.newest_supported import Ceiling
+from compat.evidence.drivers import major_floor, native_floor
+from compat.values.hosts import Platform
+from compat.values.versions import CudaVersion
+from compat.verdict.newest_supported import NewestSupported
 from fleet.machines import Machine
 from imaging.build.labels import facts
+from imaging.references import known_image
 from imaging.size.estimate import amount, cold_start, disk_use, room
 from imaging.size.expected import Expected
 from imaging.spec.compat_cases import Use
@@ -47,7 +50,7 @@ class Fit:
     gpu: str
     answer: Answer
     of_any: Answer  # the same for a GPU without a name, for pools with several models
-    ceiling: Ceiling
+    newest: NewestSupported
 
     @property
     def shared(self) -> Answer:
@@ -57,7 +60,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PlanReport:
     """The whole report. Without a stack there are no pools, and `remark` says why."""
 
     plan: Plan
@@ -74,35 +77,35 @@ class Page:
         return all(fit.answer.verdict.runs for fit in self.fits)
 
 
-def plan_text(page: Page, *, width: int | None = None, paint: Paint = plain) -> str:
+def plan_text(report: PlanReport, *, width: int | None = None, paint: Paint = plain) -> str:
     """For people. Lines are folded at `width`; None leaves them whole."""
     lines = [
-        *_contents(page.plan, width),
-        *_runtime(page.plan.spec.runtime, width),
+        *_contents(report.plan, width),
+        *_runtime(report.plan.spec.runtime, width),
         "",
-        *_cuda(page, width, paint),
+        *_cuda(report, width, paint),
         "",
-        *_size(page, width),
+        *_size(report, width),
     ]
     return "\n".join(lines) + "\n"
 
 
-def plan_data(page: Page) -> dict[str, Any]:
+def plan_data(report: PlanReport) -> dict[str, Any]:
     """The same and more, as JSON."""
     return {
-        **facts(page.plan),
-        "targets": [kind.value for kind in page.plan.spec.targets],
-        "runtime": _runtime_data(page.plan.spec.runtime),
-        "base": page.plan.root,
-        "brings": brings(page.plan.spec.base.reference or ""),
-        "stack": page.stack,
-        "remark": page.remark,
+        **facts(report.plan),
+        "targets": [kind.value for kind in report.plan.spec.targets],
+        "runtime": _runtime_data(report.plan.spec.runtime),
+        "base": report.plan.root,
+        "brings": brings(report.plan.spec.base.reference or ""),
+        "stack": report.stack,
+        "remark": report.remark,
         "pools": [
             {"name": place.name, "gpu": place.host.shown.gpu, "driver": place.host.shown.driver}
-            for place in page.places
+            for place in report.places
         ],
-        "uses": [_use_data(use, [fit for fit in page.fits if fit.use is use]) for use in page.uses],
-        "size": _size_data(page),
+        "uses": [_use_data(use, [fit for fit in report.fits if fit.use is use]) for use in report.uses],
+        "size": _size_data(report),
     }
 
 
@@ -126,6 +129,26 @@ def _contents(plan: Plan, width: int | None) -> Iterator[str]:
         rows.append(("targets", f"{', '.join(kind.value for kind in spec.targets)}: --target shows one"))
     for label, text in rows:
         yield from _row(label, text, 2, width)
+
+
+def brings(reference: str) -> str:
+    """What a third-party base image contains, by its name; empty if the tables know neither framework nor CUDA.
+
+    `tensorflow 1.12.0, CUDA 10.0.130 for drivers from 410.48 on`
+    """
+    named = known_image(reference)
+    if named is None or named.gpu_free:
+        return ""
+    framework = f"{named.framework} {named.framework_version}".strip()
+    return ", ".join([*filter(None, [framework]), *map(_cuda_of_base, named.cudas)])
+
+
+def _cuda_of_base(cuda: CudaVersion) -> str:
+    native, lowest = native_floor(cuda, Platform.LINUX), major_floor(cuda)
+    if native is None:
+        return f"CUDA {cuda}"
+    below = f"; by minor versions from {lowest[0]} on" if lowest and lowest[0] < native[0] else ""
+    return f"CUDA {cuda} for drivers from {native[0]} on{below}"
 
 
 # --- how it is run
@@ -154,22 +177,22 @@ def _runtime_data(runtime: Runtime | None) -> dict[str, Any]:
 # --- on which pools
 
 
-def _cuda(page: Page, width: int | None, paint: Paint) -> Iterator[str]:
-    if modules := page.plan.spec.modules:
+def _cuda(report: PlanReport, width: int | None, paint: Paint) -> Iterator[str]:
+    if modules := report.plan.spec.modules:
         text = f"GPU: it brings the driver {modules.driver}, on nodes with kernel {modules.kernel} only"
         yield from folded(text, "", "  ", width)
-    elif not page.uses:
+    elif not report.uses:
         yield from folded("GPU: not used; it runs on any pool", "", "  ", width)
-    elif page.places:
-        yield f"CUDA on the pools of {page.stack}"
+    elif report.places:
+        yield f"CUDA on the pools of {report.stack}"
     else:
         yield "CUDA"
-    if page.remark:
-        yield from folded(page.remark, "  ", "  ", width)
-    for use in page.uses:
+    if report.remark:
+        yield from folded(report.remark, "  ", "  ", width)
+    for use in report.uses:
         yield from folded(f"{use.where}: {_described(use)}", "  ", "    ", width)
-        for fits in _groups(fit for fit in page.fits if fit.use is use):
-            yield from _group(fits, page.places, width, paint)
+        for fits in _groups(fit for fit in report.fits if fit.use is use):
+            yield from _group(fits, report.places, width, paint)
 
 
 def _described(use: Use) -> str:
@@ -184,7 +207,7 @@ def _groups(fits: Iterable[Fit]) -> list[list[Fit]]:
     for fit in fits:
         messages = tuple((each.rule, each.message) for each in deciding(fit.shared))
         remedy = fit.shared.remedy.text if fit.shared.remedy else ""
-        groups.setdefault((fit.shared.verdict, fit.ceiling, messages, remedy), []).append(fit)
+        groups.setdefault((fit.shared.verdict, fit.newest, messages, remedy), []).append(fit)
     return list(groups.values())
 
 
@@ -205,14 +228,14 @@ def _group(fits: Sequence[Fit], places: Sequence[Place], width: int | None, pain
     yield from more
     for finding in deciding(answer):
         yield from _row("why", f"{finding.rule}: {finding.message}", 6, width)
-    yield from _row("ceiling", _most(fits[0].ceiling, names, places), 6, width)
+    yield from _row("ceiling", _newest(fits[0].newest, names, places), 6, width)
     if answer.remedy:
         yield from _row("change", answer.remedy.text, 6, width)
 
 
-def _most(ceiling: Ceiling, names: Sequence[str], places: Sequence[Place]) -> str:
+def _newest(found: NewestSupported, names: Sequence[str], places: Sequence[Place]) -> str:
     drivers = dict.fromkeys(place.host.shown.driver for place in places if place.name in names)
-    newest = [f"CUDA {ceiling.cuda}" if ceiling.cuda else "no CUDA line", *filter(None, [ceiling.build])]
+    newest = [f"CUDA {found.cuda}" if found.cuda else "no CUDA line", *filter(None, [found.build])]
     return f"{', '.join(newest)}: the newest in the tables that runs here with driver {', '.join(drivers)}"
 
 
@@ -233,7 +256,7 @@ def _use_data(use: Use, fits: Sequence[Fit]) -> dict[str, Any]:
                 "pool": fit.pool,
                 **body_data(fit.answer),
                 "deciding": [each.rule for each in deciding(fit.answer)],
-                "ceiling": asdict(fit.ceiling),
+                "ceiling": asdict(fit.newest),
             }
             for fit in fits
         ],
@@ -243,8 +266,8 @@ def _use_data(use: Use, fits: Sequence[Fit]) -> dict[str, Any]:
 # --- how big
 
 
-def _size(page: Page, width: int | None) -> Iterator[str]:
-    expected = page.expected
+def _size(report: PlanReport, width: int | None) -> Iterator[str]:
+    expected = report.expected
     if expected.counted:
         size = f"{amount(expected.size.compressed)} compressed, {amount(expected.size.unpacked)} unpacked"
         parts = " and ".join(f"{counted(each.wheels, 'wheel')} of {each.image}" for each in expected.counted)
@@ -257,10 +280,10 @@ def _size(page: Page, width: int | None) -> Iterator[str]:
         yield from _row("", remark, 2, width)
     for number, part in enumerate(expected.not_counted):
         yield from _row("" if number else "without", str(part), 2, width, hang=2)
-    for places in _alike(page.places) if expected.counted else ():
-        yield from folded(_pools([place.name for place in places], page.places), "  ", "    ", width)
-        yield from _row("start", _start(page.expected, places[0].machine), 4, width)
-        yield from _row("disk", _disk(page.expected, places[0].machine), 4, width)
+    for places in _alike(report.places) if expected.counted else ():
+        yield from folded(_pools([place.name for place in places], report.places), "  ", "    ", width)
+        yield from _row("start", _start(report.expected, places[0].machine), 4, width)
+        yield from _row("disk", _disk(report.expected, places[0].machine), 4, width)
 
 
 def _alike(places: Iterable[Place]) -> list[list[Place]]:
@@ -286,8 +309,8 @@ def _disk(expected: Expected, machine: Machine) -> str:
     )
 
 
-def _size_data(page: Page) -> dict[str, Any]:
-    expected = page.expected
+def _size_data(report: PlanReport) -> dict[str, Any]:
+    expected = report.expected
     size = expected.size if expected.counted else None
     return {
         "is_lower_bound": True,
@@ -298,7 +321,7 @@ def _size_data(page: Page) -> dict[str, Any]:
         "counted": [asdict(each) for each in expected.counted],
         "not_counted": [str(part) for part in expected.not_counted],
         "remarks": list(expected.remarks),
-        "pools": [_machine_data(place, expected) for place in page.places] if size else [],
+        "pools": [_machine_data(place, expected) for place in report.places] if size else [],
     }
 
 

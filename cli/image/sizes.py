@@ -16,7 +16,7 @@ from imaging.inspection.image_locations import open_session
 from imaging.inspection.index import Index, index_url
 from imaging.size.estimate import amount
 from imaging.spec.load import load_spec
-from imaging.spec.wheels import SIZES_FILE, Wanted, WheelSize, sizes_text, wanted_wheels
+from imaging.spec.wheels import SIZES_FILE, WantedWheel, WheelSize, sizes_text, wanted_wheels
 
 _AT_ONCE: Final = 8  # parallel requests to the index
 
@@ -50,6 +50,6 @@ def sizes(name: str, *, is_json: bool) -> None:
         click.echo(f"wrote {path}: {counted(len(measured), 'wheel')}, {amount(total)}")
 
 
-def _sizes(wanted: Sequence[Wanted]) -> list[WheelSize]:
+def _sizes(wanted: Sequence[WantedWheel]) -> list[WheelSize]:
     with open_session(os.environ, with_login=False) as session, ThreadPoolExecutor(_AT_ONCE) as threads:
         return list(threads.map(Index(session, index_url(os.environ)).size, wanted))

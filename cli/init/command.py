@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cli.init.answers import EXAMPLE, KEYS, parse_pool, problem_of
-from cli.init.derived import completed
+from cli.init.answers import EXAMPLE, KEYS, ask, ask_missing, completed, parse_pool, problem_of
 from cli.init.first_stack import LOGINS, REGISTRY, Answers, assumptions, stack_text
-from cli.init.questions import ask, ask_missing
 from cli.terminal import InputError, as_json, json_text, painter, width
 
 if TYPE_CHECKING:

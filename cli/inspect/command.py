@@ -25,7 +25,7 @@ _AT_ONCE: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NamedImage:
     """One image as named by the user, and how to read it."""
 
     name: str
@@ -82,8 +82,8 @@ def inspect(  # noqa: PLR0913, PLR0917 - options
     with ExitStack() as stack:
         status = StatusLine(is_shown=deep and len(references) <= 1)
         stack.callback(status.clear)
-        choices = Choices(platform, deep, anonymous, no_cache, lambda progress: status.show(_how_far(progress)))
-        images = list(wanted_images(stack, choices, references, layouts, archives, sifs))
+        options = ReadOptions(platform, deep, anonymous, no_cache, lambda progress: status.show(_how_far(progress)))
+        images = list(wanted_images(stack, options, references, layouts, archives, sifs))
         for number, (name, result) in enumerate(_results(stack, images, deep=deep)):
             try:
                 inspected = result()
@@ -107,7 +107,7 @@ def inspect(  # noqa: PLR0913, PLR0917 - options
 
 
 def _results(
-    stack: ExitStack, images: Sequence[Wanted], *, deep: bool
+    stack: ExitStack, images: Sequence[NamedImage], *, deep: bool
 ) -> Iterator[tuple[str, Callable[[], Inspected]]]:
     """Names and functions that return facts, in order. Layers are read one image at a time, all else in parallel."""
     if deep or len(images) == 1:
@@ -120,7 +120,7 @@ def _results(
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class ReadOptions:
     """How to read images."""
 
     platform: str = "linux/amd64"
@@ -132,12 +132,12 @@ class Choices:
 
 def wanted_images(  # noqa: PLR0913, PLR0917 - the four kinds
     stack: ExitStack,
-    choices: Choices,
+    options: ReadOptions,
     references: tuple[str, ...],
     layouts: tuple[str, ...] = (),
     archives: tuple[str, ...] = (),
     sifs: tuple[str, ...] = (),
-) -> Iterator[Wanted]:
+) -> Iterator[NamedImage]:
     """Every named image, not read yet. Raises InspectError for an invalid name."""
     from imaging.inspection.image_locations import open_session, read_platform, registry_image  # noqa: PLC0415
     from imaging.inspection.layouts import DockerArchive, OciLayout  # noqa: PLC0415
@@ -145,26 +145,26 @@ def wanted_images(  # noqa: PLR0913, PLR0917 - the four kinds
     from imaging.inspection.sif import inspect_sif  # noqa: PLC0415
     from imaging.inspection.store import Store, store_folder  # noqa: PLC0415
 
-    wanted = read_platform(choices.platform)
-    store = None if choices.no_cache else Store(store_folder(os.environ))
+    wanted = read_platform(options.platform)
+    store = None if options.no_cache else Store(store_folder(os.environ))
 
     def reader(source: Any, pinned: str = "") -> Callable[[], Inspected]:
         return lambda: read_image(
-            source, wanted=wanted, deep=choices.deep, pinned=pinned, store=store, tell=choices.tell
+            source, wanted=wanted, deep=options.deep, pinned=pinned, store=store, tell=options.tell
         )
 
     if references:
-        session = stack.enter_context(open_session(os.environ, with_login=not choices.anonymous, connections=_AT_ONCE))
+        session = stack.enter_context(open_session(os.environ, with_login=not options.anonymous, connections=_AT_ONCE))
         for image in [registry_image(session, text) for text in references]:
-            yield Wanted(image.name, reader(image, image.reference.digest or ""))
+            yield NamedImage(image.name, reader(image, image.reference.digest or ""))
     for text in layouts:
-        yield Wanted(text, reader(OciLayout.parse(text)))
+        yield NamedImage(text, reader(OciLayout.parse(text)))
     for text in archives:
-        yield Wanted(text, reader(DockerArchive.parse(text)))
+        yield NamedImage(text, reader(DockerArchive.parse(text)))
     for text in sifs:
-        yield Wanted(
+        yield NamedImage(
             text,
-            lambda path=Path(text): inspect_sif(path, wanted=wanted, deep=choices.deep, store=store),  # type: ignore[misc]
+            lambda path=Path(text): inspect_sif(path, wanted=wanted, deep=options.deep, store=store),  # type: ignore[misc]
         )
 
 

@@ -10,7 +10,7 @@ from cli.words import Paint, counted, plain
 from imaging.size.estimate import amount
 
 if TYPE_CHECKING:
-    from imaging.inspection.conclusions import Judgement
+    from imaging.inspection.conclusions import Conclusions
     from imaging.inspection.facts import Contents, ImageContents
     from imaging.inspection.reading import Inspected
 
@@ -19,7 +19,7 @@ _CODE_SHOWN: Final = 12
 _WIDE: Final = 100
 
 
-def inspect_data(inspected: Inspected, judged: Judgement) -> dict[str, Any]:
+def inspect_data(inspected: Inspected, judged: Conclusions) -> dict[str, Any]:
     """One image. Sizes in bytes; `deep` is null unless layers were read."""
     from imaging.inspection.facts import CONTENTS  # noqa: PLC0415 - pydantic is loaded by whoever has facts
 
@@ -38,7 +38,7 @@ def inspect_data(inspected: Inspected, judged: Judgement) -> dict[str, Any]:
     }
 
 
-def judged_data(judged: Judgement) -> dict[str, Any]:
+def judged_data(judged: Conclusions) -> dict[str, Any]:
     """What the image means for `check`, and what to change in it."""
     return {
         "programs": [
@@ -60,7 +60,7 @@ def error_data(name: str, reason: str, fix: str) -> dict[str, Any]:
     return {"reference": name, "error": {"reason": reason, "fix": fix}}
 
 
-def inspect_text(inspected: Inspected, judged: Judgement, *, now: datetime, paint: Paint = plain) -> str:
+def inspect_text(inspected: Inspected, judged: Conclusions, *, now: datetime, paint: Paint = plain) -> str:
     """One image for people."""
     return "\n".join(_lines(inspected, judged, now, paint)) + "\n"
 
@@ -76,7 +76,7 @@ def age(created: datetime | None, now: datetime) -> str:
     return f"{day}, {counted(days, 'day')} ago"
 
 
-def _lines(inspected: Inspected, judged: Judgement, now: datetime, paint: Paint) -> Iterator[str]:
+def _lines(inspected: Inspected, judged: Conclusions, now: datetime, paint: Paint) -> Iterator[str]:
     image, settings = inspected.contents, inspected.contents.settings
     yield paint(inspected.name, "strong")
     yield _row("digest", image.digest)
@@ -149,7 +149,7 @@ def _deep(deep: Contents, paint: Paint) -> Iterator[str]:
         yield _row("left out", text)
 
 
-def judged_lines(judged: Judgement, paint: Paint) -> Iterator[str]:
+def judged_lines(judged: Conclusions, paint: Paint) -> Iterator[str]:
     """What the image means for `check`, and what to change in it."""
     for program in judged.programs:
         yield ""

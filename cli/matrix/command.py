@@ -21,24 +21,15 @@ from compat import matrix as solve
 from compat.verdict.staleness import age_note
 
 _PIPED = 120  # columns when there is no terminal
+_LIST = "JSON Lines: a name and fields of a case. Instead of --stack."
 
 
 @click.command(epilog="Exit codes: 0 everything runs everywhere, 1 something does not run or is unknown, 2 usage.")
 @click.option(
     "--stack", metavar="NAME|PATH", help="Stack file, or its name: dsmlp-fall is stacks/Pulumi.dsmlp-fall.yaml."
 )
-@click.option(
-    "--images",
-    type=click.File("rb"),
-    metavar="FILE",
-    help="JSON Lines: a name and fields of a case. Instead of --stack.",
-)
-@click.option(
-    "--pools",
-    type=click.File("rb"),
-    metavar="FILE",
-    help="JSON Lines: a name and fields of a case. Instead of --stack.",
-)
+@click.option("--images", type=click.File("rb"), metavar="FILE", help=_LIST)
+@click.option("--pools", type=click.File("rb"), metavar="FILE", help=_LIST)
 @click.option(
     "--html", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), metavar="FILE",
     help="Also write a self-contained HTML page; - prints it instead of the table.",

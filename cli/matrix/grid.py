@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -43,13 +43,10 @@ class Reason:
     answer: Answer
     uses: tuple[Usage, ...] = ()  # of the image on these pools, without duplicates
 
-
-@dataclass(frozen=True, slots=True)
-class RowReasons:
-    """The reasons of one image, and the reason of each cell."""
-
-    reasons: tuple[Reason, ...]
-    by_pool: Mapping[str, Reason]
+    @property
+    def is_fine(self) -> bool:
+        """It runs, and there is nothing else to report."""
+        return is_fine(self.answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ class Grid:
         """The sign of a cell."""
         return SIGNS[self.matrix.verdict(row.name, column.name)] if row.uses else NO_GPU
 
-    def reasons(self, row: Row, number: int = 0) -> RowReasons:
+    def reasons(self, row: Row, number: int = 0) -> tuple[Reason, ...]:
         """Pools grouped by answer, worst first; `number` is the row's, from 1 on.
 
         All pools where it simply runs share one place on the page.
@@ -85,7 +82,7 @@ class Grid:
         groups: dict[Answer, list[str]] = {}
         for column in self.columns:
             groups.setdefault(self.matrix.answers[row.name, column.name], []).append(column.name)
-        reasons = tuple(
+        return tuple(
             Reason(
                 f"{number}-runs" if is_fine(answer) else f"{number}-{index}",
                 tuple(pools),
@@ -95,7 +92,6 @@ class Grid:
             )
             for index, (answer, pools) in enumerate(sorted(groups.items(), key=_worst_first), 1)
         )
-        return RowReasons(reasons, {pool: reason for reason in reasons for pool in reason.pools})
 
     @property
     def counts(self) -> tuple[tuple[Sign, int], ...]:

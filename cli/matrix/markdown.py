@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cli.markdown_escape import escaped
 from cli.matrix.grid import Column, Grid, Reason, Row
 from cli.matrix.uses import seats_of, users_of, uses_in_words
-from cli.words import is_fine, source_and_date
+from cli.words import source_and_date
 
 
 def matrix_markdown(grid: Grid) -> str:
@@ -24,8 +24,8 @@ def _lines(grid: Grid) -> Iterator[str]:
     for row in grid.rows:
         yield f"| {escaped(row.name)} | " + " | ".join(_cell(grid, row, column) for column in grid.columns) + " |"
     for row in grid.rows:
-        for reason in grid.reasons(row).reasons:
-            if row.uses and not is_fine(reason.answer):
+        for reason in grid.reasons(row):
+            if row.uses and not reason.is_fine:
                 yield from _reason(row.name, reason)
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from cli.answers import reasons_text
 from cli.matrix.grid import Column, Grid
 from cli.matrix.uses import uses_in_words
-from cli.words import ALL_SIGNS, Sign, folded, is_fine
+from cli.words import ALL_SIGNS, Sign, folded
 from compat import Answer, Severity
 
 _STYLES: Final = {"good": "green", "warn": "yellow", "open": "cyan", "bad": "bold red", "none": "dim"}
@@ -85,8 +85,8 @@ def _list(grid: Grid, width: int) -> Iterator[Text]:
 
 def _reasons(grid: Grid, width: int) -> Iterator[Text]:
     for row in grid.rows:
-        for reason in grid.reasons(row).reasons:
-            if row.uses and not is_fine(reason.answer):
+        for reason in grid.reasons(row):
+            if row.uses and not reason.is_fine:
                 yield Text()
                 sign = str(reason.sign)
                 text = f"{sign}: {row.name} on {_pools(reason.pools, len(grid.columns))}"
@@ -110,7 +110,7 @@ def _uses(grid: Grid, width: int) -> Iterator[Text]:
     for row in grid.rows:
         if row.uses and not grid.used_by(row, *(column.name for column in grid.columns)):
             yield from _folded(f"{row.name}: not used by this stack", width)
-        fine = {pool for reason in grid.reasons(row).reasons if is_fine(reason.answer) for pool in reason.pools}
+        fine = {pool for reason in grid.reasons(row) if reason.is_fine for pool in reason.pools}
         for uses, pools in grid.pools_by_use(row):
             if uses and (where := tuple(pool for pool in pools if pool in fine)):
                 on = _pools(where, len(grid.columns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,15 +69,7 @@ def uses_data(uses: Sequence[Usage]) -> list[dict[str, Any]]:
             "kind": use.kind,
             "name": use.name,
             "hub": use.hub,
-            "courses": [
-                {
-                    "name": course.name,
-                    "title": course.title,
-                    "seats": course.seats,
-                    "last_day": course.last_day.isoformat(),
-                }
-                for course in use.courses
-            ],
+            "courses": [{**asdict(course), "last_day": course.last_day.isoformat()} for course in use.courses],
         }
         for use in uses
     ]

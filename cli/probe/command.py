@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.entry import FINDINGS
-from cli.stacks import read_stack, stack_name
+from cli.stacks import read_stack, site_option, site_overlay, stack_name
 from cli.terminal import StatusLine, as_json, json_text, painter
 
 if TYPE_CHECKING:  # pydantic alone costs a quarter of a second at start
@@ -47,12 +46,7 @@ LOGIN_NODE = 3
     help="Stack whose pool is compared; with --via-slurm its login node is used, with --kubernetes its kubeconfig.",
 )  # fmt: skip
 @click.option("--pool", metavar="NAME", help="Pool of the stack that the host belongs to.")
-@click.option(
-    "--site",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Site overlay. Default: the one that GPU_COMMONS_SITE names, as in an update.",
-)
+@site_option()
 @click.option(
     "--within-s", type=click.IntRange(10), default=900, show_default=True, metavar="SECONDS",
     help="How long a Slurm job or a Kubernetes Job may wait and run before it is cancelled.",
@@ -98,9 +92,7 @@ def probe(  # noqa: PLR0913 - one for each option
         raise click.UsageError(f"{'--pool' if pool else '--site'} needs --stack")
     if stack and not (pool or partition or node):
         raise click.UsageError("--stack needs --pool, the pool to compare with")
-    # As in an update: a site overlay names a lab's Slurm.
-    named = os.environ.get("GPU_COMMONS_SITE")
-    settings = read_stack(stack, site=site or (Path(named) if named else None)) if stack else None
+    settings = read_stack(stack, site=site or site_overlay()) if stack else None
     chosen = _pool(settings, pool, partition) if settings and pool else None
     try:
         if node and image:

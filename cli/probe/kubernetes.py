@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cli.kubectl import Cluster, ClusterUnreachable, listed, run
-from cli.probe.node import ProbeFailed, chosen, seen, with_node
+from cli.probe.node import ProbeFailed, chosen, progress_of, with_node
 from cli.probe.script import Probed, read
 from errors import UserError
 from platforms.docker import probe
@@ -73,7 +73,7 @@ def _ended_pod(  # noqa: PLR0913, PLR0917 - whose pod, and how long
     while True:
         path, by_name = f"/api/v1/namespaces/{namespace}", f"app.kubernetes.io/instance={name}"
         pod: dict[str, Any] | None = next(iter(listed(request.cluster, f"{path}/pods", labelSelector=by_name)), None)
-        now = seen(request.image, pod, () if pod else _warnings(request.cluster, path, name))
+        now = progress_of(request.image, pod, () if pod else _warnings(request.cluster, path, name))
         if now.failed:
             raise ProbeFailed(f"node {node} was not probed: {now.failed}")
         if now.is_done and pod:

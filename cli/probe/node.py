@@ -89,7 +89,7 @@ def with_node(probed: Probed, node: Object) -> Probed:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Progress:
     """The progress of a probe. `failed`: why there are no facts; `waits`: what it waits for."""
 
     is_done: bool = False
@@ -97,11 +97,11 @@ class Seen:
     waits: str = "for its pod"
 
 
-def seen(image: str, pod: Object | None, warnings: Sequence[Object] = ()) -> Seen:
+def progress_of(image: str, pod: Object | None, warnings: Sequence[Object] = ()) -> Progress:
     """The progress of a probe, from its pod, if any; `warnings` are events of a Job without a pod."""
     if pod is None:
         messages = [str(each.get("message", "")) for each in warnings if each.get("reason") == "FailedCreate"]
-        return Seen(failed=f"the cluster refuses its pod: {messages[-1]}") if messages else Seen()
+        return Progress(failed=f"the cluster refuses its pod: {messages[-1]}") if messages else Progress()
     status = pod.get("status") or {}
     own = [each for each in status.get("containerStatuses") or () if each.get("name") == CONTAINER]
     state = own[0].get("state") or {} if own else {}
@@ -111,10 +111,10 @@ def seen(image: str, pod: Object | None, warnings: Sequence[Object] = ()) -> See
     reason, message = str(waiting.get("reason", "")), str(waiting.get("message", ""))
     if reason in _STUCK:
         what = f"image {image} cannot be pulled" if "mage" in reason else "its container cannot be started"
-        return Seen(failed=f"{what}: {_short(message) or reason}")
+        return Progress(failed=f"{what}: {_short(message) or reason}")
     if status.get("phase") == "Failed":  # before any container started: evicted, or refused by the kubelet
-        return Seen(failed=f"its pod failed: {_short(str(status.get('message') or status.get('reason') or ''))}")
-    return Seen(waits="for its output" if "running" in state else _waits(status))
+        return Progress(failed=f"its pod failed: {_short(str(status.get('message') or status.get('reason') or ''))}")
+    return Progress(waits="for its output" if "running" in state else _waits(status))
 
 
 def _waits(status: Object) -> str:
@@ -125,15 +125,15 @@ def _waits(status: Object) -> str:
     return "for its container, whose image is pulled first"
 
 
-def _ended(image: str, ended: Object) -> Seen:
+def _ended(image: str, ended: Object) -> Progress:
     code, message = ended.get("exitCode"), str(ended.get("message") or "")
     if code == 0:
-        return Seen(is_done=True)
+        return Progress(is_done=True)
     if "python3" in message and "not found" in message:
-        return Seen(failed=f"image {image} has no python3: name one that has, with --image")
+        return Progress(failed=f"image {image} has no python3: name one that has, with --image")
     if message:
-        return Seen(failed=f"its container ended with {code}: {_short(message)}")
-    return Seen(is_done=True)  # its output has the details
+        return Progress(failed=f"its container ended with {code}: {_short(message)}")
+    return Progress(is_done=True)  # its output has the details
 
 
 def _short(text: str) -> str:

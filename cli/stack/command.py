@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cli.entry import FINDINGS, USAGE
-from cli.stacks import stack_file, stack_name
+from cli.stacks import site_option, stack_file, stack_name
 from cli.terminal import as_json, json_text, painter, width
 
 
@@ -29,12 +29,7 @@ def stack() -> None:
     "2 usage or mistakes in the file or a spec.",
 )
 @click.argument("file", metavar="NAME|FILE")
-@click.option(
-    "--site",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Site overlay, as in GPU_COMMONS_SITE. Default: none.",
-)
+@site_option(", as in GPU_COMMONS_SITE. Default: none.")
 @click.option(
     "--probed", multiple=True, metavar="[POOL=]FILE",
     help="Facts of a host, as probe --json printed them, to compare with its pool. May be given several times.",

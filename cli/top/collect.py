@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from cli.kubectl import Cluster, ClusterUnreachable, listed
 from cli.terminal import InputError
-from cli.top.holdings import Container, Holding, of_cluster, of_host
+from cli.top.holdings import Holding, of_cluster, of_host
 from settings.host_pools import HostPool
 from settings.reading import Stack
 from settings.sdks import missing_sdk
@@ -19,14 +18,14 @@ _ALIVE = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class HoldingsFound:
     """The holdings, and the hosts or clusters that did not answer, with the reason."""
 
     holdings: tuple[Holding, ...]
     problems: tuple[str, ...] = ()
 
 
-def look(name: str, stack: Stack) -> Looked:
+def find_holdings(name: str, stack: Stack) -> HoldingsFound:
     """Holdings in the order of the stack file."""
     hosts = [pool for pool in stack.fleet.pools if isinstance(pool, HostPool) and pool.gpus_per_node]
     if stack.site.kind == "docker":
@@ -37,11 +36,11 @@ def look(name: str, stack: Stack) -> Looked:
         nodes = listed(cluster, "/api/v1/nodes") if pools else []
         pods = listed(cluster, "/api/v1/pods", fieldSelector=_ALIVE) if pools else []
     except ClusterUnreachable as error:
-        return Looked((), (f"cluster of stack {name}: {error}",))
-    return Looked(tuple(of_cluster(pools, nodes, pods)))
+        return HoldingsFound((), (f"cluster of stack {name}: {error}",))
+    return HoldingsFound(tuple(of_cluster(pools, nodes, pods)))
 
 
-def _hosts(name: str, stack: Stack, hosts: Sequence[HostPool]) -> Looked:
+def _hosts(name: str, stack: Stack, hosts: Sequence[HostPool]) -> HoldingsFound:
     try:
         from components.on_docker.engine import EngineUnreachable, read_engine  # noqa: PLC0415 - an SDK of an extra
     except ModuleNotFoundError as error:
@@ -54,27 +53,11 @@ def _hosts(name: str, stack: Stack, hosts: Sequence[HostPool]) -> Looked:
             state = read_engine(stack.engine(pool), pool.certificates)
         except EngineUnreachable as error:
             return f"host {pool.name}: {error}"
-        have = (
-            Container(each.name, each.cards, _time(each.since), each.user, each.hub)
-            for each in state.holders
-            if not each.has_ended
-        )
-        return [*of_host(pool.name, pool.gpus_per_node, have, are_shared=pool.shared_gpus)]
+        return [*of_host(pool.name, pool.gpus_per_node, state.holders, are_shared=pool.shared_gpus)]
 
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         answers = [*threads.map(ask, hosts)]
-    return Looked(
-        tuple(_found(answers)),
+    return HoldingsFound(
+        tuple(holding for each in answers if not isinstance(each, str) for holding in each),
         tuple(each for each in answers if isinstance(each, str)),
     )
-
-
-def _found(answers: Sequence[list[Holding] | str]) -> Iterator[Holding]:
-    for each in answers:
-        if not isinstance(each, str):
-            yield from each
-
-
-def _time(seconds: str) -> dt.datetime | None:
-    """When a container was made: the engine lists seconds."""
-    return dt.datetime.fromtimestamp(int(seconds), dt.UTC) if seconds.isdigit() else None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from cli.entry import USAGE
-from cli.stacks import read_stack, stack_name
+from cli.stacks import read_stack, site_option, site_overlay, stack_name
 from cli.terminal import as_json, json_text, painter
 from cli.top.report import top_data, top_text
 
@@ -19,12 +18,7 @@ from cli.top.report import top_data, top_text
     "--stack", required=True, metavar="NAME|PATH",
     help="Stack file, or its name: perceptron is stacks/Pulumi.perceptron.yaml.",
 )  # fmt: skip
-@click.option(
-    "--site",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Site overlay. Default: the one that GPU_COMMONS_SITE names, as in an update.",
-)
+@site_option()
 @as_json
 @click.pass_context
 def top(ctx: click.Context, /, stack: str, site: Path | None, *, is_json: bool) -> None:
@@ -40,18 +34,16 @@ def top(ctx: click.Context, /, stack: str, site: Path | None, *, is_json: bool) 
       gpu-commons top --stack dsmlp-fall --json
       watch -n 10 gpu-commons top --stack perceptron
     """
-    from cli.top.collect import look  # noqa: PLC0415 - the list of commands needs no pydantic
+    from cli.top.collect import find_holdings  # noqa: PLC0415 - the list of commands needs no pydantic
 
-    # As in an update: a site overlay names a lab's engines and cluster.
-    named = os.environ.get("GPU_COMMONS_SITE")
-    settings = read_stack(stack, site=site or (Path(named) if named else None))
+    settings = read_stack(stack, site=site or site_overlay())
     name = stack_name(stack)
-    looked = look(name, settings)
+    found = find_holdings(name, settings)
     now = datetime.now(UTC)
     if is_json:
-        click.echo(json_text(top_data(name, looked.holdings, looked.problems, now)))
-    elif looked.holdings or not looked.problems:
-        click.echo(top_text(name, looked.holdings, now=now, paint=painter()), nl=False)
-    for problem in looked.problems:
+        click.echo(json_text(top_data(name, found.holdings, found.problems, now)))
+    elif found.holdings or not found.problems:
+        click.echo(top_text(name, found.holdings, now=now, paint=painter()), nl=False)
+    for problem in found.problems:
         click.echo(f"error: {problem}", err=True)
-    ctx.exit(USAGE if looked.problems else 0)
+    ctx.exit(USAGE if found.problems else 0)

@@ -6,9 +6,12 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fleet import labels
+
+if TYPE_CHECKING:
+    from components.on_docker.engine import Holder  # its SDK is an extra
 
 _USER: Final = "hub.jupyter.org/username"  # KubeSpawner's annotation; its label of the same name holds a slug
 
@@ -37,25 +40,15 @@ class Holding:
     since: dt.datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
-    """A container with GPUs of a Docker host."""
-
-    name: str
-    cards: tuple[int, ...]
-    since: dt.datetime | None
-    user: str = ""
-    hub: str = ""
-
-
-def of_host(pool: str, gpus: int, containers: Iterable[Container], *, are_shared: bool = False) -> Iterator[Holding]:
+def of_host(pool: str, gpus: int, holders: Iterable[Holder], *, are_shared: bool = False) -> Iterator[Holding]:
     """One for each GPU of a Docker host, by index."""
-    holders = {index: each for each in containers for index in each.cards}
+    by_index = {index: each for each in holders if not each.has_ended for index in each.cards}
     for index in range(gpus):
         if are_shared:
             yield Holding(State.SHARED, pool, pool, index=index)
-        elif has := holders.get(index):
-            yield Holding(State.HELD, pool, pool, 1, index, has.name, has.user, has.hub, has.since)
+        elif has := by_index.get(index):
+            since = dt.datetime.fromtimestamp(int(has.since), dt.UTC) if has.since.isdigit() else None
+            yield Holding(State.HELD, pool, pool, 1, index, has.name, has.user, has.hub, since)
         else:
             yield Holding(State.FREE, pool, pool, index=index)
 

@@ -107,7 +107,7 @@ _SHOWN = 80  # characters of a value in a message
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class OpenField:
     """An open field with more than one candidate; `missing` says what would settle it."""
 
     field: str
@@ -120,7 +120,7 @@ class Reading(Generic[Value]):
 
     values: tuple[Value, ...]
     notes: tuple[Finding, ...] = ()
-    open: tuple[Axis, ...] = ()
+    open: tuple[OpenField, ...] = ()
     problems: tuple[Problem, ...] = ()
     passed_over: tuple[str, ...] = ()
 
@@ -137,7 +137,7 @@ class Reader:
         self.problems: list[Problem] = []
         self.passed_over: list[Problem] = []
         self.notes: list[Finding] = []
-        self.open: list[Axis] = []
+        self.open: list[OpenField] = []
 
     def read(self, field: str, text: str, read: Callable[[str], Read], *, is_essential: bool = False) -> Read | None:
         """Read the field; None if it is empty, or, with a noted problem, if it cannot be read."""

@@ -36,7 +36,7 @@ def minor_floor_of(toolkit: Toolkit) -> tuple[DriverVersion | None, str]:
     return (toolkit.minor_floor, "minor_compat_min_driver") if toolkit.has_minor_compatibility else (None, "")
 
 
-def cuda_ceiling(driver: DriverVersion) -> CudaVersion:
+def newest_cuda(driver: DriverVersion) -> CudaVersion:
     """Newest CUDA line that this driver runs natively: no minor-version rule, no compat package.
 
     418.88 gives 10.1. Raises UnknownFact for a driver older than every toolkit of the table.
@@ -56,7 +56,7 @@ def native_cuda(driver: DriverVersion) -> CudaVersion:
     Not always the ceiling: branch 565 reports 12.7, for which no toolkit was ever published.
     """
     branch = branch_of(driver)
-    return branch.native_cuda if branch else cuda_ceiling(driver)
+    return branch.native_cuda if branch else newest_cuda(driver)
 
 
 def branch_of(driver: DriverVersion) -> DriverBranch | None:

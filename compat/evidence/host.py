@@ -13,7 +13,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from compat.evidence.case import CLASSES, HOSTS, MODULES, SYSTEMS, UNREAD, Axis, Case, CaseError, Problem, Reader
+from compat.evidence.case import CLASSES, HOSTS, MODULES, SYSTEMS, UNREAD, Case, CaseError, OpenField, Problem, Reader
 from compat.evidence.drivers import driver_of, operator_row, releases_of
 from compat.evidence.machine_images import drivers_of, read_release
 from compat.evidence.names import gpu_names, typed, words
@@ -58,7 +58,7 @@ class Host:
     may_be: tuple[PoolFacts, ...] = field(compare=False)
     shown: Case
     notes: tuple[Finding, ...] = field(default=(), compare=False)
-    open: tuple[Axis, ...] = field(default=(), compare=False)
+    open: tuple[OpenField, ...] = field(default=(), compare=False)
 
     @property
     def is_covered(self) -> bool:
@@ -114,7 +114,7 @@ def host_of(
         host_glibc=str(glibc or ""),
     )
     which = (_which_gpu(model.name, models),) if len(gpus) > 1 else ()
-    which_driver = (Axis("driver", "the driver"),) if driver is None else ()
+    which_driver = (OpenField("driver", "the driver"),) if driver is None else ()
     return Host(pools if model.product_class != "jetson" else (), shown, open=(*which, *which_driver))
 
 
@@ -241,19 +241,19 @@ def _as_measured(reader: Reader, found: tuple[Gpu, ...], capability: ComputeCapa
 def _by_capability(reader: Reader, capability: ComputeCapability, name: str, kind: str) -> tuple[Gpu, ...]:
     found = gpus_with(capability, name, kind)
     if len(found) > 1:
-        reader.open.append(Axis("gpu_class", "whether it is a data-centre GPU"))
+        reader.open.append(OpenField("gpu_class", "whether it is a data-centre GPU"))
     return found
 
 
-def _which_gpu(name: str, models: tuple[GpuModel, ...]) -> Axis:
+def _which_gpu(name: str, models: tuple[GpuModel, ...]) -> OpenField:
     """The open field for a name of several GPUs, and what to write instead."""
     if gpu_names.is_nameless(name):
-        return Axis("gpu", f"which GPU it is ({_NAMELESS})")
+        return OpenField("gpu", f"which GPU it is ({_NAMELESS})")
     called = list(dict.fromkeys(model.name for model in models))
     shown = " or ".join(called[:_SHOWN]) + (" or …" if len(called) > _SHOWN else "")
     capabilities = sorted({model.compute_capability for model in models})
     measured = f"; compute_capability {' or '.join(map(str, capabilities))} tells" if len(capabilities) > 1 else ""
-    return Axis("gpu", f"which {name} it is ({shown}{measured})")
+    return OpenField("gpu", f"which {name} it is ({shown}{measured})")
 
 
 def _processor(reader: Reader, cpu_arch: str, instance_type: str, gpus: tuple[Gpu, ...]) -> str:
@@ -271,7 +271,7 @@ def _drivers(reader: Reader, case: Case, platform: Platform) -> tuple[int | None
     """The bare branch that the case names, or else the drivers that it may mean."""
     if drivers := reader.read("driver", case.driver, typed.read_drivers):
         if len(drivers) > 1:
-            reader.open.append(Axis("driver", f"which release of branch {drivers[0].branch} it is"))
+            reader.open.append(OpenField("driver", f"which release of branch {drivers[0].branch} it is"))
             return drivers[0].branch, ()
         return None, tuple(each.given_as(_as_written(each, case.driver)) for each in drivers)
     if case.operator and (row := operator_row(case.operator)) is not None:
@@ -281,9 +281,9 @@ def _drivers(reader: Reader, case: Case, platform: Platform) -> tuple[int | None
         if len(found) > 1:
             kind, _ = read_release(case.ami_release)
             missing = "the Kubernetes version" if kind else "the Kubernetes version and the AMI type"
-            reader.open.append(Axis("ami_release", missing))
+            reader.open.append(OpenField("ami_release", missing))
         return None, found
-    reader.open.append(Axis("driver", "the driver"))
+    reader.open.append(OpenField("driver", "the driver"))
     return None, (None,)
 
 

@@ -9,17 +9,17 @@ from functools import lru_cache
 
 from packaging.version import Version
 
-from compat.evidence.case import Axis, Case, Reader, Reading
+from compat.evidence.case import Case, OpenField, Reader, Reading
 from compat.evidence.names import typed
 from compat.evidence.names.builds import (
     LOADS_CUDA_FROM_OUTSIDE,
     TAKEN_BY_DRIVER,
+    BuildField,
+    BuildSpec,
     Choice,
-    Stated,
-    Wish,
     choose,
     read_build,
-    read_wish,
+    read_build_spec,
 )
 from compat.evidence.names.device_code import (
     AS_LISTED,
@@ -44,7 +44,7 @@ _ALL_BUILDS_LISTED = frozenset({"pytorch", "ollama"})  # the tables have all bui
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ImageFields:
     """The image part of a case, each field read."""
 
     name: str
@@ -56,7 +56,7 @@ class Given:
     framework: str
     version: str  # as it is written
     build: str  # as it is written
-    stated: Stated  # what it says
+    stated: BuildField  # what it says
     cudnn: Version | None
     compat: str
     glibc: Version | None
@@ -78,25 +78,25 @@ def read_images(case: Case, system: str, *, lenient: bool = True) -> Reading[Ima
     reader = Reader(lenient=lenient)
     named = reader.read("image", case.image, read_image)
     case = _as_named(case, named)
-    given = _given(reader, case, named)
-    wish = _wish(reader, given, system)
+    given = _image_fields(reader, case, named)
+    spec = _build_spec(reader, given, system)
     if reader.problems:
         return reader.done(())
     code = None if given.code is UNREAD_TARGETS else given.code
-    if reader.passed_over and not any((named, given.cudas, wish, code, given.cudnn, case.env)):
+    if reader.passed_over and not any((named, given.cudas, spec, code, given.cudnn, case.env)):
         reader.essential()
         return reader.done(())
-    if not any((case.image, given.cudas, wish, given.code, given.cudnn, case.build, case.env)):
+    if not any((case.image, given.cudas, spec, given.code, given.cudnn, case.build, case.env)):
         fact = Fact("no image, CUDA line, framework or list of targets was given", THE_CASE, "")
         message = "nothing says what shall run: write image, cuda, framework or sm_list"
         reader.notes.append(unknown("R-ARCH", message, fact))
     _doubt(reader, given)
-    return reader.done(_of_cuda(reader, given) if wish is None else _of_framework(reader, given, wish))
+    return reader.done(_of_cuda(reader, given) if spec is None else _of_framework(reader, given, spec))
 
 
-def _given(reader: Reader, case: Case, named: ImageName | None) -> Given:
-    stated = reader.read("build", case.build, read_build, is_essential=True) or Stated()
-    return Given(
+def _image_fields(reader: Reader, case: Case, named: ImageName | None) -> ImageFields:
+    stated = reader.read("build", case.build, read_build, is_essential=True) or BuildField()
+    return ImageFields(
         name=case.image or " ".join(filter(None, (case.framework, case.framework_version, case.build))) or "the image",
         named=named,
         cudas=reader.read("cuda", case.cuda, typed.read_cudas) or (),
@@ -114,7 +114,7 @@ def _given(reader: Reader, case: Case, named: ImageName | None) -> Given:
     )
 
 
-def _code(reader: Reader, case: Case, stated: Stated) -> Code | None:
+def _code(reader: Reader, case: Case, stated: BuildField) -> Code | None:
     """Device code by its own fields, else by the targets that `build` lists."""
     found: Code | None = None
     if case.sm_list or case.ptx:
@@ -161,7 +161,7 @@ def _as_named(case: Case, named: ImageName | None) -> Case:
     return replace(case, framework="", framework_version="") if is_same and is_of_image else case
 
 
-def _doubt(reader: Reader, given: Given) -> None:
+def _doubt(reader: Reader, given: ImageFields) -> None:
     """A moving tag, or a note from memory, may not match today's content."""
     named = given.named
     if named is not None and named.jetson:
@@ -186,7 +186,7 @@ def _doubt(reader: Reader, given: Given) -> None:
         reader.notes.append(warn("R-FRAMEWORK", message, replace(named.fact, verified=False)))
 
 
-def _wish(reader: Reader, given: Given, system: str) -> Wish | None:
+def _build_spec(reader: Reader, given: ImageFields, system: str) -> BuildSpec | None:
     framework, version = given.framework, given.version
     if not framework and given.named is not None and given.named.framework:
         framework, version = given.named.framework, version or given.named.framework_version
@@ -194,11 +194,11 @@ def _wish(reader: Reader, given: Given, system: str) -> Wish | None:
         return None
     field, text = ("framework_version", version) if version else ("framework", framework)
     try:
-        return read_wish(framework, version, given.build, system=system)
+        return read_build_spec(framework, version, given.build, system=system)
     except VersionError as error:
         reader.problem(field, text, error.reason)
         name = framework.partition("==")[0]
-        return read_wish(name, "", given.build, system=system) if reader.passed_over else None
+        return read_build_spec(name, "", given.build, system=system) if reader.passed_over else None
 
 
 def read_variables(text: str) -> Iterator[tuple[str, str]]:
@@ -212,7 +212,7 @@ def read_variables(text: str) -> Iterator[tuple[str, str]]:
 # --- images without a framework
 
 
-def _of_cuda(reader: Reader, given: Given) -> tuple[ImageFacts, ...]:
+def _of_cuda(reader: Reader, given: ImageFields) -> tuple[ImageFacts, ...]:
     """No framework: use the stated CUDA, or the one in the image's name."""
     named, found = given.named, given.around or given.stated.cuda or given.stated.nvcc
     if (
@@ -233,11 +233,11 @@ def _each_of(reader: Reader, cudas: tuple[CudaVersion, ...], code: Code | None) 
     able = tuple(cuda for cuda in cudas if code is None or can_make(cuda, code)) if len(cudas) > 1 else cudas
     cudas = able or cudas
     if len(cudas) > 1:
-        reader.open.append(Axis("cuda", f"which CUDA {cudas[0].major}.x it is"))
+        reader.open.append(OpenField("cuda", f"which CUDA {cudas[0].major}.x it is"))
     return cudas or (None,)
 
 
-def _plain(given: Given, cuda: CudaVersion | None) -> ImageFacts:
+def _plain(given: ImageFields, cuda: CudaVersion | None) -> ImageFacts:
     """The image according to the case and its name, with one CUDA line."""
     named = given.named
     plain = ImageFacts(
@@ -301,58 +301,58 @@ def _glibc_of(named: ImageName) -> Version | None:
 # --- images with a framework
 
 
-def _of_framework(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
+def _of_framework(reader: Reader, given: ImageFields, spec: BuildSpec) -> tuple[ImageFacts, ...]:
     """The image with each possible build of the framework; notes and open points go to the reader."""
     named = given.named
     if named is not None and named.gpu_free and not given.framework and not given.around:
-        return (replace(_gpu_free(given, wish, named.fact), is_whole=True),)
-    if wish.cpu_only:
-        return (_gpu_free(given, wish, AS_GIVEN),)
-    if _is_own_build(given, wish):
-        images = (_with_build(given, wish, None, line) for line in _each_of(reader, given.around, given.code))
+        return (replace(_gpu_free(given, spec, named.fact), is_whole=True),)
+    if spec.cpu_only:
+        return (_gpu_free(given, spec, AS_GIVEN),)
+    if _is_own_build(given, spec):
+        images = (_with_build(given, spec, None, line) for line in _each_of(reader, given.around, given.code))
         return tuple(replace(image, own_build=True) for image in images)
-    choice = _choice(given, wish)
+    choice = _choice(given, spec)
     if not choice.builds:
-        return _unlisted(reader, given, wish)
-    _say_how(reader, given, wish, choice)
+        return _unlisted(reader, given, spec)
+    _say_how(reader, given, spec, choice)
     builds = _able(choice.builds, given)
-    images = (_with_build(given, wish, build, build.cuda, is_likely=choice.is_likely) for build in builds)
+    images = (_with_build(given, spec, build, build.cuda, is_likely=choice.is_likely) for build in builds)
     # A user's own build targets other GPUs than the wheel of the same release.
-    is_own = wish.from_source and wish.version is not None
-    by_driver = wish.framework in TAKEN_BY_DRIVER and not wish.cuda and len(choice.builds) > 1
+    is_own = spec.from_source and spec.version is not None
+    by_driver = spec.framework in TAKEN_BY_DRIVER and not spec.cuda and len(choice.builds) > 1
     return tuple(
         replace(image, own_build=is_own, code=given.code if is_own else image.code, taken_by_driver=by_driver)
         for image in images
     )
 
 
-def _gpu_free(given: Given, wish: Wish, fact: Fact) -> ImageFacts:
-    return replace(_with_build(given, wish, None, None), gpu_free=True, cuda_fact=fact)
+def _gpu_free(given: ImageFields, spec: BuildSpec, fact: Fact) -> ImageFacts:
+    return replace(_with_build(given, spec, None, None), gpu_free=True, cuda_fact=fact)
 
 
-def _is_own_build(given: Given, wish: Wish) -> bool:
+def _is_own_build(given: ImageFields, spec: BuildSpec) -> bool:
     """A build that the project does not publish: use the case, and no table."""
     if not given.around:
         return False
     by_publisher = given.named is not None and given.named.own_build and not given.framework
-    listed = given.lists_targets and bool(given.cudas) and not wish.cuda
-    return wish.from_source or by_publisher or listed
+    listed = given.lists_targets and bool(given.cudas) and not spec.cuda
+    return spec.from_source or by_publisher or listed
 
 
-def _unlisted(reader: Reader, given: Given, wish: Wish) -> tuple[ImageFacts, ...]:
+def _unlisted(reader: Reader, given: ImageFields, spec: BuildSpec) -> tuple[ImageFacts, ...]:
     """A framework without builds in the tables: use the stated CUDA."""
-    lines = wish.cuda or given.around or given.stated.nvcc
+    lines = spec.cuda or given.around or given.stated.nvcc
     if not lines and given.code is not None and given.code.cubins:
         # Targets are listed, but not the CUDA that compiled them: any that knows them, if the answer is the same.
         able = tuple(cuda for cuda in tables.cuda_lines() if can_make(cuda, given.code))
         if able:
-            reader.open.append(Axis("cuda", f"which CUDA {wish.framework} is built by"))
-        return tuple(replace(_with_build(given, wish, None, line), is_unlisted=not able) for line in able or (None,))
-    images = (_with_build(given, wish, None, line) for line in _each_of(reader, lines, given.code))
+            reader.open.append(OpenField("cuda", f"which CUDA {spec.framework} is built by"))
+        return tuple(replace(_with_build(given, spec, None, line), is_unlisted=not able) for line in able or (None,))
+    images = (_with_build(given, spec, None, line) for line in _each_of(reader, lines, given.code))
     return tuple(replace(image, is_unlisted=not lines) for image in images)
 
 
-def _able(builds: tuple[Build, ...], given: Given) -> tuple[Build, ...]:
+def _able(builds: tuple[Build, ...], given: ImageFields) -> tuple[Build, ...]:
     """The possible builds whose CUDA can generate code for the listed targets; all if none can."""
     if not given.lists_targets or given.code is None or given.code.cubins is None:
         return builds
@@ -360,52 +360,52 @@ def _able(builds: tuple[Build, ...], given: Given) -> tuple[Build, ...]:
     return tuple(build for build in builds if build.cuda is None or can_make(build.cuda, code)) or builds
 
 
-def _choice(given: Given, wish: Wish) -> Choice:
-    narrowed = wish
+def _choice(given: ImageFields, spec: BuildSpec) -> Choice:
+    narrowed = spec
     stated = set(_lines_of(given.cudas))
-    if len(wish.cuda) > 1 and stated and stated <= set(wish.cuda):  # cuda12, and 12.4 stated beside it
-        wish = narrowed = replace(wish, cuda=tuple(dict.fromkeys(_lines_of(given.cudas))))
-    if not wish.cuda and given.around and _names_the_build(given, wish):
-        narrowed = replace(wish, cuda=tuple(dict.fromkeys(_lines_of(given.around))))
+    if len(spec.cuda) > 1 and stated and stated <= set(spec.cuda):  # cuda12, and 12.4 stated beside it
+        spec = narrowed = replace(spec, cuda=tuple(dict.fromkeys(_lines_of(given.cudas))))
+    if not spec.cuda and given.around and _names_the_build(given, spec):
+        narrowed = replace(spec, cuda=tuple(dict.fromkeys(_lines_of(given.around))))
     choice = choose(narrowed)
-    if choice.builds or narrowed is wish:
+    if choice.builds or narrowed is spec:
         return choice
     # Without a build for the image's CUDA, use the framework's own CUDA.
-    if not given.cudas or (wish.framework in _ALL_BUILDS_LISTED and wish.version):
-        return choose(wish)
-    own = choose(wish)
+    if not given.cudas or (spec.framework in _ALL_BUILDS_LISTED and spec.version):
+        return choose(spec)
+    own = choose(spec)
     in_own_image = given.named is not None and bool(given.named.framework)
-    return own if _loads_other_libraries(wish, own) and not in_own_image else choice
+    return own if _loads_other_libraries(spec, own) and not in_own_image else choice
 
 
-def _loads_other_libraries(wish: Wish, own: Choice) -> bool:
+def _loads_other_libraries(spec: BuildSpec, own: Choice) -> bool:
     """Does a release for one CUDA, as far as known, load CUDA by its linked library names?"""
     majors = {build.cuda and build.cuda.major for build in own.builds}
-    is_known = (len(own.builds) == 1 and not own.near) or wish.framework in _AS_WHEELS
-    return is_known and len(majors) == 1 and None not in majors and wish.version is not None and not _brings_cuda(wish)
+    is_known = (len(own.builds) == 1 and not own.near) or spec.framework in _AS_WHEELS
+    return is_known and len(majors) == 1 and None not in majors and spec.version is not None and not _brings_cuda(spec)
 
 
-def _names_the_build(given: Given, wish: Wish) -> bool:
+def _names_the_build(given: ImageFields, spec: BuildSpec) -> bool:
     """Does the image's CUDA identify the build? In a framework's own image; not for a wheel in another one."""
     named = given.named
     if named is None or given.cudas:
         return True
-    return bool(named.framework) and ALIASES.get(named.framework, named.framework) == wish.framework
+    return bool(named.framework) and ALIASES.get(named.framework, named.framework) == spec.framework
 
 
-def _say_how(reader: Reader, given: Given, wish: Wish, choice: Choice) -> None:
+def _say_how(reader: Reader, given: ImageFields, spec: BuildSpec, choice: Choice) -> None:
     build = choice.builds[0]
     if len(choice.builds) > 1:
         shown = ", ".join(dict.fromkeys(f"{each.version} {each.variant}" for each in choice.builds[:3]))
-        field = "framework_version" if wish.version is None else "build"
-        reader.open.append(Axis(field, f"which build of {wish.framework} it is ({shown}, …)"))
+        field = "framework_version" if spec.version is None else "build"
+        reader.open.append(OpenField(field, f"which build of {spec.framework} it is ({shown}, …)"))
     if choice.near:
-        fact = build.origin.fact(f"builds of {wish.framework} {choice.near}", "cuda")
-        message = f"{wish.framework} {wish.version} is not in the tables; read as {choice.near}, the nearest that are"
+        fact = build.origin.fact(f"builds of {spec.framework} {choice.near}", "cuda")
+        message = f"{spec.framework} {spec.version} is not in the tables; read as {choice.near}, the nearest that are"
         reader.notes.append(note("R-FRAMEWORK", message, fact))
     own = {each.cuda.line for each in choice.builds if each.cuda}
-    if given.around and own and _brings_cuda(wish) and not own & set(_lines_of(given.around)):
-        fact = build.origin.fact(f"{wish.framework} {build.version} {build.variant} brings CUDA {build.cuda}", "cuda")
+    if given.around and own and _brings_cuda(spec) and not own & set(_lines_of(given.around)):
+        fact = build.origin.fact(f"{spec.framework} {build.version} {build.variant} brings CUDA {build.cuda}", "cuda")
         message = (
             f"the wheel brings CUDA {build.cuda}, and CUDA {given.around[-1]} is around it: the wheel's own counts, "
             "because it is what the program loads"
@@ -414,10 +414,10 @@ def _say_how(reader: Reader, given: Given, wish: Wish, choice: Choice) -> None:
 
 
 def _with_build(
-    given: Given, wish: Wish, build: Build | None, own: CudaVersion | None, *, is_likely: bool = False
+    given: ImageFields, spec: BuildSpec, build: Build | None, own: CudaVersion | None, *, is_likely: bool = False
 ) -> ImageFacts:
     """The image with a framework in it: a build of the tables, or one with only its CUDA known."""
-    brings, around = _brings_cuda(wish), given.around
+    brings, around = _brings_cuda(spec), given.around
     loaded = own
     if not brings and around and own is not None and around[0].major == own.major:
         loaded = around[0]  # libraries of the same major, from the image
@@ -425,17 +425,17 @@ def _with_build(
     image = replace(
         image,
         built_with=own,
-        framework=wish.framework,
-        framework_version=wish.version,
+        framework=spec.framework,
+        framework_version=spec.version,
         carries_cuda=brings,
-        of_project_index=(bool(wish.cuda) and not wish.conda) or bool(re.search(r"\bcu1\d\d\b", given.name.lower())),
+        of_project_index=(bool(spec.cuda) and not spec.conda) or bool(re.search(r"\bcu1\d\d\b", given.name.lower())),
         system_cuda=around[0] if around else None,
         compat_package=image.compat_package if given.compat or given.named is not None else Present.NO,
     )
     return image if build is None else _built(image, given, build, brings=brings, is_likely=is_likely)
 
 
-def _built(image: ImageFacts, given: Given, build: Build, *, brings: bool, is_likely: bool) -> ImageFacts:
+def _built(image: ImageFacts, given: ImageFields, build: Build, *, brings: bool, is_likely: bool) -> ImageFacts:
     """The image with the table's facts of a build."""
     of_build = _code_of(build, is_likely=is_likely)
     return replace(
@@ -452,8 +452,8 @@ def _built(image: ImageFacts, given: Given, build: Build, *, brings: bool, is_li
     )
 
 
-def _brings_cuda(wish: Wish) -> bool:
-    return wish.framework not in LOADS_CUDA_FROM_OUTSIDE if wish.brings_cuda is None else wish.brings_cuda
+def _brings_cuda(spec: BuildSpec) -> bool:
+    return spec.framework not in LOADS_CUDA_FROM_OUTSIDE if spec.brings_cuda is None else spec.brings_cuda
 
 
 def _code_of(build: Build, *, is_likely: bool = False) -> Code | None:

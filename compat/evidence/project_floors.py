@@ -25,7 +25,7 @@ _PARTS = {("vllm", "VLLM_USE_V1", "1"): "vllm-v1"}
 
 
 @dataclass(frozen=True, slots=True)
-class Unmet:
+class UnmetFloor:
     """A floor that a GPU does not meet."""
 
     message: str
@@ -34,7 +34,7 @@ class Unmet:
     refuses: bool
 
 
-def of_month(image: ImageFacts, gpu: ComputeCapability, name: str) -> Iterator[Unmet]:
+def of_month(image: ImageFacts, gpu: ComputeCapability, name: str) -> Iterator[UnmetFloor]:
     """GPUs that NVIDIA's images of a month support; not if another framework was installed into one."""
     named = re.search(_OF_MONTH, image.name)
     if named is None:
@@ -47,7 +47,7 @@ def of_month(image: ImageFacts, gpu: ComputeCapability, name: str) -> Iterator[U
         yield from _unmet(_rows((key,), Version(named["month"])), shown, gpu, name)
 
 
-def of_framework(image: ImageFacts, gpu: ComputeCapability, name: str) -> Iterator[Unmet]:
+def of_framework(image: ImageFacts, gpu: ComputeCapability, name: str) -> Iterator[UnmetFloor]:
     """GPUs that the framework's release supports, and those of parts that the image's variables turn on."""
     framework, version = image.framework, image.framework_version
     major = image.cuda.major if image.cuda else 0
@@ -69,11 +69,11 @@ def _rows(keys: tuple[str, ...], version: Version | None) -> list[FrameworkFloor
     return [row for row in rows if row.first <= version and (row.before is None or version < row.before)]
 
 
-def _unmet(rows: list[FrameworkFloor], shown: str, gpu: ComputeCapability, name: str) -> Iterator[Unmet]:
+def _unmet(rows: list[FrameworkFloor], shown: str, gpu: ComputeCapability, name: str) -> Iterator[UnmetFloor]:
     for row in rows:
         if gpu >= row.capability and (row.highest is None or gpu <= row.highest):
             continue
         fact = row.origin.fact(f"{shown}: {row.reason}", "cc_min", "cc_max", "from_version", "to_version")
         span = f"{row.capability} to {row.highest}" if row.highest else f"{row.capability}"
         message = f"{shown} requires compute capability {span} ({row.reason}); {name} has {gpu}"
-        yield Unmet(message, fact, GpuSpan(row.capability, row.highest), row.severity == "refuse")
+        yield UnmetFloor(message, fact, GpuSpan(row.capability, row.highest), row.severity == "refuse")

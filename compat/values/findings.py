@@ -97,7 +97,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Alternative:
     """A solution: what to change, in words and as data; all changes together."""
 
     text: str
@@ -113,7 +113,7 @@ class Remedy:
 
     text: str
     changes: tuple[Change, ...] = ()
-    otherwise: tuple[Way, ...] = ()
+    otherwise: tuple[Alternative, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

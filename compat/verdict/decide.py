@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compat.evidence.case import Axis, Case, CaseError
+from compat.evidence.case import Case, CaseError, OpenField
 from compat.evidence.drivers import first_drivers, last_driver, turning_drivers
 from compat.evidence.host import NOT_COVERED, Host
 from compat.evidence.image import read_images
@@ -92,7 +92,7 @@ def _with_notes(verdict: Verdict, findings: Findings, notes: Findings) -> tuple[
     return verdict, findings
 
 
-def _together(possible: list[Possibility], axes: tuple[Axis, ...]) -> tuple[Possibility, Findings, Verdict]:
+def _together(possible: list[Possibility], axes: tuple[OpenField, ...]) -> tuple[Possibility, Findings, Verdict]:
     """If all agree, or there is only one, open fields do not matter; else `unknown`, and what would settle it."""
     running = [each for each in possible if each.verdict.runs]
     refused = [each for each in possible if each.verdict is Verdict.INCOMPATIBLE]
@@ -113,7 +113,7 @@ def _together(possible: list[Possibility], axes: tuple[Axis, ...]) -> tuple[Poss
     return against[-1], open_, Verdict.UNKNOWN
 
 
-def _on_any_driver(running: list[Possibility], axes: tuple[Axis, ...]) -> Findings:
+def _on_any_driver(running: list[Possibility], axes: tuple[OpenField, ...]) -> Findings:
     """The drivers for which the answer holds, if the case names none."""
     drivers = [each.pool.driver for each in running if each.pool.driver is not None]
     if not drivers or not any(axis.field == "driver" for axis in axes):
@@ -142,7 +142,7 @@ def _shared(refused: list[Possibility], findings: Findings) -> Findings:
     return kept if common else findings
 
 
-def _turning_point(axes: tuple[Axis, ...], against: list[Possibility], running: list[Possibility]) -> str:
+def _turning_point(axes: tuple[OpenField, ...], against: list[Possibility], running: list[Possibility]) -> str:
     """What is missing, and the first driver that would do."""
     missing = " and ".join(axis.missing for axis in axes)
     if "gpu-commons" not in missing:

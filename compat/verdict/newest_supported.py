@@ -20,7 +20,7 @@ _TRIED = 8  # candidates for GPU and driver that are checked by all rules, newes
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
+class NewestSupported:
     """The newest that runs. Empty: nothing in the tables runs, or nothing is known."""
 
     cuda: str
@@ -28,7 +28,7 @@ class Ceiling:
     how: str  # the command that installs the build
 
 
-def ceiling(case: Case, host: Host) -> Ceiling:
+def newest_supported(case: Case, host: Host) -> NewestSupported:
     """The newest CUDA, and the newest of the case's own framework, for a host.
 
     Lines that run only by minor-version compatibility count, as in their verdict: it runs, with a warning. Raises
@@ -44,7 +44,7 @@ def ceiling(case: Case, host: Host) -> Ceiling:
     line = next((line for line in lines if _runs(replace(plain, cuda=line), host)), "")
     builds = alternatives.newest_builds(case, image, pool, driver) if image.framework else iter(())
     build = next((each for each in islice(builds, _TRIED) if _runs(case.with_changes(each.changes), host)), None)
-    return Ceiling(line, build.what if build else "", build.how if build else "")
+    return NewestSupported(line, build.what if build else "", build.how if build else "")
 
 
 def _runs(case: Case, host: Host) -> bool:

@@ -22,7 +22,7 @@ from compat.evidence.image import read_images, read_variables
 from compat.facts import tables
 from compat.rules.solve import Findings, runs
 from compat.values.fact import Present
-from compat.values.findings import Change, Finding, GpuSpan, Remedy, Setting, Severity, Variable, Way
+from compat.values.findings import Alternative, Change, Finding, GpuSpan, Remedy, Setting, Severity, Variable
 from compat.values.hosts import Gpu, PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import DriverVersion
@@ -57,8 +57,8 @@ def find(failing: FailingCase, findings: Findings) -> Remedy:
     words = " and ".join(dict.fromkeys(map(_words, settings)))
     after, changes = _after(failing, settings)
     if all_run(after.images, after.pools):
-        return _remedy([Way(words, changes)])
-    ways = [Way(way.text, (*changes, *way.changes)) for way in _ways(after, refusals)]
+        return _remedy([Alternative(words, changes)])
+    ways = [Alternative(way.text, (*changes, *way.changes)) for way in _ways(after, refusals)]
     return _remedy(ways, f"{words} and ") if ways else Remedy(f"{words[0].upper()}{words[1:]}.")
 
 
@@ -98,16 +98,16 @@ def _words(fix: Setting | Variable) -> str:
     }[fix.field]
 
 
-def _remedy(ways: list[Way], first: str = "") -> Remedy:
+def _remedy(ways: list[Alternative], first: str = "") -> Remedy:
     """All ways in a sentence; `first` is needed in any case."""
     text = first + ", or ".join(way.text for way in ways)
-    otherwise = tuple(Way(f"{first}{way.text}", way.changes) for way in ways[1:])
+    otherwise = tuple(Alternative(f"{first}{way.text}", way.changes) for way in ways[1:])
     return Remedy(f"{text[0].upper()}{text[1:]}.", ways[0].changes, otherwise)
 
 
-def _ways(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
+def _ways(failing: FailingCase, refusals: list[Finding]) -> Iterator[Alternative]:
     """Image alone, driver alone, a compat package alone; if none suffices, image and driver together."""
-    found: list[Way] = []
+    found: list[Alternative] = []
     if failing.lowest is None:
         found += _image_ways(failing)
     else:
@@ -123,17 +123,17 @@ def _ways(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
     yield from found
 
 
-def _as_far_as_known(way: Way) -> Way:
+def _as_far_as_known(way: Alternative) -> Alternative:
     """A change of the host may not suffice if the image's content is unknown."""
     if not {each.field for each in way.changes} <= set(POOL_FIELDS):
         return way
-    return Way(f"{way.text} (whether that is all cannot be told: what the image holds is not known)", ())
+    return Alternative(f"{way.text} (whether that is all cannot be told: what the image holds is not known)", ())
 
 
 # --- in the image ---
 
 
-def _image_ways(failing: FailingCase) -> list[Way]:
+def _image_ways(failing: FailingCase) -> list[Alternative]:
     """The nearest option that runs here, and the newest if it is another."""
     case, image, driver = failing.case, failing.image, failing.lowest
     near = next(filter(None, (_first(failing, options, _NEAR) for options in _kinds(failing))), None)
@@ -144,7 +144,7 @@ def _image_ways(failing: FailingCase) -> list[Way]:
         new = _first(failing, alternatives.newest_builds(case, image, failing.pool, driver), _NEW)
         own = str(image.framework_version or "")
         if new is not None and _version(new.option) not in {_version(near.option), own}:
-            ways.append(Way(f"{new.option.text}, the newest that runs here", new.changes))
+            ways.append(Alternative(f"{new.option.text}, the newest that runs here", new.changes))
     return ways
 
 
@@ -157,9 +157,9 @@ class _Running:
     changes: tuple[Change, ...]
 
 
-def _way(found: _Running) -> Way:
+def _way(found: _Running) -> Alternative:
     how = f" ({found.option.how})" if found.option.how else ""
-    return Way(f"{found.option.text}{how}{found.driver}", found.changes)
+    return Alternative(f"{found.option.text}{how}{found.driver}", found.changes)
 
 
 def _kinds(failing: FailingCase) -> Iterator[Iterator[Option]]:
@@ -216,7 +216,7 @@ def _on_some_driver(failing: FailingCase, option: Option, images: tuple[ImageFac
 # --- the driver ---
 
 
-def _driver_way(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
+def _driver_way(failing: FailingCase, refusals: list[Finding]) -> Iterator[Alternative]:
     """A driver that runs all images: the lowest newer one, or the nearest older one for a dropped GPU."""
     gpu, image, last = failing.pool.gpu, failing.image, last_driver(failing.pool.gpu)
     now = max(pool.driver for pool in failing.pools if pool.driver is not None)
@@ -225,7 +225,7 @@ def _driver_way(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
     if not does_top and image.compat_package is Present.NO and not image.requires:
         return  # if the newest driver of a GPU does not run the images, no driver does
     if last is not None and now > last and does_top and all_run(failing.images, on_drivers(failing, _first_of(gpu))):
-        yield Way(f"use driver {last}.x, the last branch for {gpu.name}", (_to(failing, top),))
+        yield Alternative(f"use driver {last}.x, the last branch for {gpu.name}", (_to(failing, top),))
         return
     wanted = [fix for each in refusals for fix in each.fixes if isinstance(fix, DriverVersion)]
     known = {
@@ -238,7 +238,7 @@ def _driver_way(failing: FailingCase, refusals: list[Finding]) -> Iterator[Way]:
         name = gpu.name.removeprefix("the ")
         until = f" (branch {last} is the last that supports the {name})" if last is not None else ""
         words = f" or newer{until}" if does_top and driver > now else ""
-        yield Way(f"use driver {_shown(driver)}{words}", (_to(failing, driver),))
+        yield Alternative(f"use driver {_shown(driver)}{words}", (_to(failing, driver),))
 
 
 def _to(failing: FailingCase, driver: DriverVersion) -> Change:
@@ -264,7 +264,7 @@ def _shown(driver: DriverVersion) -> str:
 # --- packages and JetPacks ---
 
 
-def _compat_way(failing: FailingCase) -> Iterator[Way]:
+def _compat_way(failing: FailingCase) -> Iterator[Alternative]:
     """A compat package, if the rules accept it for the GPU on the host's branch."""
     cuda, gpu, driver = failing.image.cuda, failing.pool.gpu, failing.pool.driver
     if cuda is None or driver is None:

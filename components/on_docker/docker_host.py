@@ -9,7 +9,7 @@ import pulumi_docker as docker
 from components.on_docker.engine import EngineState, EngineUnreachable, read_engine
 from fleet import labels
 from platforms.docker.facts import refusals
-from platforms.docker.gpu_leases import CARD_NETWORK, Card, Grant, NoCard, Request, grant, shared_grant, subnet
+from platforms.docker.gpu_leases import CARD_NETWORK, Grant, HostGpu, NoFreeGpu, Request, grant, shared_grant, subnet
 
 NETWORK = "gpu-commons"  # network for the host's containers
 
@@ -67,7 +67,7 @@ class DockerHost(pulumi.ComponentResource):
         super().__init__("gpu-commons:index:DockerHost", name, {**args}, opts)
         own = pulumi.ResourceOptions(parent=self)
         network = docker.Network(f"{name}-network", name=NETWORK, driver="bridge", opts=own)
-        self.cards = tuple(Card(args["pool"], index, uuid) for index, uuid in enumerate(_uuids(args)))
+        self.cards = tuple(HostGpu(args["pool"], index, uuid) for index, uuid in enumerate(_uuids(args)))
         within = args.get("card_network") or CARD_NETWORK
         held = [] if self.are_shared else self.cards
         networks = [_card_network(f"{name}-card-{card.index}", card, within, own) for card in held]
@@ -93,7 +93,7 @@ class DockerHost(pulumi.ComponentResource):
             if self.are_shared:
                 return {each.name: shared_grant(self.cards, each) for each in requests if each.count}
             return grant(self.cards, requests, held, kept)
-        except NoCard as error:
+        except NoFreeGpu as error:
             raise pulumi.RunError(f"host {self._host}: {error}") from None
 
     def networks_of_cards(self) -> list[pulumi.Output[str]]:
@@ -126,7 +126,7 @@ def _uuids(args: DockerHostArgs) -> list[str | None]:
     return uuids or [None] * int(args.get("gpus_per_node") or 0)
 
 
-def _card_network(name: str, card: Card, within: str, opts: pulumi.ResourceOptions) -> docker.Network:
+def _card_network(name: str, card: HostGpu, within: str, opts: pulumi.ResourceOptions) -> docker.Network:
     addresses = subnet(within, card.index)
     ipam: Any = [{"subnet": str(addresses), "gateway": str(addresses[1])}]
     mark: Any = [{"label": f"{labels.OWN_PREFIX}card", "value": card.device}]

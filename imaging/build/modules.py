@@ -25,7 +25,7 @@ _COMPILER: Final = ("gcc", "kmod", "libc6-dev", "make")
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
+class StepSize:
     """Disk use of a build step that is in no image."""
 
     what: str
@@ -66,7 +66,7 @@ def _source(plan: Plan, modules: Modules, ca: str | None) -> str:
         "dpkg-deb --extract ./*.deb deb",
         "tar --extract --file deb/usr/src/*.tar.xz",
         "rm -r deb ./*.deb",
-        _weighed("source", "/driver"),
+        _size_of("source", "/driver"),
     ]
     return f"FROM base AS {SOURCE_STAGE}\n{run_block(apt_mounts(plan.layout), steps, ca)}"
 
@@ -75,7 +75,10 @@ def _built(plan: Plan, modules: Modules, ca: str | None) -> str:
     kernel = shlex.quote(modules.kernel)
     lines = [f"FROM {modules.headers_image or 'base'} AS {MODULES_STAGE}"]
     if modules.headers:
-        install = [*apt(sorted({*_COMPILER, *modules.headers}), ca), _weighed("base with compiler and headers", "/usr")]
+        install = [
+            *apt(sorted({*_COMPILER, *modules.headers}), ca),
+            _size_of("base with compiler and headers", "/usr"),
+        ]
         lines.append(run_block(apt_mounts(plan.layout), install, ca))
     names = " ".join(NAMES)
     left_out = "nvidia-drm nvidia-peermem"
@@ -89,7 +92,7 @@ def _built(plan: Plan, modules: Modules, ca: str | None) -> str:
         f'  strip --strip-debug -o "/out/lib/modules/{kernel}/extra/$module.ko" "$module.ko"',
         "done",
         f"depmod --basedir /out {kernel}",
-        _weighed("source with objects", "/run/driver"),
+        _size_of("source with objects", "/run/driver"),
     ]
     source = f"--mount=type=bind,from={SOURCE_STAGE},source=/driver,target=/run/driver,rw"
     # Not run_block: nothing is downloaded here, so the site's CA is not needed.
@@ -97,12 +100,12 @@ def _built(plan: Plan, modules: Modules, ca: str | None) -> str:
     return "\n\n".join(lines)
 
 
-def _weighed(what: str, place: str) -> str:
+def _size_of(what: str, place: str) -> str:
     """A line of the build log: disk use of a step that no image keeps."""
     return f"printf '{_MARK} {what}: %s\\n' \"$(du --summarize --block-size=1 {place})\""
 
 
-def weighed(line: str) -> Weight | None:
+def step_size(line: str) -> StepSize | None:
     """Reads the size of a discarded step from a builder's line; None for any other line."""
     found = re.search(rf"{_MARK} (?P<what>[a-z ]+): (?P<bytes>\d+)\s", line)
-    return Weight(found["what"], int(found["bytes"])) if found else None
+    return StepSize(found["what"], int(found["bytes"])) if found else None

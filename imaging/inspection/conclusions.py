@@ -52,7 +52,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Conclusions:
     programs: tuple[Program, ...]
     remarks: tuple[Remark, ...] = ()
     cuda: tuple[Evidence, ...] = field(default=())
@@ -81,12 +81,12 @@ FOLDERS: Final[Mapping[str, tuple[str, ...]]] = {
 _BY_NVIDIA: Final = re.compile(r"(?:^|/)nvidia/|(?:^|/)lib(?:cu|nv|nccl)[\w]*(?:-[0-9a-f]+)?\.so|/cuda(?:-[\d.]+)?/")
 
 
-def judge(contents: ImageContents) -> Judgement:
+def judge(contents: ImageContents) -> Conclusions:
     """The image's facts for `check`, and faults of the image itself."""
     stated = tuple(written(contents))
     deep = contents.deep
     if deep is None:
-        return Judgement(
+        return Conclusions(
             (_program("", contents, stated, None),) if stated else (), tuple(remarks(contents, {}, stated)), stated
         )
     builds = [(environment, *build) for environment in _environments(deep) for build in _builds(deep, environment)]
@@ -101,7 +101,7 @@ def judge(contents: ImageContents) -> Judgement:
     if not programs and (found or _own_code(deep)):
         programs = (_program("", contents, found, _own_code(deep)),)
     lines = {program.name: program.fields["cuda"] for program in programs if "cuda" in program.fields}
-    return Judgement(programs, tuple(remarks(contents, lines, stated)), found, tuple(on_cpu), _around(contents))
+    return Conclusions(programs, tuple(remarks(contents, lines, stated)), found, tuple(on_cpu), _around(contents))
 
 
 def _environments(deep: Contents) -> list[str]:

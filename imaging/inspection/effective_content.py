@@ -1,15 +1,15 @@
-"""The findings of an image's layers that a container can see. Pure."""
+"""The findings of an image's layers that a container can see, with duplicate libraries and disk usage. Pure."""
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any, Final, Protocol, TypeVar
 
-from imaging.inspection.facts import Contents, LayerFound, LayerUse, Library, Package
-from imaging.inspection.finders.disk_usage import biggest, caches
-from imaging.inspection.finders.duplicate_libraries import copies
+from imaging.inspection.environments import SYSTEM, conda_roots, environment_of
+from imaging.inspection.facts import Contents, Copies, LayerFound, LayerUse, Library, Package, Place
 from imaging.inspection.finders.finder import MOST
 from imaging.inspection.tree import Tree
 
@@ -59,9 +59,9 @@ def contents_of(found: LayerFound, tree: Tree, unpacked: int, left_out: tuple[st
         code=tuple(sorted(seen(found.code), key=lambda each: each.path)),
         driver=seen(found.driver),
         compat=seen(found.compat),
-        copies=copies(libraries, packages),
-        caches=caches(tree.folders()),
-        biggest=biggest(tree.folders()),
+        copies=_copies(libraries, packages),
+        caches=_caches(tree.folders()),
+        biggest=_biggest(tree.folders()),
         left_out=left_out,
     )
 
@@ -86,3 +86,77 @@ def with_version(library: Library, packages: tuple[Package, ...]) -> Library:
         if package.kind == "wheel" and package.path.startswith(f"{top}/") and re.fullmatch(form, package.name):
             return replace(library, version=package.version)
     return library
+
+
+# --- CUDA libraries that one program finds twice: from the base and from wheels, or from two packages
+
+
+def _copies(libraries: Iterable[Library], packages: Iterable[Package]) -> tuple[Copies, ...]:
+    """Libraries present twice or more for an environment, the most bytes first.
+
+    An environment also sees the system's. All copies but its own biggest are extra, each counted once.
+    """
+    roots = conda_roots(packages)
+    by_environment: dict[str, dict[str, list[Library]]] = {}
+    for library in libraries:
+        own = by_environment.setdefault(environment_of(library.path, roots), {})
+        own.setdefault(library.name, []).append(library)
+    system = by_environment.pop(SYSTEM, {})
+    kept: dict[str, set[str]] = {}
+    extra: dict[str, dict[str, int]] = {}
+    for own in (*by_environment.values(), system):
+        for name, mine in own.items():
+            best = max(mine, key=lambda each: each.size)
+            shared = [] if own is system else system.get(name, [])
+            others = {each.path: each.size for each in (*mine, *shared) if _folder(each) != _folder(best)}
+            if others:
+                kept.setdefault(name, set()).add(best.path)
+                extra.setdefault(name, {}).update(others)
+    found = [Copies(name, tuple(sorted(kept[name] | set(sizes))), sum(sizes.values())) for name, sizes in extra.items()]
+    return tuple(sorted(found, key=lambda each: (-each.extra_bytes, each.name)))
+
+
+def _folder(library: Library) -> str:
+    return library.path.rpartition("/")[0]
+
+
+# --- disk usage: the biggest directories, and unneeded caches
+
+_Sized = tuple[str, int, int]  # path, bytes, bytes of the biggest directory in it
+
+_SHOWN: Final = 10
+_ONE_CHILD: Final = 0.8
+"""A directory with more than this share in one subdirectory is only the way to that one."""
+_SMALLEST_CACHE: Final = 1_000_000
+_CACHE_FOLDERS: Final = (
+    (re.compile(r"/\.cache/pip$"), "pip's cache"),
+    (re.compile(r"/\.cache/uv$"), "uv's cache"),
+    (re.compile(r"/\.cache/(?:huggingface|torch|whisper)$"), "downloaded weights"),
+    (
+        re.compile(r"/\.cache/(?:yarn|bazel|go-build|conda|matplotlib|ccache)$|/\.npm$|/\.ccache$"),
+        "a build tool's cache",
+    ),
+    (re.compile(r"(?:conda|mamba|miniforge)[^/]*/pkgs$"), "conda's packages"),
+    (re.compile(r"^/var/cache/apt$"), "apt's cache"),
+    (re.compile(r"^/var/lib/apt/lists$"), "apt's lists"),
+    (re.compile(r"^/var/cache/(?:yum|dnf|zypp|apk)$"), "the package manager's cache"),
+    (re.compile(r"^/(?:var/)?tmp$"), "temporary files"),
+)
+
+
+def _biggest(folders: Iterable[_Sized]) -> tuple[Place, ...]:
+    """The ten biggest directories, without mere parents of one of them."""
+    spread = ((size, path) for path, size, child in folders if path != "/" and size and child < _ONE_CHILD * size)
+    return tuple(Place(path, size) for size, path in heapq.nlargest(_SHOWN, spread))
+
+
+def _caches(folders: Iterable[_Sized]) -> tuple[Place, ...]:
+    """Caches of a megabyte and more, the biggest first."""
+    found = [
+        Place(path, size, what)
+        for path, size, _ in folders
+        if size >= _SMALLEST_CACHE
+        for form, what in _CACHE_FOLDERS
+        if form.search(path)
+    ]
+    return tuple(sorted(found, key=lambda place: (-place.size, place.path))[:20])

@@ -66,11 +66,11 @@ def open_session(
 
     `within_s` is for questions not worth a wait: a single try of that time.
     """
-    from imaging.inspection.session import Patience, Session  # noqa: PLC0415 - archives need no network library
+    from imaging.inspection.session import RetryPolicy, Session  # noqa: PLC0415 - archives need no network library
 
-    patience = Patience() if within_s is None else Patience(attempts=1, total_s=within_s, read_s=within_s)
+    retries = RetryPolicy() if within_s is None else RetryPolicy(attempts=1, total_s=within_s, read_s=within_s)
     if not with_login:
-        return Session(connections=connections, patience=patience)
+        return Session(connections=connections, retries=retries)
     return Session(
-        find_login=lambda registry: find_login(registry, environment), connections=connections, patience=patience
+        find_login=lambda registry: find_login(registry, environment), connections=connections, retries=retries
     )

@@ -16,7 +16,7 @@ import httpx
 
 from imaging.inspection.faults import InspectError
 from imaging.inspection.session import Session
-from imaging.spec.wheels import Wanted, WheelSize, best_wheel
+from imaging.spec.wheels import WantedWheel, WheelSize, best_wheel
 
 DEFAULT_INDEX: Final = "https://pypi.org/simple"
 INDEX_VARIABLES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
@@ -43,7 +43,7 @@ class Index:
     session: Session
     url: str
 
-    def size(self, wanted: Wanted) -> WheelSize:
+    def size(self, wanted: WantedWheel) -> WheelSize:
         """The wheel that an installer picks, with its size. Raises InspectError."""
         files = {file.filename: file for file in self.files(wanted.name)}
         try:

@@ -15,7 +15,7 @@ from imaging.inspection import limits
 from imaging.inspection.faults import InspectError
 from imaging.inspection.manifest import Descriptor
 from imaging.inspection.sources import short
-from imaging.inspection.unpacking import AGAIN, Volume, counted, malformed, unpacked
+from imaging.inspection.unpacking import AGAIN, UnpackedTotal, counted, malformed, unpacked
 
 _PIECE: Final = 1 << 18
 
@@ -31,13 +31,13 @@ class Entry:
     pieces: Callable[[], Iterator[bytes]]
 
 
-def entries(name: str, layer: Descriptor, pieces: Iterator[bytes], volume: Volume) -> Iterator[Entry]:
+def entries(name: str, layer: Descriptor, pieces: Iterator[bytes], total: UnpackedTotal) -> Iterator[Entry]:
     """Members of a layer in order. This reads the whole blob, so its digest is checked at the end.
 
     Raises InspectError, from `pieces` too.
     """
     where = f"layer {short(layer.digest)}"
-    whole = counted(name, where, layer.size, unpacked(name, where, pieces), volume)
+    whole = counted(name, where, layer.size, unpacked(name, where, pieces), total)
     stream = _Forward(whole, lambda: malformed(name, where, "has a header of more than a megabyte"))
     yield from _members(name, where, stream)
     if stream.rest_is_data():

@@ -24,10 +24,10 @@ _GZIP: Final = b"\x1f\x8b"
 
 
 @dataclass(slots=True)
-class OciLayout:
-    """`DIR`, or `DIR:TAG` if it holds several images. Source: OCI image-spec 1.1, image-layout.md."""
+class _OnDisk:
+    """A path, and the tag of one of its images."""
 
-    folder: Path
+    path: Path
     tag: str = ""
     budget: Budget = field(init=False)
 
@@ -36,7 +36,12 @@ class OciLayout:
 
     @property
     def name(self) -> str:
-        return f"{self.folder}:{self.tag}" if self.tag else str(self.folder)
+        return f"{self.path}:{self.tag}" if self.tag else str(self.path)
+
+
+@dataclass(slots=True)
+class OciLayout(_OnDisk):
+    """`DIR`, or `DIR:TAG` if it holds several images. Source: OCI image-spec 1.1, image-layout.md."""
 
     @classmethod
     def parse(cls, text: str) -> OciLayout:
@@ -47,11 +52,11 @@ class OciLayout:
         )
 
     def root(self) -> Document:
-        if not (self.folder / "oci-layout").is_file():
+        if not (self.path / "oci-layout").is_file():
             raise InspectError(
                 self.name, "is not an OCI layout: it has no file oci-layout", "give the directory itself"
             )
-        top = document(self._gather(self.folder / "index.json"), INDEXES[0])
+        top = document(self._gather(self.path / "index.json"), INDEXES[0])
         index = read_root(self.name, top)
         if not isinstance(index, Index):
             raise InspectError(self.name, "has an index.json that lists no images", "write the layout again")
@@ -77,7 +82,7 @@ class OciLayout:
 
     def _path(self, wanted: Descriptor) -> Path:
         algorithm, _, value = wanted.digest.partition(":")  # both checked: letters and digits, no path
-        return self.folder / "blobs" / algorithm / value
+        return self.path / "blobs" / algorithm / value
 
     def _gather(self, path: Path) -> bytes:
         with _opened(self.name, path) as file:
@@ -95,25 +100,15 @@ class _Saved(BaseModel):
 
 
 @dataclass(slots=True)
-class DockerArchive:
+class DockerArchive(_OnDisk):
     """An archive of `docker save`, `FILE` or `FILE:NAME:TAG`. Its layers have diff ids instead of digests.
 
     The digest of its config, Docker's image id, identifies the image.
     """
 
-    path: Path
-    tag: str = ""
-    budget: Budget = field(init=False)
     _members: dict[str, tarfile.TarInfo] = field(init=False, default_factory=dict)
     _layers: dict[str, str] = field(init=False, default_factory=dict)  # digest → member
     _config: Document | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        self.budget = Budget(self.name)
-
-    @property
-    def name(self) -> str:
-        return f"{self.path}:{self.tag}" if self.tag else str(self.path)
 
     @classmethod
     def parse(cls, text: str) -> DockerArchive:

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from errors.redaction.texts import words_without_secrets
 from imaging.inspection import facts
 from imaging.inspection.effective_content import contents_of, merged
 from imaging.inspection.facts import Contents, ImageContents, LayerFound, Published, Settings
@@ -29,11 +30,11 @@ from imaging.inspection.manifest import (
     read_config,
     read_root,
 )
-from imaging.inspection.secrets import hide, hide_in_command, hide_in_words
+from imaging.inspection.secrets import HIDDEN, hide, hide_in_command
 from imaging.inspection.sources import Source, short
 from imaging.inspection.store import Store
 from imaging.inspection.tree import Tree
-from imaging.inspection.unpacking import Volume, named_compression
+from imaging.inspection.unpacking import UnpackedTotal, named_compression
 
 DEFAULT_PLATFORM: Final = Platform(os="linux", architecture="amd64")
 _STEP_SHOWN: Final = 200
@@ -114,7 +115,7 @@ def read_layers(
 
     Layers already read, of this image or another, come from the store. Raises InspectError.
     """
-    tree, volume, found = Tree(source.name), Volume(source.name), LayerFound(0)
+    tree, total, found = Tree(source.name), UnpackedTotal(source.name), LayerFound(0)
     left_out = []
     for number, layer in enumerate(manifest.layers):
         tree.begin_layer()
@@ -123,20 +124,20 @@ def read_layers(
             left_out.append(f"layer {short(layer.digest)} was not read, it is {why}")
             continue
         report = _reporter(tell, number, len(manifest.layers), layer)
-        one = _known_layer(store, layer, tree, volume) if store else None
+        one = _known_layer(store, layer, tree, total) if store else None
         if one is None:
-            one = _read_layer(source, layer, tree, volume, store, report)
+            one = _read_layer(source, layer, tree, total, store, report)
         else:
             report(layer.size)
         found = merged(found, one, number)
-    return contents_of(found, tree, volume.unpacked, tuple(left_out))
+    return contents_of(found, tree, total.unpacked, tuple(left_out))
 
 
-def _known_layer(store: Store, layer: Descriptor, tree: Tree, volume: Volume) -> LayerFound | None:
+def _known_layer(store: Store, layer: Descriptor, tree: Tree, total: UnpackedTotal) -> LayerFound | None:
     known = store.layer(layer.digest)
     if known is None:
         return None
-    volume.grow(known.found.unpacked_bytes)
+    total.grow(known.found.unpacked_bytes)
     for listed in known.files():
         tree.add(listed)
     return known.found
@@ -146,11 +147,11 @@ def _read_layer(  # noqa: PLR0913, PLR0917 - the inputs of one layer
     source: Source,
     layer: Descriptor,
     tree: Tree,
-    volume: Volume,
+    total: UnpackedTotal,
     store: Store | None,
     report: Callable[[int], None],
 ) -> LayerFound:
-    finders, before = Finders(), volume.unpacked
+    finders, before = Finders(), total.unpacked
 
     def counted(piece: bytes) -> bytes:
         report(len(piece))
@@ -160,13 +161,13 @@ def _read_layer(  # noqa: PLR0913, PLR0917 - the inputs of one layer
         source.blob(layer) as pieces,
         store.new_layer(layer.digest) if store else nullcontext(None) as record,
     ):
-        for entry in entries(source.name, layer, map(counted, pieces), volume):
+        for entry in entries(source.name, layer, map(counted, pieces), total):
             if record:
                 record.add(entry)
             read_entry(entry, tree, finders)
         for _ in pieces:  # bytes after the compressed stream; the digest is checked at the very end
             pass
-        found = finders.found(volume.unpacked - before)
+        found = finders.found(total.unpacked - before)
         if record:
             record.finish(found)
     return found
@@ -244,8 +245,8 @@ def _settings(config: Config) -> Settings:
         env,
         process.labels,
         user=process.user or "",
-        entry_point=hide_in_words(process.entrypoint),
-        command=hide_in_words(process.cmd),
+        entry_point=words_without_secrets(process.entrypoint, HIDDEN),
+        command=words_without_secrets(process.cmd, HIDDEN),
         folder=process.working_dir or "",
     )
 

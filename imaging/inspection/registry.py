@@ -103,9 +103,9 @@ class RegistryImage:
                     yield piece
             except TransientError as error:
                 failures = 1 if at > began else failures + 1
-                if failures >= self.session.patience.attempts:
+                if failures >= self.session.retries.attempts:
                     raise error.fault from None
-                time.sleep(self.session.patience.first_wait_s * failures)
+                time.sleep(self.session.retries.first_wait_s * failures)
             else:
                 return
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from errors.redaction.names import is_secret
-from errors.redaction.texts import without_known_forms, without_secrets, words_without_secrets
+from errors.redaction.texts import without_known_forms, without_secrets
 
 HIDDEN: Final = "(not shown)"
 _HARMLESS: Final = re.compile(r"|true|false|yes|no|none|\d{1,5}|/[\w./-]*|https?://[^@\s]*", re.IGNORECASE)
@@ -31,8 +30,3 @@ def hide_in(text: str) -> str:
 def hide_in_command(text: str) -> str:
     """A command line or build step, without values after a telling name: `--token=…`, `ARG PASSWORD=…`."""
     return without_secrets(text, HIDDEN)
-
-
-def hide_in_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Words of a command; the one after a bare `--password` is hidden too."""
-    return words_without_secrets(words, HIDDEN)

@@ -38,7 +38,7 @@ def _trust(_file: str | None, _folder: str | None) -> ssl.SSLContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """Number and duration of retries. Times in seconds."""
 
     attempts: int = 5
@@ -63,7 +63,7 @@ class Session:
     """Connections and tokens, shared by all images of a run and by its threads. Close it, or use `with`."""
 
     find_login: Callable[[str], Login | None] = lambda registry: None  # noqa: ARG005
-    patience: Patience = field(default_factory=Patience)
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
     connections: int = 16
     counters: Counters = field(default_factory=Counters)
     _client: httpx.Client = field(init=False, repr=False)
@@ -74,7 +74,7 @@ class Session:
         check_network(os.environ)
         self._client = httpx.Client(
             verify=_trust(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
-            timeout=httpx.Timeout(self.patience.read_s, connect=min(10.0, self.patience.read_s), pool=None),
+            timeout=httpx.Timeout(self.retries.read_s, connect=min(10.0, self.retries.read_s), pool=None),
             limits=httpx.Limits(max_connections=self.connections, max_keepalive_connections=self.connections),
             follow_redirects=False,
             headers={"User-Agent": "gpu-commons", "Accept-Encoding": "identity"},
@@ -193,23 +193,23 @@ class Session:
 
         Raises the last TransientError, and any other error at once.
         """
-        patience = self.patience
+        retries = self.retries
 
         def another(error: Exception) -> bool | float:
             if not isinstance(error, TransientError):
                 return False
             if error.retry_after_s is None:
                 return True
-            if error.retry_after_s > patience.longest_retry_after_s:
+            if error.retry_after_s > retries.longest_retry_after_s:
                 return False
             # Threads that were refused together must not retry together.
-            return error.retry_after_s + random.uniform(0, patience.first_wait_s)  # noqa: S311
+            return error.retry_after_s + random.uniform(0, retries.first_wait_s)  # noqa: S311
 
         caller = stamina.RetryingCaller(
-            attempts=patience.attempts,
-            timeout=patience.total_s,
-            wait_initial=patience.first_wait_s,
-            wait_max=patience.longest_wait_s,
-            wait_jitter=patience.first_wait_s,
+            attempts=retries.attempts,
+            timeout=retries.total_s,
+            wait_initial=retries.first_wait_s,
+            wait_max=retries.longest_wait_s,
+            wait_jitter=retries.first_wait_s,
         )
         return caller.on(another)(act)

@@ -24,7 +24,7 @@ from imaging.inspection.reading import DEFAULT_PLATFORM, Finders, Inspected, che
 from imaging.inspection.squashfs import Squashfs, SquashfsError
 from imaging.inspection.store import Store
 from imaging.inspection.tree import Tree
-from imaging.inspection.unpacking import Volume
+from imaging.inspection.unpacking import UnpackedTotal
 
 _HEADER: Final = struct.Struct("<32s10s3s3s16s8q")
 _DESCRIPTOR: Final = struct.Struct("<i?IIIqqqqqqq128s384s")
@@ -37,7 +37,6 @@ _ARCHITECTURES: Final = {b"01": "386", b"02": "amd64", b"03": "arm", b"04": "arm
 _EXPORT: Final = re.compile(r"^\s*export\s+(\w+)=(.*)$", re.MULTILINE)
 _DEFAULTED: Final = re.compile(r'^"?\$\{\w+:-"?(.*?)"?\}"?$')
 _ENVIRONMENTS: Final = ("10-docker2singularity.sh", "90-environment.sh")
-_PIECE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,8 @@ def inspect_sif(
 def _inspect(name: str, file: BinaryIO, wanted: Platform, store: Store | None, *, deep: bool) -> Inspected:
     platform, created, objects = _header(name, file)
     check_platform(name, platform, wanted)
-    digest = _digest(file)
+    file.seek(0)
+    digest = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"  # type: ignore[arg-type]
     if store is not None and (known := store.contents(digest, deep=deep)):
         return Inspected(name, known, None, is_cached=True)
     partition = next((each for each in objects if each.kind == _PARTITIONS and each.part == _PRIMARY), None)
@@ -122,14 +122,6 @@ def _header(name: str, file: BinaryIO) -> tuple[str, datetime | None, list[_Obje
     return f"linux/{known}", day, objects
 
 
-def _digest(file: BinaryIO) -> str:
-    file.seek(0)
-    state = hashlib.sha256()
-    while piece := file.read(_PIECE):
-        state.update(piece)
-    return f"sha256:{state.hexdigest()}"
-
-
 def _labels(file: BinaryIO, objects: list[_Object]) -> dict[str, str]:
     found = next((each for each in objects if each.kind == _LABELS), None)
     if found is None:
@@ -154,11 +146,11 @@ def _environment(system: Squashfs) -> Iterator[tuple[str, str]]:
 
 
 def _read_files(name: str, system: Squashfs, packed: int) -> facts.Contents:
-    tree, volume, finders = Tree(name), Volume(name), Finders()
+    tree, total, finders = Tree(name), UnpackedTotal(name), Finders()
     tree.begin_layer()
     for entry in system.entries():
-        volume.grow(entry.size)
-        if volume.unpacked > limits.RATIO_FROM + limits.RATIO * packed:
+        total.grow(entry.size)
+        if total.unpacked > limits.RATIO_FROM + limits.RATIO * packed:
             raise InspectError(name, f"unpacks to more than {limits.RATIO} times its size", "do not use this image")
         read_entry(entry, tree, finders)
-    return contents_of(finders.found(volume.unpacked), tree, volume.unpacked, ())
+    return contents_of(finders.found(total.unpacked), tree, total.unpacked, ())

@@ -20,7 +20,7 @@ AGAIN: Final = "build and push the image again"
 
 
 @dataclass(slots=True)
-class Volume:
+class UnpackedTotal:
     """Bytes unpacked so far, of all layers of an image."""
 
     name: str
@@ -56,7 +56,7 @@ def malformed(name: str, where: str, what: str) -> InspectError:
     return InspectError(name, f"{where} {what}", AGAIN)
 
 
-def counted(name: str, where: str, packed: int, pieces: Iterator[bytes], volume: Volume) -> Iterator[bytes]:
+def counted(name: str, where: str, packed: int, pieces: Iterator[bytes], total: UnpackedTotal) -> Iterator[bytes]:
     count = 0
     for piece in pieces:
         count += len(piece)
@@ -66,7 +66,7 @@ def counted(name: str, where: str, packed: int, pieces: Iterator[bytes], volume:
                 f"{where} unpacks to more than {limits.RATIO} times its {packed:,} bytes, as an archive bomb does",
                 "do not use this image",
             )
-        volume.grow(len(piece))
+        total.grow(len(piece))
         yield piece
 
 

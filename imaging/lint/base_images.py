@@ -1,10 +1,12 @@
-"""Reads a base image's facts from its reference: pinning, default user, CUDA."""
+"""The images that a recipe uses, and their facts by reference: pinning, default user, CUDA."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
+from imaging.lint.recipe import Recipe
 from imaging.references import ImageReference, known_image
 
 # Images whose publishers set a default user other than root.
@@ -12,6 +14,21 @@ _NOT_ROOT: Final = re.compile(
     r"(^|/)(jupyter|ucsdets|ucsd-ets|jupyterhub|pangeo|mambaorg|rapidsai|bitnami|bitnamilegacy|cgr\.dev|chainguard"
     r"|nonroot|gitpod|condaforge/jupyterlab|2i2c|berkeley)(/|$)|-notebook$|singleuser"
 )
+
+
+def image_references(recipe: Recipe) -> Iterator[tuple[str, int]]:
+    """Every registry image that the recipe builds on or copies from, with its line; no stages or open variables."""
+    names = {stage.name.lower() for stage in recipe.stages if stage.name}
+    for stage in recipe.stages:
+        if stage.is_base_known:
+            yield stage.base, stage.line
+        for instruction in stage.instructions:
+            sources = [(instruction.flags.get("from", ""), instruction.line)]
+            sources += [(mount.get("from", ""), instruction.line) for mount in instruction.mounts]
+            for text, line in sources:
+                # A plain word may be a named build context; only text like a reference counts.
+                if ("/" in text or ":" in text) and "$" not in text and text.lower() not in names:
+                    yield text, line
 
 
 def parse_reference(text: str) -> ImageReference | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from imaging.lint.hadolint import Heard, is_hadolints, without_duplicates
+from imaging.lint.hadolint import HadolintResult, is_hadolints, without_duplicates
 from imaging.lint.reading import read_recipe
-from imaging.lint.recipe import Finding, Kind, Recipe, Setting
+from imaging.lint.recipe import Finding, Kind, LintContext, Recipe
 from imaging.lint.rules.index import ALL_RULES, BY_ID
 from imaging.lint.waivers import Waiver, read_waivers, waived_by
 
 # Runs hadolint: text and recipe in, its report out. The caller supplies one if the program is installed.
-Ask = Callable[[str, Recipe], Heard]
+Ask = Callable[[str, Recipe], HadolintResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Report:
     unused: tuple[Waiver, ...] = ()  # in comments: they cover nothing
     unread: tuple[int, ...] = ()  # lines that the grammar could not read
     general: tuple[Finding, ...] = ()  # by line: mistakes in any image, ours and hadolint's
-    heard: Heard = field(default_factory=Heard)
+    hadolint: HadolintResult = field(default_factory=HadolintResult)
 
     @property
     def all(self) -> tuple[Finding, ...]:
@@ -37,7 +37,7 @@ class Report:
 def lint(  # noqa: PLR0913 - one file, and everything that it does not state itself
     data: bytes,
     path: str,
-    setting: Setting,
+    context: LintContext,
     *,
     kind: Kind | None = None,
     waivers: Sequence[Waiver] = (),
@@ -47,16 +47,16 @@ def lint(  # noqa: PLR0913 - one file, and everything that it does not state its
     recipe = read_recipe(data, path, kind)
     text = data.decode("utf-8-sig")
     comments = tuple(read_waivers(text, recipe))
-    own = findings(recipe, setting)
-    heard = ask(text.replace("\r\n", "\n"), recipe) if ask and recipe.kind is Kind.DOCKERFILE else Heard()
+    own = findings(recipe, context)
+    hadolint = ask(text.replace("\r\n", "\n"), recipe) if ask and recipe.kind is Kind.DOCKERFILE else HadolintResult()
     sorted_out = [
         (finding, waived_by(finding, (*comments, *waivers)))
-        for finding in (*own, *without_duplicates(heard.findings, own, recipe))
+        for finding in (*own, *without_duplicates(hadolint.findings, own, recipe))
     ]
     used = {waiver for _, waiver in sorted_out if waiver}
     left = [finding for finding, waiver in sorted_out if waiver is None]
     # If hadolint did not read the file, we cannot tell whether waivers of its rules are still needed.
-    unused = (each for each in comments if each not in used and (heard.has_read or not is_hadolints(each.rule)))
+    unused = (each for each in comments if each not in used and (hadolint.has_read or not is_hadolints(each.rule)))
     general = (finding for finding in left if not is_numbered(finding))
     return Report(
         path,
@@ -66,7 +66,7 @@ def lint(  # noqa: PLR0913 - one file, and everything that it does not state its
         tuple(unused),
         recipe.unread,
         tuple(sorted(general, key=lambda finding: finding.line)),
-        heard,
+        hadolint,
     )
 
 
@@ -76,8 +76,8 @@ def is_numbered(finding: Finding) -> bool:
     return rule is not None and bool(rule.number)
 
 
-def findings(recipe: Recipe, setting: Setting) -> list[Finding]:
+def findings(recipe: Recipe, context: LintContext) -> list[Finding]:
     """The findings of all our rules, by line and without duplicates."""
-    found = (finding for rule in ALL_RULES for finding in rule.findings(recipe, setting))
+    found = (finding for rule in ALL_RULES for finding in rule.findings(recipe, context))
     order = {rule.id: index for index, rule in enumerate(ALL_RULES)}
     return sorted(dict.fromkeys(found), key=lambda finding: (finding.line, order[finding.rule]))

@@ -11,7 +11,6 @@ from functools import cache
 from posixpath import join, normpath
 from typing import TYPE_CHECKING, Final
 
-from imaging.lint.masking import masked
 from imaging.lint.recipe import Command, Instruction, Kind, LintError, Recipe, Stage, Word, expand
 from imaging.lint.shell import SHELLS, ShellText, command_from, parse_shell, plain_text, shell_text
 
@@ -24,6 +23,20 @@ INSTRUCTIONS: Final = (
 )  # fmt: skip
 _RUNS: Final = frozenset({"RUN", "CMD", "ENTRYPOINT"})
 _PAIRS: Final = frozenset({"ARG", "ENV", "LABEL"})
+# What the grammar cannot read is masked with as many bytes: lines and columns stay.
+# ${NAME#pattern} and similar: BuildKit knows them, the grammar does not.
+_MODIFIER: Final = re.compile(rb"(\$\{\w+)([#%/][^{}\n]*)\}")
+# `RUN [ -f x ] && …`: the grammar reads every bracket as the start of an exec form. Masked if it is none.
+_BRACKET: Final = re.compile(
+    rb"^[ \t]*(?:ONBUILD[ \t]+)?(?:RUN|CMD|ENTRYPOINT)(?:[ \t]++|[\\`][ \t]*\r?\n|--[^\s\\`]++)++\[",
+    re.IGNORECASE | re.MULTILINE,
+)
+# `ENV PS1="# "`: a comment to the grammar, which then swallows the next line.
+_VALUES: Final = re.compile(rb"^[ \t]*(?:ENV|LABEL|ARG)[ \t][^\n]*", re.IGNORECASE | re.MULTILINE)
+_BLANK: Final = rb"(?:[ \t]|[\\`][ \t]*\r?\n)*+"
+_EXEC_FORM: Final = re.compile(
+    rb"\[" + _BLANK + rb'(?:"(?:[^"\\\n]|\\.)*+"' + _BLANK + rb"(?:," + _BLANK + rb")?)*+\]" + _BLANK + rb"\r?(?:\n|\Z)"
+)
 
 
 @dataclass(slots=True)
@@ -47,7 +60,7 @@ class _Stage:
 def parse_dockerfile(text: str, path: str) -> Recipe:
     """Read a Dockerfile. Raises LintError for an unknown instruction, a missing FROM, or an empty file."""
     source = text.encode("utf-8", "surrogateescape")
-    root = _parser().parse(masked(source)).root_node
+    root = _parser().parse(_masked(source)).root_node
     _refuse_unknown(root, source, path)
     nodes = [node for node in root.named_children if node.type.endswith("_instruction")]
     if not nodes:
@@ -76,6 +89,19 @@ def _parser() -> Parser:
     from tree_sitter import Language, Parser  # noqa: PLC0415
 
     return Parser(Language(tree_sitter_containerfile.language()))
+
+
+def _masked(source: bytes) -> bytes:
+    """The text for the grammar."""
+
+    def modifier(match: re.Match[bytes]) -> bytes:
+        return match[1] + b":-" + b"x" * (len(match[2]) - 2) + b"}" if len(match[2]) > 1 else match[0]
+
+    def bracket(match: re.Match[bytes]) -> bytes:
+        return match[0] if _EXEC_FORM.match(source, match.end() - 1) else match[0][:-1] + b"x"
+
+    quiet = _VALUES.sub(lambda match: match[0].replace(b"#", b"x"), source)
+    return _MODIFIER.sub(modifier, _BRACKET.sub(bracket, quiet))
 
 
 def _line(node: Node) -> int:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from compat.evidence.names.builds import choose, read_wish
+from compat.evidence.names.builds import choose, read_build_spec
 from compat.evidence.names.distributions import Device, device_of, framework_of
 from compat.values.versions import VersionError
 from imaging.lint.packages import Install, Manager, installs
@@ -55,12 +55,12 @@ def _of_torch(install: Install, package: Package) -> str:
 
 def _line_of(version: str, wheels: str) -> str:
     try:
-        wish = read_wish("torch", version, f"pip {wheels}" if "+" not in version else "pip")
+        spec = read_build_spec("torch", version, f"pip {wheels}" if "+" not in version else "pip")
     except VersionError:
         return ""
-    if wish is None:
+    if spec is None:
         return ""
-    if wish.cuda:
-        return str(wish.cuda[0])
-    lines = {str(build.cuda.line) for build in choose(wish).builds if build.cuda is not None} if version else set()
+    if spec.cuda:
+        return str(spec.cuda[0])
+    lines = {str(build.cuda.line) for build in choose(spec).builds if build.cuda is not None} if version else set()
     return lines.pop() if len(lines) == 1 else ""

@@ -22,12 +22,17 @@ _SEVERITIES: Final = {"error": Severity.ERROR, "warning": Severity.WARNING}
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HadolintResult:
     """Its result: findings, or why there are no valid ones."""
 
     findings: tuple[Finding, ...] = ()
     has_read: bool = False  # it read the file; else it did not run, or could not read it
     problem: str = ""  # for the user, without the path
+
+
+def unread(why: str) -> HadolintResult:
+    """It did not read the file."""
+    return HadolintResult(problem=f"hadolint {why}: only our own rules were checked")
 
 
 def is_hadolints(rule: str) -> bool:
@@ -66,8 +71,7 @@ def padded(text: str, recipe: Recipe) -> Padded:
     ends = sorted(
         {
             each.end_line
-            for stage in recipe.stages
-            for each in stage.instructions
+            for each in recipe.instructions
             if each.end_line > each.line and any("<<" in line for line in lines[each.line - 1 : each.end_line])
         }
     )
@@ -75,19 +79,19 @@ def padded(text: str, recipe: Recipe) -> Padded:
     return Padded("\n\n".join("\n".join(part) for part in parts), tuple(ends))
 
 
-def heard(output: bytes, errors: bytes, code: int, padded: Padded) -> Heard:
+def read_result(output: bytes, errors: bytes, code: int, padded: Padded) -> HadolintResult:
     """Read the program's output. It may have crashed, or not understood the file."""
     messages = _messages(output)
     if messages is None:
         first = next(iter(errors.decode("utf-8", "replace").split("\n")), "").strip()[:200]
-        return Heard(problem=f"hadolint ended with {code} ({first or 'no message'}): only our own rules were checked")
+        return unread(f"ended with {code} ({first or 'no message'})")
     for rule, _, line, message in messages:
         if rule == _NOT_PARSED:
             reason = " ".join(message.split())[:120]
             where = f"line {padded.line(line)}: {reason}"
-            return Heard(problem=f"hadolint cannot read this file ({where}): only our own rules were checked")
+            return unread(f"cannot read this file ({where})")
     problem = " ".join(errors.decode("utf-8", "replace").replace("\\n", " ").split()).strip('" ')[:200]
-    return Heard(
+    return HadolintResult(
         tuple(_findings(messages, padded)), has_read=True, problem=f"hadolint says: {problem}" if problem else ""
     )
 
@@ -112,9 +116,7 @@ def _findings(messages: Iterable[tuple[str, str, int, str]], padded: Padded) -> 
 
 def without_duplicates(found: Sequence[Finding], own: Iterable[Finding], recipe: Recipe) -> list[Finding]:
     """Without findings that our rules word better for the same instruction; each of the rest once."""
-    instructions = sorted(
-        (each for stage in recipe.stages for each in stage.instructions), key=lambda instruction: instruction.line
-    )
+    instructions = sorted(recipe.instructions, key=lambda instruction: instruction.line)
     starts = [each.line for each in instructions]
     ours = {(finding.rule, bisect_right(starts, finding.line)) for finding in own}
     feeding = {

@@ -97,7 +97,7 @@ def filled_by(command: Command) -> Cache | None:
 
 def emptied_by(command: Command) -> Cache | None:
     """The cache that this command is made to clear (`conda clean`), not by a plain `rm`."""
-    words = (command.program, *(word.text for word in command.arguments if not word.text.startswith("-")))
+    words = (command.program, *command.plain)
     if words[:2] in {("apt-get", "clean"), ("apt", "clean"), ("apt-get", "autoclean")}:
         return APT
     return next((cache for cache in ALL for cleaner in cache.cleaners if words[: len(cleaner)] == cleaner), None)

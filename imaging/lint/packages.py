@@ -11,7 +11,7 @@ from typing import Final
 
 from imaging.lint.recipe import Command, Word
 from imaging.lint.requirements import Package, of_conda, of_pip
-from imaging.lint.shell import option_value
+from imaging.lint.shell import option_value, option_values
 
 
 class Manager(StrEnum):
@@ -151,20 +151,6 @@ def _verb(words: Sequence[Word], verbs: Sequence[str], valued: frozenset[str]) -
     return [word for word in words if word is not plain[0]]
 
 
-def _values(words: Sequence[Word], *names: str) -> tuple[Word, ...]:
-    """Values of repeatable options."""
-    found = []
-    for index, word in enumerate(words):
-        if word.text in names and index + 1 < len(words):
-            found.append(words[index + 1])
-        for name in names:
-            if name.startswith("--") and word.text.startswith(f"{name}="):
-                found.append(Word(word.text.partition("=")[2], word.line))
-            elif not name.startswith("--") and len(word.text) > len(name) and word.text.startswith(name):
-                found.append(Word(word.text[len(name) :], word.line))  # -rrequirements.txt
-    return tuple(found)
-
-
 def _environment_of(command: Command) -> str:
     """By the program's own path, else the active one."""
     folder, slash, _ = command.words[0].text.rpartition("/")
@@ -189,9 +175,9 @@ def _pip(command: Command, words: Sequence[Word], environment: str) -> Install |
         command,
         tuple(of_pip(plain)),
         option_value(rest, "--target", "-t", "--prefix") or environment,
-        _values(rest, "-r", "--requirement"),
+        tuple(option_values(rest, "-r", "--requirement", may_touch=True)),
         plain,
-        has_constraints=bool(_values(rest, "-c", "--constraint")),
+        has_constraints=any(option_values(rest, "-c", "--constraint", may_touch=True)),
     )
 
 
@@ -213,7 +199,7 @@ def _conda(command: Command, words: Sequence[Word]) -> Install | None:
     environment = _named(option_value(words, "-n", "--name", "-p", "--prefix") or command.environment)
     if [word.text for word in words[:1]] == ["env"]:
         rest = _verb(words[1:], ("create", "update"), _CONDA_VALUED | {"-f", "--file"})
-        files = _values(words, "-f", "--file")
+        files = tuple(option_values(words, "-f", "--file", may_touch=True))
         return (
             Install(Manager.CONDA, command, (), environment, files, has_constraints=True) if rest is not None else None
         )
@@ -221,7 +207,9 @@ def _conda(command: Command, words: Sequence[Word]) -> Install | None:
     if rest is None:
         return None
     packages = tuple(of_conda(_plain(rest, _CONDA_VALUED | {"-f", "--file"})))
-    return Install(Manager.CONDA, command, packages, environment, _values(rest, "--file", "-f"))
+    return Install(
+        Manager.CONDA, command, packages, environment, tuple(option_values(rest, "--file", "-f", may_touch=True))
+    )
 
 
 def _system(command: Command, words: Sequence[Word], known: _System) -> Install | None:

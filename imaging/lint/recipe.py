@@ -76,6 +76,11 @@ class Command:
     def texts(self) -> tuple[str, ...]:
         return tuple(word.text for word in self.words)
 
+    @property
+    def plain(self) -> list[str]:
+        """Its arguments other than options."""
+        return [word.text for word in self.arguments if not word.text.startswith("-")]
+
     def has(self, *words: str) -> bool:
         """Is one of these words among its arguments?"""
         return any(word.text in words for word in self.arguments)
@@ -94,6 +99,13 @@ class Instruction:
     variables: tuple[tuple[str, Word], ...] = ()  # ARG, ENV, LABEL; the value of `ARG NAME` is empty
     commands: tuple[Command, ...] = ()  # RUN, CMD, ENTRYPOINT, HEALTHCHECK
     folder: str = "/"
+
+    @property
+    def copies_everything(self) -> bool:
+        """`COPY . …`, from the context, not from another stage."""
+        if self.keyword not in {"COPY", "ADD"} or "from" in self.flags or "each" in self.flags:
+            return False
+        return any(word.text in {".", "./", "/", "*", "./*"} for word in self.words[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +153,18 @@ class Recipe:
         return self.image_stages[0] if self.stages else None
 
     @property
+    def instructions(self) -> Iterator[Instruction]:
+        """Every instruction of every stage."""
+        return (instruction for stage in self.stages for instruction in stage.instructions)
+
+    @property
     def commands(self) -> Iterator[Command]:
         """Every command of every stage."""
-        for stage in self.stages:
-            for instruction in stage.instructions:
-                yield from instruction.commands
+        return (command for instruction in self.instructions for command in instruction.commands)
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class LintContext:
     """Facts that the file lacks."""
 
     role: Role = Role.APPLICATION

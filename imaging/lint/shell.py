@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import accumulate
@@ -16,7 +16,6 @@ from posixpath import join, normpath
 from typing import TYPE_CHECKING, Final
 
 from imaging.lint.recipe import Command, Word, expand
-from imaging.lint.statements import CALLS, statements
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -43,6 +42,9 @@ _WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
 _FIRST_IS_OWN: Final = frozenset({"timeout", "gosu"})  # their first plain word is a duration, or a user
 _CONDAS: Final = frozenset({"conda", "mamba", "micromamba"})
 _RUN_OPTIONS: Final = frozenset({"-n", "--name", "-p", "--prefix"})
+_CALLS: Final = frozenset({"command", "declaration_command", "unset_command"})
+_GROUPS: Final = frozenset({"redirected_statement", "subshell", "compound_statement", "list"})
+_MOST_BEFORE: Final = 8  # remembered programs of a pipeline: nobody writes more, and a hostile file must not
 _DEEPEST: Final = 8  # of sh -c "sh -c …": nobody writes more, and a hostile file must not exhaust the stack
 
 
@@ -93,7 +95,7 @@ def parse_shell(
     """All commands of a shell text in order, those in substitutions, functions and branches included."""
     state = _State(folder, environment, known or {}, depth)
     tree = _parser().parse(source.text)
-    for node, fed_by in statements(tree.root_node):
+    for node, fed_by in _statements(tree.root_node):
         _read(node, source, state, fed_by)
     return tuple(state.found)
 
@@ -115,11 +117,44 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
 
 
+def _statements(root: Node) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+    """Calls, bare assignments and here-documents, in the order of the text, each with the calls before it in a pipe.
+
+    Without recursion: nesting is unlimited.
+    """
+    waiting: list[tuple[Node, tuple[Node, ...]]] = [(root, ())]
+    while waiting:
+        node, fed_by = waiting.pop()
+        if node.type in _CALLS or node.type in {"variable_assignment", "heredoc_body"}:
+            yield node, fed_by
+        # A command substitution has its own input.
+        passed = () if "substitution" in node.type else fed_by
+        inner: list[tuple[Node, tuple[Node, ...]]] = []
+        for child in node.named_children:
+            inner.append((child, passed))
+            if node.type == "pipeline":
+                passed = (*passed, *_calls_in(child))[-_MOST_BEFORE:]
+        waiting += reversed(inner)
+
+
+def _calls_in(part: Node) -> Iterator[Node]:
+    """The first calls in one part of a pipeline, groups and redirections included."""
+    waiting = [part]
+    for _ in range(2 * _MOST_BEFORE):
+        if not waiting:
+            return
+        node = waiting.pop(0)
+        if node.type == "command":
+            yield node
+        elif node.type in _GROUPS:
+            waiting += node.named_children
+
+
 def _read(node: Node, source: ShellText, state: _State, fed_by: tuple[Node, ...]) -> None:
     if node.type == "heredoc_body":
         _read_heredoc(node, source, state)
     elif node.type == "variable_assignment":
-        if node.parent is not None and node.parent.type not in CALLS:
+        if node.parent is not None and node.parent.type not in _CALLS:
             pair = _assignment(node, source, state)
             state.found.append(
                 Command((), pair[1].line, state.environment, state.folder, (pair,)),
@@ -195,7 +230,7 @@ def _add(
 
 
 def _follow(command: Command, state: _State) -> None:
-    arguments = [word.text for word in command.arguments if not word.text.startswith("-")]
+    arguments = command.plain
     if command.program in {"cd", "pushd"} and arguments:
         state.folder = normpath(join(state.folder, arguments[0]))
     if command.program in {"source", "."} and arguments:
@@ -243,14 +278,20 @@ def _after_options(
 
 
 def option_value(words: Sequence[Word], *names: str) -> str:
-    """Value of the first of these options, `--name value` or `--name=value`; empty if none is given."""
+    """Value of the first of these options; empty if none is given."""
+    return next((word.text for word in option_values(words, *names)), "")
+
+
+def option_values(words: Sequence[Word], *names: str, may_touch: bool = False) -> Iterator[Word]:
+    """Values of repeatable options, `--name value` or `--name=value`; `-nvalue` counts if it `may_touch`."""
     for index, word in enumerate(words):
-        if word.text in names and index + 1 < len(words):
-            return words[index + 1].text
-        for name in names:
-            if name.startswith("--") and word.text.startswith(f"{name}="):
-                return word.text.partition("=")[2]
-    return ""
+        name, equals, value = word.text.partition("=")
+        if word.text in names:
+            yield from words[index + 1 : index + 2]
+        elif equals and name in names:
+            yield Word(value, word.line)
+        elif may_touch and word.text[:2] in names:
+            yield Word(word.text[2:], word.line)
 
 
 def _script_of(command: Command) -> Word | None:

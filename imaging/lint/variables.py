@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from imaging.lint.containers import DOCKER
 from imaging.lint.recipe import Kind, Recipe, Word
+from imaging.lint.shell import option_values
 
 
 def set_variables(recipe: Recipe) -> Iterator[tuple[str, Word]]:
@@ -24,13 +24,6 @@ def set_variables(recipe: Recipe) -> Iterator[tuple[str, Word]]:
 
 
 def _passed(words: tuple[Word, ...]) -> Iterator[tuple[str, Word]]:
-    for index, word in enumerate(words):
-        text = word.text
-        if text in {"-e", "--env"} and index + 1 < len(words):
-            text = words[index + 1].text
-        elif match := re.match(r"(?:--env=|-e)(\w+=.*)", text):
-            text = match[1]
-        else:
-            continue
-        name, _, value = text.partition("=")
-        yield name, Word(value, word.line)
+    for given in option_values(words, "-e", "--env", may_touch=True):
+        name, _, value = given.text.partition("=")
+        yield name, Word(value, given.line)

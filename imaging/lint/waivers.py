@@ -33,7 +33,7 @@ class Waiver:
 def read_waivers(text: str, recipe: Recipe) -> Iterator[Waiver]:
     """Waivers of a file's comments. Raises LintError for a missing reason or an unknown rule."""
     lines = text.splitlines()
-    spans = {i.line: i.end_line for stage in recipe.stages for i in stage.instructions if i.keyword != "SCRIPT"}
+    spans = {each.line: each.end_line for each in recipe.instructions if each.keyword != "SCRIPT"}
     for number, line in enumerate(lines, 1):
         if match := _COMMENT.match(line):
             where = f"{recipe.path}:{number}"

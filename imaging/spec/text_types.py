@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Callable
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -21,14 +22,14 @@ OWN_OCI_LABELS: Final = frozenset(
 )
 
 
-def _wheel_pin(text: str) -> str:
-    wheel_pin(text)
-    return text
+def _parsed_by(parse: Callable[[str], object]) -> AfterValidator:
+    """Accepts the texts that `parse` reads."""
 
+    def check(text: str) -> str:
+        parse(text)
+        return text
 
-def _conda_pin(text: str) -> str:
-    conda_pin(text)
-    return text
+    return AfterValidator(check)
 
 
 def _cuda_line(text: str) -> str:
@@ -89,8 +90,8 @@ def _variable(text: str) -> str:
 
 Name = Annotated[str, Field(pattern=rf"^{NAME_PATTERN}$", max_length=63)]
 KernelName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=63)]
-WheelPin = Annotated[str, AfterValidator(_wheel_pin)]
-CondaPin = Annotated[str, AfterValidator(_conda_pin)]
+WheelPin = Annotated[str, _parsed_by(wheel_pin)]
+CondaPin = Annotated[str, _parsed_by(conda_pin)]
 CudaLine = Annotated[str, AfterValidator(_cuda_line)]
 RelativePath = Annotated[str, AfterValidator(_relative_path)]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"), AfterValidator(_variable)]

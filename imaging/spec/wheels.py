@@ -42,7 +42,7 @@ _ENVIRONMENT: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedWheel:
     """One distribution in one environment. Only the server's are locked: others may have any hash."""
 
     environment: str
@@ -67,13 +67,13 @@ class WheelSize:
 COLUMNS: Final = tuple(field.name for field in fields(WheelSize))
 
 
-def wanted_wheels(spec: ImageSpec, lock: str) -> tuple[Wanted, ...]:
+def wanted_wheels(spec: ImageSpec, lock: str) -> tuple[WantedWheel, ...]:
     """What an image takes from the index: all of its lock, and its kernels' own pins.
 
     A kernel's build with a local version (1.7.1+cu101) is on its own page: `other_pins` has it.
     """
     kernels = [
-        Wanted(kernel.name, pin.name, pin.version, kernel.python)
+        WantedWheel(kernel.name, pin.name, pin.version, kernel.python)
         for kernel in spec.kernels
         for pin in map(wheel_pin, kernel.pypi)
         if "+" not in pin.version
@@ -86,7 +86,7 @@ def other_pins(kernels: Iterable[Kernel]) -> tuple[str, ...]:
     return tuple(pin for kernel in kernels for pin in kernel.pypi if "+" in pin)
 
 
-def best_wheel(wanted: Wanted, files: Mapping[str, str]) -> str:
+def best_wheel(wanted: WantedWheel, files: Mapping[str, str]) -> str:
     """The file that an installer picks from file names with their SHA-256. Raises LookupError with a reason."""
     of_version = {name: parsed for name in files if (parsed := _parsed(name)) and parsed.is_of(wanted)}
     ranked = [
@@ -122,7 +122,7 @@ def sizes_text(sizes: Iterable[WheelSize]) -> str:
     return out.getvalue()
 
 
-def is_current(sizes: Sequence[WheelSize], wanted: Sequence[Wanted]) -> bool:
+def is_current(sizes: Sequence[WheelSize], wanted: Sequence[WantedWheel]) -> bool:
     """Does each wanted wheel have a row, with a hash of the lock, and are there no others?"""
     by_key = {(size.environment, size.name, size.version): size for size in sizes}
     keys = {(each.environment, each.name, each.version) for each in wanted}
@@ -133,10 +133,10 @@ def is_current(sizes: Sequence[WheelSize], wanted: Sequence[Wanted]) -> bool:
     )
 
 
-def _locked(lock: str) -> Iterator[Wanted]:
+def _locked(lock: str) -> Iterator[WantedWheel]:
     for each in read_lock(lock):
         if each.marker is None or each.marker.evaluate(_ENVIRONMENT):
-            yield Wanted(SERVER, each.name, each.version, PYTHON, each.hashes)
+            yield WantedWheel(SERVER, each.name, each.version, PYTHON, each.hashes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class _Parsed:
     build: BuildTag
     tags: frozenset[Tag]
 
-    def is_of(self, wanted: Wanted) -> bool:
+    def is_of(self, wanted: WantedWheel) -> bool:
         return self.name == wanted.name and self.version == Version(wanted.version)
 
 

@@ -22,7 +22,7 @@ _ADDRESSES_OF_A_CARD: Final = 4  # a /30: the network, the bridge, one container
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class HostGpu:
     """One GPU of a host: its index in nvidia-smi, and its UUID if known."""
 
     host: str
@@ -54,11 +54,11 @@ class Request:
 class Grant:
     """The cards of a container, and the containers that must end before it starts."""
 
-    cards: tuple[Card, ...]
+    cards: tuple[HostGpu, ...]
     after: tuple[str, ...] = ()
 
 
-class NoCard(ValueError):  # noqa: N818 - a refusal, with its words
+class NoFreeGpu(ValueError):  # noqa: N818 - a refusal, with its words
     """The host has no card left for a container. `reason` continues after its name."""
 
     def __init__(self, name: str, reason: str, fix: str) -> None:
@@ -84,7 +84,7 @@ def subnet(network: str, index: int) -> IPv4Network:
 
 
 def grant(
-    cards: Sequence[Card],
+    cards: Sequence[HostGpu],
     requests: Iterable[Request],
     held: Mapping[int, str] | None = None,
     kept: Mapping[str, tuple[int, ...]] | None = None,
@@ -94,7 +94,7 @@ def grant(
     `held`: other holders by card index; `kept`: the cards that this stack's containers have had until now,
     by name. Requests for specific cards choose first, then services, then batch runs, and in each group those that
     keep their cards. Batch runs take turns on a card, in the order of the stack file.
-    Raises NoCard.
+    Raises NoFreeGpu.
     """
     held, kept = held or {}, kept or {}
     wanted = [each for each in requests if each.count]
@@ -112,8 +112,8 @@ def grant(
     return granted
 
 
-def shared_grant(cards: Sequence[Card], request: Request) -> Grant:
-    """Shareable cards. Raises NoCard if the host has too few."""
+def shared_grant(cards: Sequence[HostGpu], request: Request) -> Grant:
+    """Shareable cards. Raises NoFreeGpu if the host has too few."""
     by_index = {card.index: card for card in cards}
     empty: dict[int, str] = {}
     return Grant(tuple(by_index[index] for index in _chosen(request, by_index, {*by_index}, empty, empty, ())))
@@ -121,7 +121,7 @@ def shared_grant(cards: Sequence[Card], request: Request) -> Grant:
 
 def _chosen(  # noqa: PLR0913, PLR0917 - a request, and all that it competes with
     request: Request,
-    cards: Mapping[int, Card],
+    cards: Mapping[int, HostGpu],
     free: set[int],
     turns: Mapping[int, str],
     held: Mapping[int, str],
@@ -129,11 +129,11 @@ def _chosen(  # noqa: PLR0913, PLR0917 - a request, and all that it competes wit
 ) -> tuple[int, ...]:
     if unknown := [index for index in request.indices if index not in cards]:
         fix = f"the host has {listing([str(index) for index in sorted(cards)])}"
-        raise NoCard(request.name, f"names card {unknown[0]}, which is not there", fix)
+        raise NoFreeGpu(request.name, f"names card {unknown[0]}, which is not there", fix)
     open_to_it = free | (turns.keys() if request.ends else set())
     if taken := [index for index in request.indices if index not in open_to_it]:
         who = held.get(taken[0], "another container of this stack")
-        raise NoCard(request.name, f"names card {taken[0]}, which {who} holds", "choose another, or end that one")
+        raise NoFreeGpu(request.name, f"names card {taken[0]}, which {who} holds", "choose another, or end that one")
     if request.indices:
         return request.indices
     if len(kept) == request.count and open_to_it.issuperset(kept):
@@ -143,5 +143,5 @@ def _chosen(  # noqa: PLR0913, PLR0917 - a request, and all that it competes wit
     if len(best) < request.count:
         who = listing([f"card {index}: {holder}" for index, holder in sorted(held.items())])
         reason = f"needs {request.count} cards, and {len(best)} of {len(cards)} are free"
-        raise NoCard(request.name, reason, "ask for fewer, or end what holds them" + (f" ({who})" if who else ""))
+        raise NoFreeGpu(request.name, reason, "ask for fewer, or end what holds them" + (f" ({who})" if who else ""))
     return tuple(sorted(best))

@@ -13,7 +13,7 @@ from errors.faults import FORM
 from imaging.spec.hub_description import Contents
 from platforms.docker.addresses import EngineAddress, socket_on_host
 from platforms.docker.container_model import LOOPBACK, GpuAccess, HostAddress, PortNumber, RuntimeProfile
-from platforms.docker.gpu_leases import Card
+from platforms.docker.gpu_leases import HostGpu
 from workloads.amounts import Count, Gib, GibOrNone
 from workloads.arguments import ImageReference, OutputText
 from workloads.authenticator import Authenticator, Login, login
@@ -167,6 +167,6 @@ class Hub(HubKeys):
         return f"https://{host}/" if self.expose.port == HTTPS else f"https://{host}:{self.expose.port}/"
 
 
-def hosted(card: Card, network: Any) -> dict[str, Any]:
+def hosted(card: HostGpu, network: Any) -> dict[str, Any]:
     """A card in DockerHub's form."""
     return {"index": card.index, "device": card.device, **({} if network is None else {"network": network})}

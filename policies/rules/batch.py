@@ -44,10 +44,10 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
 def _of_text(script: str, site: Site) -> Iterator[Finding]:
     # The shell grammar loads slowly, and most stacks have no Slurm job.
     from imaging.lint.check import lint  # noqa: PLC0415
-    from imaging.lint.recipe import Kind, LintError, Role, Setting  # noqa: PLC0415
+    from imaging.lint.recipe import Kind, LintContext, LintError, Role  # noqa: PLC0415
 
     try:
-        report = lint(script.encode(), "job.sbatch", Setting(Role.BATCH), kind=Kind.SCRIPT)
+        report = lint(script.encode(), "job.sbatch", LintContext(Role.BATCH), kind=Kind.SCRIPT)
         linted = [each for each in report.all if each.rule in _LINT_RULES and not each.is_of_module]
     except LintError as error:
         yield Finding(f"its text cannot be parsed: {error}", Level.UNPROVED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rows import each_row
 
-from cli.image.base_contents import brings
+from cli.image.plan_report import brings
 
 
 @each_row(

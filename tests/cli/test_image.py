@@ -17,7 +17,7 @@ from click.testing import Result
 from cli.image.lint_sarif import sarif
 from imaging.build.render import render_dockerfile
 from imaging.lint.check import lint
-from imaging.lint.recipe import Role, Setting
+from imaging.lint.recipe import LintContext, Role
 from imaging.lint.rules.index import ALL_RULES
 from imaging.spec.load import load_family
 
@@ -159,8 +159,8 @@ class TestSarif:
         waived = b'# gpu-commons lint ignore=D-ROOT reason="needs it"\nFROM ubuntu\n'
         dockerfile = (INPUTS / "perceptron" / "Dockerfile").read_bytes()
         reports = [
-            lint(dockerfile, "train/Docker file", Setting(Role.BATCH, has_ignore_file=False)),
-            lint(waived, "waived", Setting()),
+            lint(dockerfile, "train/Docker file", LintContext(Role.BATCH, has_ignore_file=False)),
+            lint(waived, "waived", LintContext()),
         ]
         return sarif(reports, "1.2")
 

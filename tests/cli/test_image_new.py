@@ -13,16 +13,16 @@ import pytest
 from click.testing import Result
 from rows import each_row
 
+from cli.image.scaffold import CUDA_WHEELS
 from cli.stacks import pools_of
 from compat import Verdict, check_on
 from imaging.build.render import render_dockerfile
 from imaging.lint.check import lint
-from imaging.lint.recipe import Setting
+from imaging.lint.recipe import LintContext
 from imaging.spec.compat_cases import cases_of
 from imaging.spec.load import IMAGES, load_family, read_spec
 from imaging.spec.lock import lock_command
 from imaging.spec.problems import SpecError
-from imaging.spec.scaffold import CUDA_WHEELS
 
 Run = Callable[..., Result]
 KINDS = {
@@ -68,7 +68,7 @@ def test_each_kind_locks_plans_and_renders(run: Run, images: Path, kind: str) ->
     assert run("image", "plan", str(folder), "--stack", "dsmlp-next").exit_code == 0
     family = load_family(folder.name, images=images)
     assert bool(cases_of(family)) is ("cuda" in kind)
-    report = lint(render_dockerfile(family).encode(), "Dockerfile", Setting(has_ignore_file=True))
+    report = lint(render_dockerfile(family).encode(), "Dockerfile", LintContext(has_ignore_file=True))
     assert [finding.rule for finding in report.findings] == []
 
 

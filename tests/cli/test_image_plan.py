@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cli.image.plan import page_of
+from cli.image.plan import report_of
 from cli.image.plan_report import plan_text
 from imaging.spec.load import IMAGES, load_family
 
@@ -40,7 +40,7 @@ def data(run: Run, *arguments: str) -> dict[str, Any]:
 def test_the_page_at_80_columns_is_the_approved_one(
     golden: Callable[[str], Any], image: str, stack: str | None
 ) -> None:
-    text = plan_text(page_of(load_family(image), IMAGES, stack), width=80)
+    text = plan_text(report_of(load_family(image), IMAGES, stack), width=80)
     assert max(len(line) for line in text.splitlines() if "@sha256:" not in line) <= 80
     golden(f"plan/{image}.txt").equals(text)
 
@@ -211,7 +211,7 @@ def test_how_it_is_run_is_printed_for_each_engine_with_what_that_one_cannot_say(
     shutil.copytree(IMAGES / "proxy", tmp_path / "proxy")
     spec = tmp_path / "proxy" / "image.yaml"
     spec.write_text(spec.read_text() + "runtime: {shm_gib: 1, memlock: unlimited, stack_mib: 64}\n")
-    text = plan_text(page_of(load_family("proxy", images=tmp_path), tmp_path, None), width=80)
+    text = plan_text(report_of(load_family("proxy", images=tmp_path), tmp_path, None), width=80)
     golden("plan/runtime.txt").equals(text)
     runtime = data(run, str(tmp_path / "proxy"))["runtime"]
     assert runtime["docker"]["says"] == ["--shm-size=1g", "--ulimit memlock=-1", "--ulimit stack=67108864"]

@@ -14,7 +14,7 @@ import pytest
 from click.testing import Result
 
 from imaging.inspection import image_locations
-from imaging.inspection.session import Patience, Session
+from imaging.inspection.session import RetryPolicy, Session
 from imaging.spec.load import load_sizes, load_spec
 from imaging.spec.wheels import SIZES_FILE
 
@@ -97,8 +97,8 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://me:secret@127.0.0.1:{server.server_port}/simple/")
-    patience = Patience(attempts=3, first_wait_s=0.01, longest_wait_s=0.02)
-    monkeypatch.setattr(image_locations, "open_session", lambda *_, **__: Session(patience=patience))
+    retries = RetryPolicy(attempts=3, first_wait_s=0.01, longest_wait_s=0.02)
+    monkeypatch.setattr(image_locations, "open_session", lambda *_, **__: Session(retries=retries))
     yield found
     server.shutdown()
     server.server_close()

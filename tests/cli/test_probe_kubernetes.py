@@ -18,7 +18,7 @@ from click.testing import Result
 
 from cli.kubectl import Cluster
 from cli.probe.kubernetes import ProbeRequest, by_kubernetes
-from cli.probe.node import ProbeFailed, chosen, seen
+from cli.probe.node import ProbeFailed, chosen, progress_of
 
 Run = Callable[..., Result]
 Json = dict[str, Any]
@@ -315,12 +315,12 @@ def test_a_mistake_in_the_options_is_reported_before_any_call_to_the_cluster(
 
 
 def test_a_container_that_runs_or_is_made_is_waited_for() -> None:
-    assert seen(IMAGE, pod({"running": {}})).waits == "for its output"
+    assert progress_of(IMAGE, pod({"running": {}})).waits == "for its output"
     assert (
-        seen(IMAGE, pod({"waiting": {"reason": "ContainerCreating"}})).waits
+        progress_of(IMAGE, pod({"waiting": {"reason": "ContainerCreating"}})).waits
         == "for its container, whose image is pulled first"
     )
-    assert seen(IMAGE, None).waits == "for its pod"
+    assert progress_of(IMAGE, None).waits == "for its pod"
 
 
 def test_a_cordoned_node_that_is_named_is_probed() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cli.check.mapping import case_from
 from compat import Case, CaseError, Verdict, check
-from compat.evidence.names.builds import read_build, read_wish
+from compat.evidence.names.builds import read_build, read_build_spec
 from compat.values.versions import VersionError
 
 NOT = Verdict.INCOMPATIBLE
@@ -44,23 +44,23 @@ def test_parts_may_be_listed_with_any_separator(parts: list[str], separator: str
     ],
 )
 def test_a_tag_a_pin_and_cudatoolkit_name_one_cuda(build: str, cuda: str) -> None:
-    wish = read_wish("pytorch", "", build)
-    assert wish is not None
-    assert [str(line) for line in wish.cuda] == [cuda]
+    spec = read_build_spec("pytorch", "", build)
+    assert spec is not None
+    assert [str(line) for line in spec.cuda] == [cuda]
 
 
 @pytest.mark.parametrize("build", ["cuda12", "cu12x", "cupy-cuda12x", "jax[cuda12]"])
 def test_a_major_alone_is_every_line_of_it(build: str) -> None:
-    wish = read_wish("cupy", "", build)
-    assert wish is not None
-    assert {line.major for line in wish.cuda} == {12}
+    spec = read_build_spec("cupy", "", build)
+    assert spec is not None
+    assert {line.major for line in spec.cuda} == {12}
 
 
 def test_a_pin_names_the_framework_and_its_release_where_nothing_else_does() -> None:
-    wish = read_wish("", "", "torch==2.6.0+cu124")
-    assert wish is not None
-    assert (wish.framework, str(wish.version)) == ("pytorch", "2.6.0")
-    beside = read_wish("vllm", "0.8.2", "torch==2.6.0+cu124")
+    spec = read_build_spec("", "", "torch==2.6.0+cu124")
+    assert spec is not None
+    assert (spec.framework, str(spec.version)) == ("pytorch", "2.6.0")
+    beside = read_build_spec("vllm", "0.8.2", "torch==2.6.0+cu124")
     assert beside is not None
     assert (beside.framework, str(beside.version), [str(line) for line in beside.cuda]) == ("vllm", "0.8.2", ["12.4"])
 

@@ -19,7 +19,7 @@ from compat.evidence.names.image_name import read_image
 from compat.facts import csv_files, tables
 from compat.facts import rows as row_types
 from compat.values.versions import VersionError
-from compat.verdict.newest_supported import ceiling
+from compat.verdict.newest_supported import newest_supported
 from tools.tables import ABOUT, TABLES
 
 sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
@@ -94,7 +94,7 @@ def _ask_everything() -> None:
         except CaseError:
             continue
     case = Case(gpu="GTX 1080 Ti", driver="418.88", framework="pytorch", framework_version="1.0")
-    ceiling(case, read_host(case))
+    newest_supported(case, read_host(case))
 
 
 TYPES = tuple(

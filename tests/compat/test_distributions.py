@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat.evidence.names.builds import read_wish
+from compat.evidence.names.builds import read_build_spec
 from compat.evidence.names.distributions import Device, device_of, framework_of, gpu_framework
 
 
@@ -64,12 +64,12 @@ def test_a_jaxlib_uses_gpus_where_the_wheels_lie_that_bring_cuda_to_it() -> None
     "name", ["torch", "tensorflow-gpu", "jaxlib", "cupy-cuda12x", "cudf-cu12", "onnxruntime-gpu", "vllm", "flash-attn"]
 )
 def test_the_engine_reads_a_distribution_as_the_framework_that_all_others_read(name: str) -> None:
-    wish = read_wish(name, "", "")
-    assert wish is not None
-    assert wish.framework == framework_of(name)
+    spec = read_build_spec(name, "", "")
+    assert spec is not None
+    assert spec.framework == framework_of(name)
 
 
 def test_a_name_that_says_cpu_is_a_build_for_the_cpu() -> None:
-    wish = read_wish("tensorflow-cpu", "2.16.1", "")
-    assert wish is not None
-    assert (wish.framework, wish.cpu_only) == ("tensorflow", True)
+    spec = read_build_spec("tensorflow-cpu", "2.16.1", "")
+    assert spec is not None
+    assert (spec.framework, spec.cpu_only) == ("tensorflow", True)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from compat import Answer, Case, CaseError, Severity, Verdict, check
 from compat.evidence.case import FIELDS
-from compat.evidence.drivers import cuda_ceiling
+from compat.evidence.drivers import newest_cuda
 from compat.evidence.names.builds import read_build
 from compat.evidence.names.gpu_names import find_gpus
 from compat.facts.rows import Build, GpuModel
@@ -207,7 +207,7 @@ def coded(draw: st.DrawFn) -> tuple[Case, str]:
     arch = architectures()[model.compute_capability]
     known = [each for each in DRIVERS if (arch.first_branch or 0) <= each.branch <= (arch.last_branch or 999)]
     driver = draw(st.sampled_from(known or DRIVERS))
-    lines = [line for line in LINES if line <= cuda_ceiling(driver)] if driver >= min(FLOORS) else LINES
+    lines = [line for line in LINES if line <= newest_cuda(driver)] if driver >= min(FLOORS) else LINES
     cubins = draw(st.lists(targets, min_size=1, max_size=4, unique=True))
     case = Case(
         gpu=model.name,

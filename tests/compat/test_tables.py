@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat.evidence.drivers import UnknownFact, cuda_ceiling, native_cuda
+from compat.evidence.drivers import UnknownFact, native_cuda, newest_cuda
 from compat.facts.csv_files import DATA, rows
 from compat.facts.rows import Origin, Toolkit
 from compat.facts.tables import gpu_models, toolkits
@@ -32,24 +32,24 @@ from tools.tables import TABLES, TableError, check, main
     ],
 )
 def test_the_ceiling_of_a_driver_is_the_newest_toolkit_whose_floor_it_reaches(driver: str, ceiling: str) -> None:
-    assert str(cuda_ceiling(DriverVersion.parse(driver))) == ceiling
+    assert str(newest_cuda(DriverVersion.parse(driver))) == ceiling
 
 
 def test_a_driver_below_every_floor_has_no_ceiling_and_says_which_fact_is_missing() -> None:
     with pytest.raises(UnknownFact, match=r"at or below 295\.33"):
-        cuda_ceiling(DriverVersion.parse("295.33"))
+        newest_cuda(DriverVersion.parse("295.33"))
 
 
 @given(older=st.sampled_from(toolkits()), newer=st.sampled_from(toolkits()))
 def test_a_newer_driver_never_lowers_the_ceiling(older: Toolkit, newer: Toolkit) -> None:
     if older.floor and newer.floor and older.floor <= newer.floor:
-        assert cuda_ceiling(older.floor) <= cuda_ceiling(newer.floor)
+        assert newest_cuda(older.floor) <= newest_cuda(newer.floor)
 
 
 def test_a_driver_reports_the_cuda_of_its_branch_even_where_no_toolkit_was_published() -> None:
     driver = DriverVersion.parse("565.57.01")
     assert str(native_cuda(driver)) == "12.7"
-    assert str(cuda_ceiling(driver)) == "12.6"
+    assert str(newest_cuda(driver)) == "12.6"
     assert str(native_cuda(DriverVersion.parse("418.88"))) == "10.1"
 
 

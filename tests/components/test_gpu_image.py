@@ -159,7 +159,7 @@ def measured(
 ) -> dict[str, Any]:
     """What a GpuImage says of its size when `cache` is this machine's; nothing answers on `port`."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    monkeypatch.setattr(session, "Patience", partial(session.Patience, first_wait_s=0.01, longest_wait_s=0.02))
+    monkeypatch.setattr(session, "RetryPolicy", partial(session.RetryPolicy, first_wait_s=0.01, longest_wait_s=0.02))
     args: GpuImageArgs = {**HUB, "repository": f"127.0.0.1:{port}/gpu-commons/hub", "read_back": True, **more}  # type: ignore[typeddict-item]  # by name
     outputs: dict[str, Any] = {}
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from imaging.build.labels import labels
-from imaging.build.modules import NAMES, Weight, sources, weighed
+from imaging.build.modules import NAMES, StepSize, sources, step_size
 from imaging.build.render import render_dockerfile
 from imaging.lint.check import lint
-from imaging.lint.recipe import Role, Setting
+from imaging.lint.recipe import LintContext, Role
 from imaging.spec.load import IMAGES, load_family, load_spec
 from imaging.spec.plan import plan_image
 from imaging.spec.problems import SpecError
@@ -74,8 +74,8 @@ def test_modules_are_built_without_a_network_from_a_source_that_is_in_no_layer_o
 
 def test_nothing_is_found_in_it_where_a_driver_image_is_meant_and_much_where_none_is() -> None:
     text = render_dockerfile(load_family(IMAGE)).encode()
-    assert not lint(text, "Dockerfile", Setting(Role.DRIVER, has_ignore_file=True)).findings
-    others = lint(text, "Dockerfile", Setting(Role.APPLICATION, has_ignore_file=True)).findings
+    assert not lint(text, "Dockerfile", LintContext(Role.DRIVER, has_ignore_file=True)).findings
+    others = lint(text, "Dockerfile", LintContext(Role.APPLICATION, has_ignore_file=True)).findings
     assert {each.rule for each in others} >= {"D-DRIVER"}
 
 
@@ -138,10 +138,10 @@ def test_components_are_added_once_to_whichever_form_of_source_is_there(text: st
 
 
 def test_what_a_step_fills_is_read_from_its_line() -> None:
-    assert weighed("#9 41.20 thrown away, source with objects: 412876800\t/run/driver") == Weight(
+    assert step_size("#9 41.20 thrown away, source with objects: 412876800\t/run/driver") == StepSize(
         "source with objects", 412876800
     )
-    assert weighed("#9 RUN printf 'thrown away, source: %s\\n' …") is None
+    assert step_size("#9 RUN printf 'thrown away, source: %s\\n' …") is None
 
 
 # --- the program that loads

@@ -15,7 +15,7 @@ from imaging.spec.wheels import (
     PYTHON,
     SERVER,
     SIZES_FILE,
-    Wanted,
+    WantedWheel,
     best_wheel,
     is_current,
     other_pins,
@@ -33,7 +33,7 @@ OURS = [
     "cupy-cuda11",
     "perceptron",
 ]
-TINY = Wanted(SERVER, canonicalize_name("tiny"), "1.0", PYTHON, frozenset({"aa", "bb"}))
+TINY = WantedWheel(SERVER, canonicalize_name("tiny"), "1.0", PYTHON, frozenset({"aa", "bb"}))
 LINUX = "manylinux_2_17_x86_64.manylinux2014_x86_64"
 
 

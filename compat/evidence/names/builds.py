@@ -65,7 +65,7 @@ class Pin(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class BuildField:
     """The parts of the field `build`."""
 
     pins: tuple[Pin, ...] = ()
@@ -80,7 +80,7 @@ class Stated:
 
 
 @lru_cache(4096)
-def read_build(text: str) -> Stated:
+def read_build(text: str) -> BuildField:
     """Read `build`, part by part; raises VersionError, which lists the forms, for any other word."""
     plain = plain_text(text)
     found: list[re.Match[str]] = []
@@ -98,7 +98,7 @@ def read_build(text: str) -> Stated:
     words = " ".join(each["ptx"] for each in found if each["ptx"])
     is_conda = any(each["installer"] == "conda" for each in found)
     brings = True if is_conda or any("cuda" in pin.extras for pin in pins) else None
-    return Stated(
+    return BuildField(
         pins=pins,
         cuda=next(filter(None, map(_lines, (*(part for pin in pins for part in pin.of_cuda), *tags))), ()),
         nvcc=next((read_cudas(each["nvcc"]) for each in found if each["nvcc"]), ()),
@@ -141,7 +141,7 @@ def _lines(text: str) -> tuple[CudaVersion, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class BuildSpec:
     """A framework build, as far as the case has it."""
 
     framework: str
@@ -156,7 +156,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Possible rows for a wish. `near` is set if they are those of neighbouring versions.
+    """Possible rows for a spec. `near` is set if they are those of neighbouring versions.
 
     `is_likely`: the requested version is newer than all known ones, so it may differ from them.
     """
@@ -167,9 +167,9 @@ class Choice:
 
 
 @lru_cache(4096)
-def read_wish(framework: str, version: str, build: str, *, system: str = LINUX) -> Wish | None:
-    """The wish that three texts express; None without a framework. Raises VersionError for a bad version or build."""
-    stated = read_build(build) if build else Stated()
+def read_build_spec(framework: str, version: str, build: str, *, system: str = LINUX) -> BuildSpec | None:
+    """The spec that three texts express; None without a framework. Raises VersionError for a bad version or build."""
+    stated = read_build(build) if build else BuildField()
     written = re.fullmatch(r"([\w. -]*[A-Za-z][\w. -]*?)(\[[\w,-]+\])?(?:==v?([\w.+!-]+))?", framework.strip())
     name = _framework(written[1]) if written else ""
     pins = [pin for pin in stated.pins if not name or _framework(pin.name) == name]
@@ -180,7 +180,7 @@ def read_wish(framework: str, version: str, build: str, *, system: str = LINUX) 
     found, local = _split(number)
     in_name = _lines(f"{written[1]}{written[2] or ''}") if written else ()
     is_named_so = written is not None and written[1].lower().endswith("-cpu")  # tensorflow-cpu
-    return Wish(
+    return BuildSpec(
         framework=name,
         version=found,
         cuda=_lines(local) or in_name or stated.cuda or _lines(_of_paddle(name, number)),
@@ -226,32 +226,32 @@ def _of_paddle(framework: str, written: str) -> str:
     return f"cu{match[1]}" if match else ""
 
 
-def choose(wish: Wish) -> Choice:
-    """Rows of the tables for a wish: the requested version, or else the nearest older one of the same minor."""
-    return _choose(wish, str(wish.version))
+def choose(spec: BuildSpec) -> Choice:
+    """Rows of the tables for a spec: the requested version, or else the nearest older one of the same minor."""
+    return _choose(spec, str(spec.version))
 
 
 @lru_cache(4096)
-def _choose(wish: Wish, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare equal: the first is any patch of it
-    rows = tuple(row for row in tables.builds(wish.framework) if for_system(row, wish.system))
+def _choose(spec: BuildSpec, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compare equal: the first is any patch of it
+    rows = tuple(row for row in tables.builds(spec.framework) if for_system(row, spec.system))
     near, is_likely = "", False
-    if wish.version is not None:
-        exact = tuple(row for row in rows if _same_version(row, wish.version))
+    if spec.version is not None:
+        exact = tuple(row for row in rows if _same_version(row, spec.version))
         if not exact:
-            exact, near, is_likely = _neighbours(rows, wish.version)
+            exact, near, is_likely = _neighbours(rows, spec.version)
         rows = exact
-    if wish.cuda:
-        wanted = set(wish.cuda)
-        rows = (*rows, *_beside(rows, wanted, wish.system))
+    if spec.cuda:
+        wanted = set(spec.cuda)
+        rows = (*rows, *_beside(rows, wanted, spec.system))
         exact = tuple(row for row in rows if row.cuda is not None and row.cuda.line in wanted)
         rows = exact or tuple(row for row in rows if _is_of_major(row, {line.major for line in wanted}))
         if len(wanted) > 1:  # cu12, cuda11x: as one variant if the tables have it
             rows = _one_variant(rows)
-    elif len(rows) > 1 and not wish.conda:
+    elif len(rows) > 1 and not spec.conda:
         with_default = {row.version for row in rows if row.is_default}
         rows = tuple(row for row in rows if row.is_default or row.version not in with_default)
-    found = _most_detailed(rows, conda=wish.conda)
-    return Choice(tuple(_as_read(row, wish.system, is_near=bool(near)) for row in found), near, is_likely)
+    found = _most_detailed(rows, conda=spec.conda)
+    return Choice(tuple(_as_read(row, spec.system, is_near=bool(near)) for row in found), near, is_likely)
 
 
 def _as_read(row: Build, system: str, *, is_near: bool) -> Build:

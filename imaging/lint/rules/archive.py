@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from imaging.lint.recipe import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
 
 _PPA = re.compile(
@@ -13,7 +13,7 @@ _PPA = re.compile(
 )
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for command in recipe.commands:
         for word in command.arguments:
             if _PPA.search(word.text):

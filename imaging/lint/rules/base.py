@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.base_images import parse_reference
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.base_images import image_references, parse_reference
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
-from imaging.lint.sources import image_references
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for text, line in image_references(recipe):
         reference = parse_reference(text)
         if reference is None or reference.digest:

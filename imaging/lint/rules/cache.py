@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from imaging.lint import package_caches
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules import cleanup
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
-    for cache, line in cleanup.never_cleared(recipe, setting, package_caches.HEAVY):
+def check(recipe: Recipe, context: LintContext) -> Iterator[Mistake]:
+    for cache, line in cleanup.never_cleared(recipe, context, package_caches.HEAVY):
         message = f"{cache.leaves} stays in this layer: bytes that every node pulls and nobody reads"
         yield Mistake(line, message, cache.fix)
 

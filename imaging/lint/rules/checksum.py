@@ -6,28 +6,27 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 _GIT: Final = re.compile(r"git@|git://|ssh://|https?://[^#?]+\.git(#|\?|$)")
 _COMMIT: Final = re.compile(r"#[0-9a-f]{40}(:|$)|[?&](commit|checksum)=[0-9a-f]{7,40}(&|$)")
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
-    for stage in recipe.stages:
-        for instruction in stage.instructions:
-            if instruction.keyword != "ADD" or instruction.flags.get("checksum"):
-                continue
-            for word in instruction.words[:-1]:
-                if _GIT.match(word.text):
-                    if not _COMMIT.search(word.text):
-                        message = f"ADD takes {_shown(word.text)} without a commit: a branch or a tag moves"
-                        fix = "name the commit behind it, …git#<40 digits>, or ADD --checksum=<commit>"
-                        yield Mistake(word.line, message, fix)
-                elif re.match(r"https?://|ftp://", word.text):
-                    message = f"ADD takes {_shown(word.text)} without a checksum: the next build may get another file"
-                    fix = "ADD --checksum=sha256:<sum> …, with the sum that the publisher gives for this version"
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
+    for instruction in recipe.instructions:
+        if instruction.keyword != "ADD" or instruction.flags.get("checksum"):
+            continue
+        for word in instruction.words[:-1]:
+            if _GIT.match(word.text):
+                if not _COMMIT.search(word.text):
+                    message = f"ADD takes {_shown(word.text)} without a commit: a branch or a tag moves"
+                    fix = "name the commit behind it, …git#<40 digits>, or ADD --checksum=<commit>"
                     yield Mistake(word.line, message, fix)
+            elif re.match(r"https?://|ftp://", word.text):
+                message = f"ADD takes {_shown(word.text)} without a checksum: the next build may get another file"
+                fix = "ADD --checksum=sha256:<sum> …, with the sum that the publisher gives for this version"
+                yield Mistake(word.line, message, fix)
 
 
 def _shown(address: str) -> str:

@@ -10,14 +10,14 @@ from posixpath import basename, join, normpath
 from imaging.lint import package_caches
 from imaging.lint.package_caches import Cache
 from imaging.lint.packages import install_of
-from imaging.lint.recipe import Command, Instruction, Recipe, Setting, Severity
+from imaging.lint.recipe import Command, Instruction, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 from imaging.lint.shell import option_value
 
 _FIX = "do both in one RUN, or fetch and build in a separate stage and COPY --from what is needed"
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     made: dict[str, int] = {}  # path → line that created it
     filled: dict[Cache, int] = {}
     installed: dict[str, int] = {}
@@ -33,9 +33,9 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
                 installed |= {package.name: command.line for package in install.packages}
 
 
-def never_cleared(recipe: Recipe, setting: Setting, wanted: frozenset[Cache]) -> Iterator[tuple[Cache, int]]:
+def never_cleared(recipe: Recipe, context: LintContext, wanted: frozenset[Cache]) -> Iterator[tuple[Cache, int]]:
     """Caches that stay in a layer, with the line that fills each. This rule has those cleared in a later layer."""
-    lines = {mistake.line for mistake in check(recipe, setting)}
+    lines = {mistake.line for mistake in check(recipe, context)}
     late = [command for run in recipe.image for command in run.commands if command.line in lines]
     for cache, line in package_caches.left_in(recipe.image, wanted):
         if not any(package_caches.clears(cache, command) for command in late):
@@ -111,7 +111,7 @@ def _paths(instruction: Instruction) -> dict[str, int]:
 
 
 def _fetched(command: Command) -> Iterator[str]:
-    words = [word.text for word in command.arguments if not word.text.startswith("-")]
+    words = command.plain
     if command.program == "git" and words[:1] == ["clone"]:
         at = next((index for index, word in enumerate(words) if re.search(r"://|@.*:|\.git$", word)), None)
         if at is not None:

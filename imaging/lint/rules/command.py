@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.recipe import Recipe, Role, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Role, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
-    if setting.role is not Role.BATCH:
+def check(recipe: Recipe, context: LintContext) -> Iterator[Mistake]:
+    if context.role is not Role.BATCH:
         return
     if not any(instruction.keyword in {"CMD", "ENTRYPOINT"} for instruction in recipe.image):
         yield Mistake(

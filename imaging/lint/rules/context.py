@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.context import copies_everything
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
-    if setting.has_ignore_file is not False:
-        return
-    for stage in recipe.stages:
-        for instruction in stage.instructions:
-            if copies_everything(instruction):
-                yield Mistake(
-                    instruction.line,
-                    "the whole folder is copied, and there is no .dockerignore: history, data and keys go with it",
-                    "write a .dockerignore that begins with * and lets back in what the build needs (--context "
-                    "names the folder)",
-                )
-                return
+def check(recipe: Recipe, context: LintContext) -> Iterator[Mistake]:
+    copy = next((each for each in recipe.instructions if each.copies_everything), None)
+    if copy and context.has_ignore_file is False:
+        yield Mistake(
+            copy.line,
+            "the whole folder is copied, and there is no .dockerignore: history, data and keys go with it",
+            "write a .dockerignore that begins with * and lets back in what the build needs (--context "
+            "names the folder)",
+        )
 
 
 RULE = Rule(

@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 
 from compat.facts.tables import toolkits
-from imaging.lint.base_images import is_cuda_base, parse_reference
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.base_images import image_references, is_cuda_base, parse_reference
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
-from imaging.lint.sources import image_references
 
 _MAJORS_KEPT = 2  # NVIDIA's policy keeps the newest two majors
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for text, line in image_references(recipe):
         reference = parse_reference(text)
         if reference is None or reference.digest or not is_cuda_base(reference):

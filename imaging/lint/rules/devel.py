@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from imaging.lint.base_images import is_devel, parse_reference
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     base = recipe.base
     reference = parse_reference(base.base) if base and base.is_base_known else None
     if base and reference and is_devel(reference):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from imaging.lint.packages import Manager, install_of
-from imaging.lint.recipe import Command, Instruction, Recipe, Role, Setting, Severity
+from imaging.lint.recipe import Command, Instruction, LintContext, Recipe, Role, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 _PACKAGES = re.compile(
@@ -23,8 +23,8 @@ _ONLY_NAMES = frozenset({"wget", "curl", "chmod", "rm", "mv", "cp", "ls", "echo"
 _FIX = "leave it out: the container runtime, --nv or CDI brings the host's driver in when the container starts"
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
-    if setting.role is Role.DRIVER:
+def check(recipe: Recipe, context: LintContext) -> Iterator[Mistake]:
+    if context.role is Role.DRIVER:
         return
     for instruction in recipe.image:
         if instruction.keyword == "RUN":

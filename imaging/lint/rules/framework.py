@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from compat.evidence.names.distributions import framework_of
 from imaging.lint.frameworks import python_installs
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for install in python_installs(recipe):
         if install.has_constraints:
             continue

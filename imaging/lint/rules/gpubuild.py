@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.recipe import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
-    for stage in recipe.stages:
-        for instruction in stage.instructions:
-            for command in instruction.commands:
-                if command.program == "nvidia-docker" and command.has("build"):
-                    message = "nvidia-docker gives a build no GPU: it only passes the call on"
-                    fix = "docker build; whatever needs a GPU is checked when the container runs"
-                    yield Mistake(command.line, message, fix)
-                elif command.program == "nvidia-smi" and instruction.keyword == "RUN":
-                    message = "nvidia-smi runs while the image is built, where there is no GPU and no driver"
-                    fix = "take it out; check the GPU when the container starts"
-                    yield Mistake(command.line, message, fix)
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
+    for instruction in recipe.instructions:
+        for command in instruction.commands:
+            if command.program == "nvidia-docker" and command.has("build"):
+                message = "nvidia-docker gives a build no GPU: it only passes the call on"
+                fix = "docker build; whatever needs a GPU is checked when the container runs"
+                yield Mistake(command.line, message, fix)
+            elif command.program == "nvidia-smi" and instruction.keyword == "RUN":
+                message = "nvidia-smi runs while the image is built, where there is no GPU and no driver"
+                fix = "take it out; check the GPU when the container starts"
+                yield Mistake(command.line, message, fix)
 
 
 RULE = Rule(

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from imaging.lint.containers import APPTAINER, calls
-from imaging.lint.recipe import Kind, Recipe, Setting, Severity, Word
+from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
+from imaging.lint.shell import option_values
 from imaging.lint.variables import set_variables
 
 _SITE = re.compile(
@@ -18,14 +19,14 @@ _CUDA = re.compile(r"cuda|cudnn|nvidia", re.IGNORECASE)
 _FIX = "put CUDA into the image, and take nothing but the driver from the host (--nv)"
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     if recipe.kind is not Kind.SCRIPT:
         for name, word in set_variables(recipe):
             if path := _site_cuda(word.text):
                 message = f"{name} names {path}, a folder of one site's hosts: the image does not work elsewhere"
                 yield Mistake(word.line, message, _FIX)
     for _command, words in calls(recipe, APPTAINER, "run", "exec", "shell", "instance"):
-        for bound in _bound(words):
+        for bound in option_values(words, "-B", "--bind"):
             if _CUDA.search(bound.text.partition(":")[0]) and not bound.text.startswith("/usr/local/nvidia"):
                 message = f"{bound.text} binds the host's CUDA into the container: the image works on this host only"
                 yield Mistake(bound.line, message, _FIX)
@@ -46,14 +47,6 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
 def _site_cuda(value: str) -> str:
     found = [match[2] for match in _SITE.finditer(value) if _CUDA.search(match[2])]
     return found[0] if found else ""
-
-
-def _bound(words: tuple[Word, ...]) -> Iterator[Word]:
-    for index, word in enumerate(words):
-        if word.text in {"-B", "--bind"} and index + 1 < len(words):
-            yield words[index + 1]
-        elif word.text.startswith("--bind="):
-            yield Word(word.text.removeprefix("--bind="), word.line)
 
 
 RULE = Rule(

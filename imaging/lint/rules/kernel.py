@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from imaging.lint.recipe import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
 from imaging.lint.shell import option_value
 
 _BASE = frozenset({"$CONDA_DIR", "${CONDA_DIR}", "/opt/conda", "/usr", "/usr/local", "$CONDA_PREFIX"})
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for command in recipe.commands:
         if not re.fullmatch(r"python[\d.]*|ipykernel|ipython[\d.]*", command.program):
             continue

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from imaging.lint.recipe import Command, Recipe, Role, Setting, Severity
+from imaging.lint.recipe import Command, LintContext, Recipe, Role, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 _MODULE = re.compile(r"\.ko(\.(xz|zst|gz))?$|\.ko\*$")
 _FIX = "build and load it in a driver image or a node's boot unit, for the kernel that the node runs (--role driver)"
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
-    if setting.role is Role.DRIVER:
+def check(recipe: Recipe, context: LintContext) -> Iterator[Mistake]:
+    if context.role is Role.DRIVER:
         return
     for instruction in recipe.image:
         if instruction.keyword in {"COPY", "ADD"}:

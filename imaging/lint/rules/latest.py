@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from imaging.lint.base_images import parse_reference
+from imaging.lint.base_images import image_references, parse_reference
 from imaging.lint.containers import APPTAINER, DOCKER
-from imaging.lint.recipe import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
-from imaging.lint.sources import image_references
 
 _MOVING = re.compile(
     r"(?:^|[-_.])(latest|nightly|edge|devel-latest)(?:[-_.]|$)|^(main|master|stable|dev|rolling|current)$"
 )
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for text, line in [*image_references(recipe), *_run_by_scripts(recipe)]:
         reference = parse_reference(text)
         if reference and _MOVING.search(reference.tag or "") and not reference.digest:

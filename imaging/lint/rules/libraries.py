@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from imaging.lint.packages import Install, Manager, installs
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 from imaging.references import known_image
 
@@ -15,7 +15,7 @@ _TOOLKIT = re.compile(r"cudatoolkit|cuda-version|cuda-toolkit|cuda-runtime|pytor
 _NAMED = re.compile(r"cuda-[\w-]*?-?\d+-\d+|cuda-\d+-\d+")  # apt: the line is in the name
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     base = known_image(recipe.base.base) if recipe.base and recipe.base.is_base_known else None
     found = [install for run in recipe.image if run.keyword == "RUN" for install in installs(run.commands)]
     pinned = {install.environment for install in found if _pins_toolkit(install)}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from imaging.lint import package_caches
-from imaging.lint.recipe import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules import cleanup
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
@@ -17,8 +17,8 @@ _IN_POST: Final = {
 }
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
-    for cache, line in cleanup.never_cleared(recipe, setting, package_caches.LIGHT):
+def check(recipe: Recipe, context: LintContext) -> Iterator[Mistake]:
+    for cache, line in cleanup.never_cleared(recipe, context, package_caches.LIGHT):
         message = f"the image keeps {cache.leaves}: tens of MB, and out of date tomorrow"
         yield Mistake(line, message, _IN_POST[cache] if recipe.kind is Kind.DEFINITION else cache.fix)
 

@@ -6,16 +6,17 @@ import re
 from collections.abc import Iterator
 
 from imaging.lint.containers import DOCKER, calls, image_at
-from imaging.lint.recipe import Command, Kind, Recipe, Setting, Severity, Word
+from imaging.lint.recipe import Command, Kind, LintContext, Recipe, Severity, Word
 from imaging.lint.rules.rule import Example, Mistake, Rule
+from imaging.lint.shell import option_values
 
 _ID = re.compile(r"(sha256:)?[0-9a-f]{12}([0-9a-f]{52})?")
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     tagged: dict[str, str] = {}  # repository → its latest name
     for command, words in calls(recipe, DOCKER, "build", "run", "create", "commit", "tag", "push"):
-        match next(word.text for word in command.arguments if not word.text.startswith("-")):
+        match command.plain[0]:
             case "build":
                 yield from _build(command, words, tagged)
             case "run" | "create":
@@ -30,7 +31,7 @@ def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
 
 
 def _build(command: Command, words: tuple[Word, ...], tagged: dict[str, str]) -> Iterator[Mistake]:
-    names = [name for name in _values(words, "-t", "--tag") if name]
+    names = [name.text for name in option_values(words, "-t", "--tag") if name.text]
     texts = [word.text for word in words]
     if not names and not any(re.match(r"--(iidfile|output|metadata-file|push|check)|-o$", text) for text in texts):
         fix = "docker build -t registry/repository:version …; use the digest that the push prints"
@@ -62,13 +63,6 @@ def _push(command: Command, words: tuple[Word, ...], tagged: dict[str, str]) -> 
     if given and given != name:
         message = f"{name} is pushed without the tag that was just set: that pushes latest"
         yield Mistake(command.line, message, f"docker push {given}")
-
-
-def _values(words: tuple[Word, ...], *options: str) -> Iterator[str]:
-    for index, word in enumerate(words):
-        name, equals, value = word.text.partition("=")
-        if name in options:
-            yield value if equals else words[index + 1].text if index + 1 < len(words) else ""
 
 
 def _repository(name: str) -> str:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from imaging.lint.containers import APPTAINER, calls, image_at
-from imaging.lint.recipe import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
 
 _OPTIONS = frozenset({"--nv", "--nvccli", "--rocm"})
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for command, words in calls(recipe, APPTAINER, "run", "exec", "shell"):
         at = image_at(command.program, words)
         late = [word for word in words[at + 1 :] if word.text in _OPTIONS] if at is not None else []
         if late:
             message = f"{late[0].text} comes after the image: the script gets it as an argument, and no GPU is bound"
-            verb = next(word.text for word in command.arguments if not word.text.startswith("-"))
-            fix = f"{command.program} {verb} {late[0].text} <image> …: options come before the image"
+            fix = f"{command.program} {command.plain[0]} {late[0].text} <image> …: options come before the image"
             yield Mistake(late[0].line, message, fix)
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.context import copies_everything
 from imaging.lint.packages import installs, installs_anything
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for stage in recipe.stages:
         copied = None
         for instruction in stage.instructions:
-            if copies_everything(instruction):
+            if instruction.copies_everything:
                 copied = copied or instruction
             elif copied and instruction.keyword == "RUN":
                 found = next((each for each in installs(instruction.commands) if installs_anything(each)), None)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 from imaging.lint.variables import set_variables
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for name, word in set_variables(recipe):
         if name == "CUDA_VISIBLE_DEVICES" and word.text.strip() in {"PCI_BUS_ID", "FASTEST_FIRST"}:
             message = f"CUDA_VISIBLE_DEVICES={word.text} hides every GPU: that value belongs to CUDA_DEVICE_ORDER"

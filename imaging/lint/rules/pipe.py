@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from imaging.lint.recipe import Command, Recipe, Setting, Severity
+from imaging.lint.recipe import Command, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 from imaging.lint.shell import SHELLS
 
@@ -20,7 +20,7 @@ _FIX: Final = (
 )
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for command in recipe.commands:
         fetcher, line = _fed(command)
         if fetcher:

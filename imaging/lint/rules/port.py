@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from imaging.lint.containers import DOCKER, calls
-from imaging.lint.recipe import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import Example, Mistake, Rule
+from imaging.lint.shell import option_values
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for _command, words in calls(recipe, DOCKER, "run", "create"):
-        for index, word in enumerate(words):
-            given = words[index + 1].text if word.text in {"-p", "--publish"} and index + 1 < len(words) else ""
-            given = given or word.text.removeprefix("--publish=") * word.text.startswith("--publish=")
-            if given.partition("/")[0].isdigit():
-                message = f"-p {given} takes a random port of the host, and listens for the whole network"
-                fix = f"-p 127.0.0.1:{given}:{given}, or the address and port that you mean"
-                yield Mistake(word.line, message, fix)
+        for port in option_values(words, "-p", "--publish"):
+            if port.text.partition("/")[0].isdigit():
+                message = f"-p {port} takes a random port of the host, and listens for the whole network"
+                fix = f"-p 127.0.0.1:{port}:{port}, or the address and port that you mean"
+                yield Mistake(port.line, message, fix)
 
 
 RULE = Rule(

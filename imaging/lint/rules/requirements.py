@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from imaging.lint.packages import Manager, installs
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for install in installs(recipe.commands):
         if install.manager not in {Manager.PIP, Manager.UV}:
             continue

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from imaging.lint.base_images import parse_reference, starts_as_root
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     users = [instruction for instruction in recipe.image if instruction.keyword == "USER" and instruction.words]
     fix = "end with USER 1000:1000, or another number that is not 0"
     if users:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from imaging.lint.recipe import Finding, Kind, Recipe, Role, Setting, Severity
+from imaging.lint.recipe import Finding, Kind, LintContext, Recipe, Role, Severity
 
 DIGEST: Final = "sha256:" + "4" * 64  # of the examples
 IMAGE_FILES: Final = frozenset({Kind.DOCKERFILE, Kind.DEFINITION})
@@ -24,7 +24,7 @@ class Mistake:
     is_of_module: bool = False  # an environment module that the file loads
 
 
-Check = Callable[[Recipe, Setting], Iterator[Mistake]]
+Check = Callable[[Recipe, LintContext], Iterator[Mistake]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Rule:
     kinds: frozenset[Kind] = frozenset({Kind.DOCKERFILE})
     number: str = ""  # of the mistake in the project's list: E7; empty for mistakes unrelated to GPUs
 
-    def findings(self, recipe: Recipe, setting: Setting) -> Iterator[Finding]:
+    def findings(self, recipe: Recipe, context: LintContext) -> Iterator[Finding]:
         """The rule's findings for a file; none for kinds of file that it does not check."""
-        for each in self.check(recipe, setting) if recipe.kind in self.kinds else ():
+        for each in self.check(recipe, context) if recipe.kind in self.kinds else ():
             severity = each.severity or self.severity
             yield Finding(self.id, severity, each.line, each.message, each.fix, each.is_of_module)

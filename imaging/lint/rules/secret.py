@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from errors.redaction.names import is_secret
 from imaging.inspection.secrets import hide_in, is_harmless
 from imaging.lint.containers import APPTAINER, DOCKER
-from imaging.lint.recipe import Command, Kind, Recipe, Setting, Severity, Word
+from imaging.lint.recipe import Command, Kind, LintContext, Recipe, Severity, Word
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 
 _LOGS_IN = DOCKER | APPTAINER | {"helm", "oras"}
@@ -16,16 +16,15 @@ _NPM_TOKEN = re.compile(r"_authToken=(?!\$)\S+")
 _FIX = "mount it for the one RUN that needs it: RUN --mount=type=secret,id=NAME …; at run time give it as a secret"
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
-    for stage in recipe.stages:
-        for instruction in stage.instructions:
-            if instruction.keyword in {"ARG", "ENV"} and recipe.kind is Kind.DOCKERFILE:
-                for name, word in instruction.variables:
-                    if is_secret(name) and (instruction.keyword == "ARG" or word.text.strip()):
-                        message = f"{instruction.keyword} {name} stays readable in the image's history"
-                        yield Mistake(word.line, message, _FIX)
-            for command in instruction.commands:
-                yield from _of_command(command, recipe.kind)
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
+    for instruction in recipe.instructions:
+        if instruction.keyword in {"ARG", "ENV"} and recipe.kind is Kind.DOCKERFILE:
+            for name, word in instruction.variables:
+                if is_secret(name) and (instruction.keyword == "ARG" or word.text.strip()):
+                    message = f"{instruction.keyword} {name} stays readable in the image's history"
+                    yield Mistake(word.line, message, _FIX)
+        for command in instruction.commands:
+            yield from _of_command(command, recipe.kind)
 
 
 def _of_command(command: Command, kind: Kind) -> Iterator[Mistake]:

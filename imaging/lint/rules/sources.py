@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from posixpath import basename
 
 from imaging.lint.packages import Manager, install_of
-from imaging.lint.recipe import Command, Instruction, Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Command, Instruction, Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 
 _COMPILERS = re.compile(
@@ -17,7 +17,7 @@ _COMPILERS = re.compile(
 _FIX = "do it in a separate stage, and COPY --from what the program needs"
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for instruction in recipe.image:
         if instruction.keyword == "RUN":
             yield from _clones(instruction)
@@ -39,7 +39,7 @@ def _clones(run: Instruction) -> Iterator[Mistake]:
 
 
 def _folder_of(command: Command) -> str:
-    words = [word.text for word in command.arguments if not word.text.startswith("-")]
+    words = command.plain
     at = next((index for index, word in enumerate(words) if re.search(r"://|@.*:|\.git$", word)), len(words) - 1)
     return basename((words[at + 1] if len(words) > at + 1 else words[at]).rstrip("/")).removesuffix(".git")
 

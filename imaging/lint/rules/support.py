@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 from imaging.spec.os_support import Release, release_in, supported_releases
 
 
-def check(recipe: Recipe, setting: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, context: LintContext) -> Iterator[Mistake]:
     base = recipe.base
     release = release_in(base.base) if base and base.is_base_known else None
-    if base is None or release is None or setting.today is None or release.ends >= setting.today:
+    if base is None or release is None or context.today is None or release.ends >= context.today:
         return
     message = f"{release.what} of {release} ended on {release.ends}: the image gets no security fixes"
-    yield Mistake(base.line, message, _fix(release, setting))
+    yield Mistake(base.line, message, _fix(release, context))
 
 
-def _fix(release: Release, setting: Setting) -> str:
-    newer = supported_releases(release.system, setting.today) if setting.today else ()
+def _fix(release: Release, context: LintContext) -> str:
+    newer = supported_releases(release.system, context.today) if context.today else ()
     if not newer:
         return f"nothing follows {release}: start from another system, such as Rocky Linux, Debian or Ubuntu"
     named = " or ".join(f"{each} (until {each.ends})" for each in newer[:2])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from imaging.lint.frameworks import is_tensorflow, python_installs
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 from imaging.references import known_image
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     there: dict[str, tuple[int, str]] = {}  # environment → major and its origin
     base = known_image(recipe.base.base) if recipe.base and recipe.base.is_base_known else None
     if base and base.framework == "tensorflow" and base.framework_version:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from imaging.lint.base_images import cuda_in
 from imaging.lint.frameworks import brought_cuda
 from imaging.lint.packages import Install, Manager, installs
-from imaging.lint.recipe import Recipe, Setting, Severity
+from imaging.lint.recipe import LintContext, Recipe, Severity
 from imaging.lint.requirements import Package
 from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
 from imaging.references import known_image
@@ -29,7 +29,7 @@ class _Source:
     line: int
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     there: dict[str, _Source] = {}  # by environment; the system's serves all
     system: _Source | None = None
     framework = ""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from imaging.lint.recipe import Kind, Recipe, Setting, Severity
+from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
 from imaging.lint.variables import set_variables
 
 _NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # hides all GPUs on purpose, so it exposes none
 
 
-def check(recipe: Recipe, _: Setting) -> Iterator[Mistake]:
+def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for name, word in set_variables(recipe):
         value = word.text.strip()
         if name not in {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"} or value in _NONE or "$" in value:

@@ -11,7 +11,7 @@ import pytest
 from imaging.inspection.credentials import Login
 from imaging.inspection.image_locations import read_platform, registry_image
 from imaging.inspection.reading import Inspected, inspect
-from imaging.inspection.session import Patience, Session
+from imaging.inspection.session import RetryPolicy, Session
 from imaging.inspection.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent))  # folders of tests are no packages here
@@ -33,12 +33,12 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def patience() -> Patience:
-    return Patience(attempts=3, first_wait_s=0.01, longest_wait_s=0.05, total_s=10, read_s=2)
+def retries() -> RetryPolicy:
+    return RetryPolicy(attempts=3, first_wait_s=0.01, longest_wait_s=0.05, total_s=10, read_s=2)
 
 
 @pytest.fixture
-def read(patience: Patience) -> Iterator[Read]:
+def read(retries: RetryPolicy) -> Iterator[Read]:
     """`read(reference, deep=True, store=store)` as the command does it, with little patience."""
     sessions: list[Session] = []
 
@@ -50,7 +50,7 @@ def read(patience: Patience) -> Iterator[Read]:
         platform: str = "linux/amd64",
         login: Callable[[str], Login | None] = lambda registry: None,  # noqa: ARG005
     ) -> Inspected:
-        session = Session(find_login=login, patience=patience)
+        session = Session(find_login=login, retries=retries)
         sessions.append(session)
         source = registry_image(session, text)
         pinned = source.reference.digest or ""

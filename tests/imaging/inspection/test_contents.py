@@ -10,7 +10,7 @@ import pytest
 from rows import each_row
 
 from fleet.driver_key import DRIVER_KEY_LABEL
-from imaging.inspection.conclusions import Judgement, judge
+from imaging.inspection.conclusions import Conclusions, judge
 from imaging.inspection.facts import CONTENTS, Contents, ImageContents
 from imaging.inspection.faults import InspectError
 from imaging.inspection.finders.packages import cuda_of
@@ -51,7 +51,7 @@ def deep(facts: ImageContents) -> Contents:
     return facts.deep
 
 
-def kinds(judged: Judgement) -> set[str]:
+def kinds(judged: Conclusions) -> set[str]:
     return {each.kind for each in judged.remarks}
 
 
@@ -145,7 +145,7 @@ def test_a_build_for_the_cpu_does_not_count_as_a_program_that_uses_a_gpu(
 
 def test_an_image_without_gpu_use_has_no_program(look: Look) -> None:
     judged = judge(look(image({"usr/bin/tool": b"#!/bin/sh\n"})))
-    assert judged == Judgement((), around={"cuda_compat": "no"})
+    assert judged == Conclusions((), around={"cuda_compat": "no"})
 
 
 def test_one_framework_in_two_environments_is_two_programs_each_with_its_own_cuda_and_code(look: Look) -> None:

@@ -26,7 +26,7 @@ from imaging.inspection.manifest import Descriptor
 from imaging.inspection.reading import inspect
 from imaging.inspection.store import Store
 from imaging.inspection.tree import Tree
-from imaging.inspection.unpacking import Volume
+from imaging.inspection.unpacking import UnpackedTotal
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made import digest, fatbin, image, library, packed, tar, write_layout
@@ -38,7 +38,7 @@ def read(blob: bytes, *, pieces_of: int = 1000) -> list[tuple[str, str, int, byt
     layer = Descriptor(digest=digest(blob), size=len(blob))
     return [
         (each.path, each.kind, each.size, b"".join(each.pieces()))
-        for each in entries("tiny", layer, pieces, Volume("tiny"))
+        for each in entries("tiny", layer, pieces, UnpackedTotal("tiny"))
     ]
 
 
@@ -162,7 +162,7 @@ def test_an_archive_bomb_is_left_early(form: str, monkeypatch: pytest.MonkeyPatc
 def read_sizes(blob: bytes) -> int:
     layer = Descriptor(digest=digest(blob), size=len(blob))
     pieces = (blob[at : at + 65536] for at in range(0, len(blob), 65536))
-    return sum(len(piece) for each in entries("tiny", layer, pieces, Volume("tiny")) for piece in each.pieces())
+    return sum(len(piece) for each in entries("tiny", layer, pieces, UnpackedTotal("tiny")) for piece in each.pieces())
 
 
 def test_a_window_that_would_take_much_memory_is_refused() -> None:
@@ -221,12 +221,12 @@ def test_a_corrupt_store_is_read_again_and_an_unwritable_one_is_reported(tmp_pat
     older = file.read_bytes().replace(b'"version":%d' % VERSION, b'"version":0')
     for content in (b"", b"{", older, b'{"version": %d}' % VERSION):
         file.write_bytes(content)
-        again = inspect(OciLayout(source.folder), store=store)
+        again = inspect(OciLayout(source.path), store=store)
         assert not again.is_cached
         assert again.contents == first.contents
     (tmp_path / "file").write_text("")
     with pytest.raises(InspectError, match="cannot be written"):
-        inspect(OciLayout(source.folder), store=Store(tmp_path / "file" / "below"))
+        inspect(OciLayout(source.path), store=Store(tmp_path / "file" / "below"))
 
 
 def test_facts_that_were_kept_before_compressed_code_was_reported_are_read_again(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_facts_that_were_kept_before_compressed_code_was_reported_are_read_again
         content = gzip.decompress(content) if is_layer else content
         older = content.replace(b',"compressed":["sm_80"]', b"").replace(b'"version":%d' % VERSION, b'"version":3')
         file.write_bytes(gzip.compress(older) if is_layer else older)
-    again = inspect(OciLayout(source.folder), deep=True, store=Store(cache))
+    again = inspect(OciLayout(source.path), deep=True, store=Store(cache))
     assert not again.is_cached
     assert again.contents.deep is not None
     assert [each.compressed for each in again.contents.deep.code] == [("sm_80",)]

@@ -23,7 +23,7 @@ from imaging.inspection.faults import InspectError
 from imaging.inspection.image_locations import read_reference, registry_image
 from imaging.inspection.reading import Inspected, inspect
 from imaging.inspection.registry_errors import retry_after_s
-from imaging.inspection.session import Patience, Session
+from imaging.inspection.session import RetryPolicy, Session
 from imaging.inspection.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -148,10 +148,10 @@ def test_a_token_that_ended_on_the_way_is_renewed(registry: Registry, read: Read
 
 
 @pytest.mark.slow
-def test_many_threads_ask_for_one_token(registry: Registry, tiny: Image, patience: Patience) -> None:
+def test_many_threads_ask_for_one_token(registry: Registry, tiny: Image, retries: RetryPolicy) -> None:
     registry.auth = "bearer"
     reference = registry.push(tiny)
-    with Session(patience=patience) as session, ThreadPoolExecutor(8) as pool:
+    with Session(retries=retries) as session, ThreadPoolExecutor(8) as pool:
         sources = [registry_image(session, reference) for _ in range(16)]
         found = list(pool.map(inspect, sources))
     assert len({each.contents.digest for each in found}) == 1
@@ -289,8 +289,8 @@ def test_a_download_restarts_where_a_registry_has_no_ranges(registry: Registry, 
 def test_a_registry_that_says_nothing_is_given_up(registry: Registry, tiny: Image) -> None:
     reference = registry.push(tiny)
     registry.fail("/manifests/*", Fault(wait_s=1.0))
-    impatient = Patience(attempts=2, first_wait_s=0.01, longest_wait_s=0.02, read_s=0.2)
-    with Session(patience=impatient) as session, pytest.raises(InspectError, match="does not answer"):
+    impatient = RetryPolicy(attempts=2, first_wait_s=0.01, longest_wait_s=0.02, read_s=0.2)
+    with Session(retries=impatient) as session, pytest.raises(InspectError, match="does not answer"):
         inspect(registry_image(session, reference))
 
 

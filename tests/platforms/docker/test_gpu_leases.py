@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from platforms.docker.gpu_leases import Card, NoCard, Request, grant, network_index, shared_grant, subnet
+from platforms.docker.gpu_leases import HostGpu, NoFreeGpu, Request, grant, network_index, shared_grant, subnet
 
-TWO = (Card("box", 0, "GPU-a"), Card("box", 1, "GPU-b"))
+TWO = (HostGpu("box", 0, "GPU-a"), HostGpu("box", 1, "GPU-b"))
 
 
 def indices(granted: dict[str, object]) -> dict[str, tuple[int, ...]]:
@@ -25,7 +25,7 @@ def test_two_services_get_two_cards() -> None:
 
 
 def test_a_card_without_a_uuid_is_asked_for_by_its_index() -> None:
-    assert Card("box", 3).device == "3"
+    assert HostGpu("box", 3).device == "3"
 
 
 def test_a_container_without_gpus_holds_nothing() -> None:
@@ -64,17 +64,17 @@ def test_a_job_that_needs_both_cards_waits_for_whoever_has_one() -> None:
 
 
 def test_too_few_free_cards_are_refused_with_who_holds_them() -> None:
-    with pytest.raises(NoCard, match=r"big needs 2 cards, and 1 of 2 are free: .*\(card 1: container theirs\)"):
+    with pytest.raises(NoFreeGpu, match=r"big needs 2 cards, and 1 of 2 are free: .*\(card 1: container theirs\)"):
         grant(TWO, [Request("big", 2)], held={1: "container theirs"})
 
 
 def test_a_card_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(NoCard, match="one names card 7, which is not there: the host has 0, 1"):
+    with pytest.raises(NoFreeGpu, match="one names card 7, which is not there: the host has 0, 1"):
         grant(TWO, [Request("one", 1, (7,))])
 
 
 def test_a_named_card_that_is_held_is_refused_with_its_holder() -> None:
-    with pytest.raises(NoCard, match="one names card 1, which container theirs holds"):
+    with pytest.raises(NoFreeGpu, match="one names card 1, which container theirs holds"):
         grant(TWO, [Request("one", 1, (1,))], held={1: "container theirs"})
 
 
@@ -92,7 +92,7 @@ def test_the_network_of_a_card_has_one_address_to_give_away() -> None:
 
 
 def test_a_network_says_whose_card_it_holds() -> None:
-    assert [network_index(name) for name in (Card("box", 12).network, "bridge", "gpu-commons-card-")] == [
+    assert [network_index(name) for name in (HostGpu("box", 12).network, "bridge", "gpu-commons-card-")] == [
         12,
         None,
         None,
@@ -106,10 +106,10 @@ requests = st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=6).map
 
 @given(requests=requests, held=st.sets(st.integers(0, 3)))
 def test_whatever_is_asked_for_no_card_has_two_holders_at_a_time(requests: list[Request], held: set[int]) -> None:
-    cards = [Card("box", index) for index in range(4)]
+    cards = [HostGpu("box", index) for index in range(4)]
     try:
         granted = grant(cards, requests, held=dict.fromkeys(held, "theirs"))
-    except NoCard:
+    except NoFreeGpu:
         assert sum(each.count for each in requests) > len(cards) - len(held)
         return
     by_name = {each.name: each for each in requests}

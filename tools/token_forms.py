@@ -1,7 +1,7 @@
-"""`python -m errors.redaction.make_forms gitleaks.toml VERSION DATE`: writes forms.csv from the rules of gitleaks.
+"""`python -m tools.token_forms gitleaks.toml VERSION DATE`: writes forms.csv from the rules of gitleaks.
 
 It takes the rules for tokens with a distinctive format. It leaves out ambiguous formats, and the rules for names
-(`acme… = 32 characters`): names.py has ours.
+(`acme… = 32 characters`): errors/redaction/names.py has ours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-FORMS: Final = Path(__file__).parent / "forms.csv"
+FORMS: Final = Path(__file__).parents[1] / "errors" / "redaction" / "forms.csv"
 COLUMNS: Final = ("id", "words", "pattern", "source", "read_on")
 SOURCE: Final = "https://github.com/gitleaks/gitleaks/blob/{}/config/gitleaks.toml"
 _OF_NAMES: Final = (r"[\w.-]{0,50}?", r"(?:[ \t\w.-]{0,20})")

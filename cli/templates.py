@@ -1,0 +1,21 @@
+"""Renders templates: pages and files that are mostly text, beside the command that writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+
+def rendered(template: Path, **values: Any) -> str:
+    """The text of a template. In one that ends in .html.j2, texts are escaped."""
+    environment = Environment(
+        loader=FileSystemLoader(template.parent),
+        autoescape=template.name.endswith(".html.j2"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template.name).render(**values)
