@@ -195,9 +195,9 @@ KILLED_JOBS = int(os.environ.get("GPU_COMMONS_TEST_KILLED_JOBS", "6"))  # each o
 # One submission as a process that can be killed: `python -c SUBMITS JSON TEXT`.
 SUBMITS = """
 import json, sys
-from slurm.controllers.choice import controller_of
-from slurm.controllers.submitting import submission, submit_once
-from slurm.site_model import SlurmAccess
+from platforms.slurm.controllers.choice import controller_of
+from platforms.slurm.controllers.submitting import submission, submit_once
+from platforms.slurm.site_model import SlurmAccess
 here = SlurmAccess.model_validate_json(sys.argv[1])
 print(submit_once(controller_of(here), submission("tests", sys.argv[2], 1, sys.argv[3])).job)
 """
