@@ -1,6 +1,6 @@
 """Checks derived names: each must fit where it is used, and no two may be equal. Pure.
 
-The program derives them (`__main__`, `wiring`, `platforms`); only here do they meet before the API or the engine
+The program derives them (`__main__`, `components`, `platforms`); only here do they meet before the API or the engine
 rejects them.
 """
 

@@ -4,18 +4,21 @@ Keys shared with a component come from `workloads` and `platforms`; pools are in
 checks (sums, names, limits) are in `checks`.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
 from errors.faults import FORM
+from errors.problems import Loc
+from imaging.spec.plan import Substitute as PlannedSubstitute
+from platforms.aws.cluster import ClusterKeys
 from platforms.docker.addresses import EngineAddress
 from platforms.docker.container_model import ContainerKeys
 from platforms.docker.hub_model import DEFAULT_KERNELS, HostPort, KernelKeys
 from platforms.slurm.hub_model import LoginNodePort
 from platforms.slurm.job_model import SlurmKeys
 from platforms.slurm.site_model import SlurmAccess
-from settings.cluster import Cluster
 from settings.host_pools import HostPool
 from settings.pools import Fleet, Runtime
 from settings.values import Assumptions, Day, RuleId
@@ -95,6 +98,17 @@ class Site(BaseModel):
     )
     substitutes: tuple[Substitute, ...] = Field((), description="What replaces what cannot be pulled here.")
     image_limits: ImageLimits = Field(ImageLimits(), description="How big and how old an image may be.")
+    assumptions: Assumptions = ()
+
+    @property
+    def planned_substitutes(self) -> tuple[PlannedSubstitute, ...]:
+        """The substitutes for `imaging.spec.plan`."""
+        return tuple(PlannedSubstitute(each.reference, each.replacement, each.reason) for each in self.substitutes)
+
+
+class Cluster(ClusterKeys):
+    """The EKS cluster of the instance pools: created by the stack, or existing."""
+
     assumptions: Assumptions = ()
 
 
@@ -267,12 +281,20 @@ class Stack(BaseModel):
     courses: tuple[Course, ...] = Field((), description="Courses of the term that use the hubs.")
     policies: Policies = Field(Policies(), description="How strict the policies are.")
 
+    def located_workloads(self) -> Iterator[tuple[Loc, Profile | Kernel | Container | Job]]:
+        """All hubs' profiles and kernels, containers, and jobs, with their paths."""
+        for hub_index, hub in enumerate(self.hubs):
+            for index, profile in enumerate(hub.profiles):
+                loc: Loc = ("hubs", hub_index, "profiles", index)
+                yield loc, profile
+                yield from (((*loc, "kernels", at), kernel) for at, kernel in enumerate(profile.kernels))
+        yield from ((("containers", index), each) for index, each in enumerate(self.containers))
+        yield from ((("jobs", index), each) for index, each in enumerate(self.jobs))
+
     @property
     def workloads(self) -> tuple[Profile | Kernel | Container | Job, ...]:
         """All hubs' profiles and kernels, containers, and jobs."""
-        profiles = [profile for hub in self.hubs for profile in hub.profiles]
-        kernels = [kernel for profile in profiles for kernel in profile.kernels]
-        return (*profiles, *kernels, *self.containers, *self.jobs)
+        return tuple(each for _, each in self.located_workloads())
 
     def engine(self, host: HostPool) -> str:
         """A host's engine address as seen from here."""

@@ -32,6 +32,17 @@ def plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def stated(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments for a component: those with a value, with lists, as the engine has no tuples."""
+    return {key: _with_lists(value) for key, value in values.items() if value is not None}
+
+
+def _with_lists(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _with_lists(inner) for key, inner in value.items()}
+    return [_with_lists(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
 def read(model: type[Model], owner: str, name: str, raw: Raw, also: Iterable[Fault]) -> Model:
     """The model of plain arguments. `owner` heads the message: NotebookHub datahub; `also`: inconsistencies.
 

@@ -1,4 +1,4 @@
-"""The EKS cluster of a stack file: created by the stack, or existing."""
+"""An EKS cluster: its keys in a stack file, created by the stack or existing."""
 
 import re
 from ipaddress import ip_network
@@ -8,7 +8,6 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from errors.faults import FORM, Misfit, matching
 from platforms.aws.instance_group import KubernetesVersion
-from settings.values import Assumptions
 
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d", re.ASCII)
 _CLUSTER: Final = re.compile(r"[0-9A-Za-z][\w-]{0,99}", re.ASCII)  # format of EKS CreateCluster
@@ -79,8 +78,8 @@ class Network(BaseModel):
     zones: tuple[Zone, ...] = Field(min_length=2, description="Zones of the region; EKS needs two.")
 
 
-class Cluster(BaseModel):
-    """The EKS cluster of the instance pools: created by the stack, or existing."""
+class ClusterKeys(BaseModel):
+    """A cluster to create or join."""
 
     model_config = FORM
     region: Region = Field(description="Region of AWS: us-east-1.")
@@ -102,4 +101,3 @@ class Cluster(BaseModel):
     add_ons: dict[
         Literal["vpc-cni", "coredns", "kube-proxy", "eks-pod-identity-agent", "aws-ebs-csi-driver"], AddOnVersion
     ] = Field(default={}, description="EKS add-ons with their versions; none: the stack does not manage add-ons.")
-    assumptions: Assumptions = ()
