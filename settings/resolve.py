@@ -27,8 +27,8 @@ from settings.models import Container, Hub, Image, Job, Kernel, Profile
 from settings.partition_pools import PartitionPool
 from settings.pools import NodePool
 from settings.reading import Stack
-from workloads.job import DEFAULT_USER
 from workloads.resolved import Choice, ResolvedHub, UsedImage
+from workloads.workload import DEFAULT_USER
 
 # --- images
 

@@ -20,8 +20,8 @@ from imaging.spec.load import IMAGES, load_family
 from imaging.spec.problems import SpecError
 from platforms.docker.container import CONTAINER_TOKEN, container_args, parse_container, wire_form
 from platforms.docker.gpu_leases import Grant
-from platforms.docker.hub_arguments import parse_hub as parse_docker_hub
 from platforms.docker.hub_containers import own_containers
+from platforms.docker.hub_model import parse_hub as parse_docker_hub
 from platforms.kubernetes import claims, hub_availability, hub_pods, pre_puller, runtime
 from platforms.kubernetes.hub_arguments import parse_hub
 from platforms.kubernetes.job import job_spec, parse_job

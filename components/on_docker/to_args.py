@@ -12,8 +12,8 @@ from platforms.docker.host_model import Host
 from platforms.docker.hub_model import hosted
 from workloads.arguments import stated
 from workloads.hub import HubKeys
-from workloads.job import JobKeys
 from workloads.resolved import Choice, ResolvedHub, UsedImage
+from workloads.workload import JobKeys
 
 if TYPE_CHECKING:
     import pulumi

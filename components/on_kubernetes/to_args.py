@@ -9,8 +9,8 @@ from components.to_args import every_hub
 from platforms.kubernetes.node_pool import DeclaredPool
 from workloads.arguments import stated
 from workloads.hub import ClusterHubKeys
-from workloads.job import JobKeys
 from workloads.resolved import Choice, ResolvedHub, UsedImage
+from workloads.workload import JobKeys
 
 if TYPE_CHECKING:
     import pulumi

@@ -13,8 +13,8 @@ from platforms.slurm.site_facts import DeclaredPool
 from platforms.slurm.site_model import SlurmAccess
 from workloads.arguments import stated
 from workloads.hub import HubKeys
-from workloads.job import JobKeys
 from workloads.resolved import Choice, ResolvedHub
+from workloads.workload import JobKeys
 
 if TYPE_CHECKING:
     import pulumi
