@@ -1,50 +1,81 @@
 """The program: settings → components → exports. No decision is made here."""
 
+import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
 
 import pulumi
 
-import wiring
+from components import to_args
 from components.gpu_image import GpuImage
+from components.on_aws import to_args as for_aws
+from components.on_docker import to_args as for_docker
+from components.on_kubernetes import to_args as for_kubernetes
+from components.on_slurm import to_args as for_slurm
 from components.own_outputs import own_output, own_output_now
 from components.settling import settled
 from components.stack_record import StackRecord
+from errors.problems import Problem
 from imaging.spec.problems import SpecError
 from platforms.aws.registries import EcrRegistry
-from settings.cluster import Cluster
+from settings import resolve
 from settings.instance_table import instance_pools, quota_lines
+from settings.models import Cluster
 from settings.reading import SettingsError, Stack, from_pulumi
+from settings.record import decisions
 from settings.sdks import missing_sdk
 
-if TYPE_CHECKING:
-    from components.on_docker.docker_gpu_container_args import DockerGpuContainerArgs
+Outputs = dict[str, pulumi.Output[str]]
 
+PACK = "PULUMI_OPTION_POLICY_PACK"
+NO_PACK = "GPU_COMMONS_WITHOUT_POLICIES"
 # The engine's language host exits quietly on this code; any other prints a second error line.
 ALREADY_SAID = 32
 
 
+def require_policies(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The stated reason for running without the policy pack, or None if a pack is set.
+
+    Raises SettingsError if neither is set: otherwise nobody would notice the missing checks.
+    """
+    if environment.get(PACK):
+        return None
+    if reason := environment.get(NO_PACK, "").strip():
+        return reason
+    raise SettingsError(
+        [
+            Problem(
+                path=PACK,
+                value="",
+                reason="is not set: nothing would prove that this stack can run",
+                fix=f'eval "$(make -s env)" sets it; to go without, give a reason: {NO_PACK}="…"',
+            )
+        ]
+    )
+
+
 def deploy(stack: Stack) -> None:
     """Register every resource in the stack's settings."""
-    StackRecord("stack-file", wiring.record_args(stack))
+    StackRecord("stack-file", to_args.stack_record(decisions(stack)))
     account = aws_account(stack.cluster) if stack.cluster else None
     repositories = deploy_repositories(stack, account) if account else {}
     images: dict[str, GpuImage] = {}
     deployed = own_output("image_sizes")
-    for name, parent in wiring.images_in_order(stack):
+    for name, parent in resolve.images_in_order(stack):
         base = images[parent].ref if parent else None
+        args = to_args.gpu_image(name, resolve.image_build(stack, name), base, deployed)
         pushed_to = pulumi.ResourceOptions(depends_on=[each for each in [repositories.get(name)] if each])
-        images[name] = GpuImage(name, wiring.image_args(stack, name, base, deployed), pushed_to)
+        images[name] = GpuImage(name, args, pushed_to)
     refs = {name: image.ref for name, image in images.items()}
     pulumi.export("images", refs)
     pulumi.export("image_sizes", {name: image.sizes for name, image in images.items()})
     made = deploy_instances(stack, stack.cluster, account) if stack.cluster and account else None
-    if wiring.partitions(stack):
+    if resolve.partitions(stack):
         deploy_to_slurm(stack, refs)
-    elif wiring.hosts(stack):
+    elif resolve.hosts(stack):
         deploy_to_hosts(stack, refs)
-    elif made or wiring.managed_pools(stack) or stack.hubs or stack.jobs:
+    elif made or resolve.managed_pools(stack) or stack.hubs or stack.jobs:
         deploy_to_cluster(stack, refs, made)
 
 
@@ -68,9 +99,11 @@ def deploy_repositories(stack: Stack, account: pulumi.ResourceOptions) -> dict[s
     from components.on_aws.ecr_repository import EcrRepository  # noqa: PLC0415
 
     registry = EcrRegistry.read(stack.site.registry)
-    names = [name for name, _ in wiring.images_in_order(stack)] if registry else []
+    names = [name for name, _ in resolve.images_in_order(stack)] if registry else []
     return {
-        name: EcrRepository(name, wiring.repository_args(stack, registry, name), account) for name in names if registry
+        name: EcrRepository(name, for_aws.ecr_repository(registry, name, stack.site.name), account)
+        for name in names
+        if registry
     }
 
 
@@ -84,11 +117,13 @@ def deploy_instances(stack: Stack, cluster: Cluster, account: pulumi.ResourceOpt
 
     for line in quota_lines(stack):
         pulumi.log.info(line)  # before anything is created: new accounts often have a quota of 0
+    name = cluster.existing or stack.site.name or "cluster"
     eks = (
-        ExistingEksCluster("cluster", wiring.existing_cluster_args(cluster), account)
+        ExistingEksCluster("cluster", for_aws.existing_eks_cluster(name, cluster), account)
         if cluster.existing
-        else EksGpuCluster("cluster", wiring.cluster_args(stack, cluster), account)
+        else EksGpuCluster("cluster", for_aws.eks_gpu_cluster(name, cluster), account)
     )
+    joined = for_aws.Joined(name, cluster, eks)
     pools = instance_pools(stack)
     offered = OfferedZones(
         cluster.region, [name for pool in pools for name in pool.instance_types], pulumi.InvokeOptions(parent=eks)
@@ -97,9 +132,9 @@ def deploy_instances(stack: Stack, cluster: Cluster, account: pulumi.ResourceOpt
     for pool in pools:
         subnets = offered.subnets_of(pool.name, pool.instance_types, eks.subnet_ids, eks.zones)
         groups[pool.name] = (
-            FlatcarGpuNodeGroup(pool.name, wiring.flatcar_group_args(stack, pool, cluster, eks, subnets), account)
+            FlatcarGpuNodeGroup(pool.name, for_aws.flatcar_gpu_node_group(pool.name, pool, joined, subnets), account)
             if pool.flatcar
-            else EksGpuNodeGroup(pool.name, wiring.node_group_args(pool, cluster, eks, subnets), account)
+            else EksGpuNodeGroup(pool.name, for_aws.eks_gpu_node_group(pool.name, pool, joined, subnets), account)
         )
     pulumi.export("cluster", eks.cluster_name)
     pulumi.export("kubeconfig", eks.kubeconfig)
@@ -107,7 +142,7 @@ def deploy_instances(stack: Stack, cluster: Cluster, account: pulumi.ResourceOpt
     return Made(eks.kubeconfig, list(groups.values()))
 
 
-def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]], made: Made | None) -> None:
+def deploy_to_cluster(stack: Stack, refs: Outputs, made: Made | None) -> None:
     """Everything on a Kubernetes cluster. The SDK imports slowly: image-only stacks skip it."""
     import pulumi_kubernetes as kubernetes  # noqa: PLC0415
 
@@ -126,18 +161,23 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]], made: M
     )
     on_cluster = pulumi.ResourceOptions(providers=[cluster])
     pools = {
-        pool.name: GpuNodePool(pool.name, wiring.pool_args(pool), on_cluster) for pool in wiring.managed_pools(stack)
+        pool.name: GpuNodePool(pool.name, for_kubernetes.gpu_node_pool(resolve.declared_nodes(pool)), on_cluster)
+        for pool in resolve.managed_pools(stack)
     }
     nodes = [*pools.values(), *(made.groups if made else ())]
     on_nodes = pulumi.ResourceOptions(providers=[cluster], depends_on=nodes)
-    runtime_args = wiring.runtime_args(stack)
-    runtime = [NvidiaRuntime("nvidia", runtime_args, on_nodes)] if runtime_args else []
+    daemons = resolve.runtime(stack)
+    runtime = [NvidiaRuntime("nvidia", for_kubernetes.nvidia_runtime(daemons), on_nodes)] if daemons else []
     on_runtime = pulumi.ResourceOptions(providers=[cluster], depends_on=[*nodes, *runtime])
-    hubs = {hub.name: NotebookHub(hub.name, wiring.hub_args(stack, hub, refs), on_runtime) for hub in stack.hubs}
+    hubs: dict[str, NotebookHub] = {}
     for hub in stack.hubs:
-        pullers = wiring.pre_puller_args(stack, hub, refs, hubs[hub.name].namespace)
-        for name, args in pullers.items():
-            PrePuller(name, args, on_cluster)
+        args = for_kubernetes.notebook_hub(resolve.resolved_hub(stack, hub), refs, stack.site.core_pool)
+        hubs[hub.name] = NotebookHub(hub.name, args, on_runtime)
+    for hub in stack.hubs:
+        for pool, images in resolve.pre_pulled(stack, hub).items():
+            pulled = {image: refs[image] for image in images}
+            namespace = hubs[hub.name].namespace
+            PrePuller(f"{hub.name}-{pool}", {"namespace": namespace, "pool": pool, "images": pulled}, on_cluster)
     namespaces = {
         name: KubernetesObject(
             "Namespace", name, {"metadata": {"name": name}}, pulumi.ResourceOptions(provider=cluster)
@@ -145,7 +185,9 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]], made: M
         for name in sorted({job.namespace for job in stack.jobs})
     }
     for job in stack.jobs:
-        GpuJob(job.name, wiring.job_args(stack, job, refs, namespaces[job.namespace].metadata["name"]), on_runtime)
+        image, products = resolve.used_image(stack, job.image), resolve.claimed_products(stack, job)
+        namespace = namespaces[job.namespace].metadata["name"]
+        GpuJob(job.name, for_kubernetes.gpu_job(job, image, refs[job.image], namespace, products), on_runtime)
     if pools:
         pulumi.export("gpus", pulumi.Output.all(*[pool.gpus for pool in pools.values()]).apply(sum))
         pulumi.export("nodes", {name: pool.node_names for name, pool in pools.items()})
@@ -153,7 +195,7 @@ def deploy_to_cluster(stack: Stack, refs: dict[str, pulumi.Output[str]], made: M
     pulumi.export("hubs", {name: hub.url for name, hub in hubs.items()})
 
 
-def deploy_to_hosts(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
+def deploy_to_hosts(stack: Stack, refs: Outputs) -> None:
     """Containers and jobs on Docker hosts. Only such stacks import the Docker SDK."""
     import pulumi_docker as docker  # noqa: PLC0415
 
@@ -165,50 +207,60 @@ def deploy_to_hosts(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
     found: dict[str, DockerHost] = {}
     logs: dict[str, pulumi.Output[str | None]] = {}
     cards: dict[str, dict[str, list[int]]] = {}
-    for pool in wiring.hosts(stack):
-        engine = docker.Provider(pool.name, host=stack.engine(pool), cert_path=pool.certificates)
+    for pool in resolve.hosts(stack):
+        here, workloads = resolve.resolved_host(stack, pool), resolve.on_host(stack, pool)
+        engine = docker.Provider(pool.name, host=here.engine, cert_path=pool.certificates)
         on_engine = pulumi.ResourceOptions(providers=[engine])
-        host = found[pool.name] = DockerHost(pool.name, wiring.host_args(stack, pool), on_engine)
-        granted = host.grant(wiring.card_requests(stack, pool))
+        host = found[pool.name] = DockerHost(pool.name, for_docker.docker_host(here), on_engine)
+        granted = host.grant(resolve.card_requests(stack, pool))
         made: dict[str, DockerGpuContainer] = {}
         cards[pool.name] = {name: [card.index for card in each.cards] for name, each in granted.items()}
-        for workload in wiring.on_host(stack, pool):
-            grant = granted.get(workload.name)
-            args = wiring.container_args(stack, workload, refs, pool, grant)
+        for each in workloads:
+            grant, image = granted.get(each.name), resolve.used_image(stack, each.image)
+            args = for_docker.docker_gpu_container(each, image, refs[each.image], here, grant)
             args |= {"network": host.network, "card_networks": host.networks_of(grant)}
             first = [made[name] for name in grant.after] if grant else []
             after = pulumi.ResourceOptions(providers=[engine], depends_on=first)
-            made[workload.name] = DockerGpuContainer(workload.name, cast("DockerGpuContainerArgs", args), after)
+            made[each.name] = DockerGpuContainer(each.name, args, after)
         networks = host.networks_of_cards()
-        for hub in wiring.hubs_on(stack, pool):
-            hubs[hub.name] = DockerHub(hub.name, wiring.docker_hub_args(stack, hub, refs, pool, networks), on_engine)
-        logs |= {each.name: made[each.name].log for each in wiring.on_host(stack, pool) if wiring.ends(each)}
+        for hub in resolve.hubs_on(stack, pool):
+            hub_args = for_docker.docker_hub(resolve.resolved_hub(stack, hub), refs, here, networks)
+            hubs[hub.name] = DockerHub(hub.name, hub_args, on_engine)
+        logs |= {each.name: made[each.name].log for each in workloads if resolve.ends(each)}
     pulumi.export("hosts", {name: host.facts for name, host in found.items()})
     pulumi.export("cards", cards)
     pulumi.export("hubs", {name: hub.url for name, hub in hubs.items()})
-    pulumi.export("ports", wiring.published(stack))
+    pulumi.export("ports", resolve.published(stack))
     pulumi.export("logs", logs)
 
 
-def deploy_to_slurm(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
+def deploy_to_slurm(stack: Stack, refs: Outputs) -> None:
     """Jobs and hubs on a Slurm cluster, with their image files."""
     from components.on_slurm.sif_image import SifImage  # noqa: PLC0415
     from components.on_slurm.slurm_gpu_job import SlurmGpuJob  # noqa: PLC0415
     from components.on_slurm.slurm_hub import SlurmHub  # noqa: PLC0415
     from components.on_slurm.slurm_site import SlurmSite  # noqa: PLC0415
 
-    site = SlurmSite("slurm", wiring.slurm_site_args(stack))
-    files = {name: SifImage(name, wiring.sif_args(stack, name, refs)) for name in wiring.images_on_slurm(stack)}
-    jobs = {
-        job.name: SlurmGpuJob(job.name, wiring.slurm_job_args(stack, job, refs, files[job.image].path))
-        for job in stack.jobs
+    access = stack.site.slurm
+    if access is None:  # refused by settings
+        raise AssertionError(stack.site.kind)
+    site = SlurmSite("slurm", for_slurm.slurm_site(access, resolve.declared_partitions(stack)))
+    files = {
+        name: SifImage(name, for_slurm.sif_image(access, name, refs[name])) for name in resolve.images_on_slurm(stack)
     }
     paths = {name: file.path for name, file in files.items()}
+    place = for_slurm.Place(access, resolve.partitions(stack), refs, paths)
+    jobs = {
+        job.name: SlurmGpuJob(job.name, for_slurm.slurm_gpu_job(job, job.slurm, job.image, place)) for job in stack.jobs
+    }
     made = pulumi.ResourceOptions(depends_on=[*files.values()])
-    hubs = {hub.name: SlurmHub(hub.name, wiring.slurm_hub_args(stack, hub, refs, paths), made) for hub in stack.hubs}
+    hubs = {
+        hub.name: SlurmHub(hub.name, for_slurm.slurm_hub(resolve.resolved_hub(stack, hub), place), made)
+        for hub in stack.hubs
+    }
     pulumi.export("slurm", site.facts)
     pulumi.export("hubs", {name: hub.url for name, hub in hubs.items()})
-    pulumi.export("image_files", {name: file.path for name, file in files.items()})
+    pulumi.export("image_files", paths)
     pulumi.export("jobs", {name: {"job": job.job_id, "state": job.state} for name, job in jobs.items()})
     pulumi.export("logs", {name: job.log for name, job in jobs.items()})
     pulumi.export("shells", {name: job.shell for name, job in jobs.items()})
@@ -216,7 +268,7 @@ def deploy_to_slurm(stack: Stack, refs: dict[str, pulumi.Output[str]]) -> None:
 
 if __name__ == "__main__":
     try:
-        if reason := wiring.require_policies():
+        if reason := require_policies():
             pulumi.log.warn(f"no policy pack proves this stack: {reason}")
         deploy(from_pulumi(lambda: own_output_now("nodes")))
         pulumi.run(settled)

@@ -119,7 +119,7 @@ def project_in(folder: Path) -> Path:
 def main(groups: tuple[int, ...], name: str, runs: int) -> None:
     """Print the table."""
     instance, tools = find_instance(name), Toolchain()
-    imports = "import __main__, wiring, components.gpu_image, settings.reading, components.on_aws.eks_gpu_node_group"
+    imports = "import __main__, components.gpu_image, settings.resolve, components.on_aws.eks_gpu_node_group"
     own = {**os.environ, "PYTHONPATH": str(PROJECT)}
     with TemporaryDirectory() as empty:
         times = [measured([sys.executable, "-c", imports], Path(empty), own) for _ in range(runs)]

@@ -71,7 +71,7 @@ def pages() -> dict[Path, str]:
 
 # --- modules
 
-PROGRAM: Final = ("wiring.py", "__main__.py")  # what Pulumi runs: it stands on the floors up to the policies
+PROGRAM: Final = ("__main__.py",)  # what Pulumi runs: it stands on the floors up to the policies
 RULES: Final = "rules"  # a folder with a file for each rule: another page lists them
 
 

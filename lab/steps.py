@@ -12,10 +12,10 @@ from lab.instance import Instance, LabError, check_ports, stored_instance
 from lab.machine import builder, docker_host, network, node, sif_runtime, slurm_cluster, stand_in_gpus
 from lab.servers import buildkit, docker, moto, registry, slurmctld, slurmd, slurmdbd, sshd
 from lab.toolchain import Report, Toolchain
-from settings.driver_containers import driver_containers
 from settings.host_pools import HostPool
 from settings.instance_table import instance_pools
 from settings.reading import SettingsError, Stack, load_stack
+from settings.resolve import driver_containers
 
 
 class Nodes(Enum):

@@ -1,10 +1,12 @@
 """Node keys of a pool, for any machine owner: stack file keys shared with components."""
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
 from errors.faults import FORM
+from errors.problems import Fault
 from fleet.machines import DISK_MB_PER_S, PULL_MB_PER_S
 from workloads.amounts import MegabytesPerSecond
 from workloads.names import LabelValue, SiteKey
@@ -38,3 +40,13 @@ Labels = Annotated[dict[SiteKey, LabelValue], Field(description="Further labels 
 Taints = Annotated[
     tuple[Taint, ...], Field(alias="taints", description="Further taints for these nodes, besides the GPU taint.")
 ]
+
+
+def doubled_taints(taints: Sequence[Taint]) -> Iterator[Fault]:
+    """Kubernetes allows one taint per key and effect."""
+    seen: dict[tuple[str, str], int] = {}
+    for index, taint in enumerate(taints):
+        if (first := seen.setdefault((taint.key, taint.effect), index)) != index:
+            reason = f"has the key and the effect of taints[{first}]"
+            fix = "keep one of the two: a node can have only one taint per key and effect"
+            yield Fault(("taints", index), reason, fix)

@@ -24,13 +24,13 @@ from policies.enforcement import Strictness, Waiver
 from policies.finding import Level
 from policies.model import ClaimedGpus, Coverage, Limits, Site, SizeWaiver
 from policies.plans import planner
-from settings.driver_containers import driver_containers
 from settings.fleet import courses, default_runtimes, machine_of, nodes_of, pools_gpus, usages
 from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
 from settings.models import ImageLimits, Policies
 from settings.partition_pools import PartitionPool
 from settings.reading import Stack
+from settings.resolve import driver_containers
 from settings.unlisted import unlisted
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from imaging.size.expected import expected_of
 from imaging.spec.load import IMAGES, load_named
-from imaging.spec.plan import Substitute, plan_image
+from imaging.spec.plan import plan_image
 from imaging.spec.problems import SpecError
 from policies.model import Planned
 from settings.reading import Stack
@@ -16,9 +16,7 @@ from settings.reading import Stack
 
 def planner(stack: Stack, folder: Path = IMAGES) -> Callable[[str], Planned | None]:
     """Reads each image's spec once; faulty ones yield nothing, since the program stops with their mistakes."""
-    substitutes = tuple(
-        Substitute(entry.reference, entry.replacement, entry.reason) for entry in stack.site.substitutes
-    )
+    substitutes = stack.site.planned_substitutes
 
     @functools.cache
     def planned(name: str) -> Planned | None:

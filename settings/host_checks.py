@@ -1,131 +1,209 @@
-"""Consistency checks of a stack with Docker hosts: site, hosts, workloads. Pure."""
+"""Checks of a stack with Docker hosts: site, hosts, hubs, workloads. Pure."""
 
 from collections.abc import Iterator
+from typing import Final
 
+from errors.agreements import given, located, readable
 from errors.problems import Fault, Loc, nearest
-from platforms.docker.addresses import needs_certificates
-from platforms.docker.container import of_container
-from platforms.docker.gpu_leases import CARD_NETWORK, subnet
-from platforms.docker.hub_model import DEFAULT_PORT
-from settings.host_hubs import check_hubs
-from workloads.agreements import of_workload
-from workloads.raw import Raw, is_count, items, mapping
+from platforms.docker.hub_model import HostPort, of_gateway, of_hub_name
+from platforms.slurm.hub_model import LoginNodePort
+from settings.fleet_checks import located_pools
+from settings.host_pools import HostPool
+from settings.models import Container, Hub, Job, Kernel, Profile, Stack
+from settings.partition_pools import PartitionPool
+from workloads.hub import ClusterHubKeys, HubKeys
+
+# Keys unused on a host, and why.
+_OF_A_CLUSTER: Final = {
+    **dict.fromkeys(
+        ("volume_gib", "database_gib"), "leave it out: volumes of an engine have no size but that of the host's disk"
+    ),
+    "storage_class": "leave it out: an engine has no storage classes",
+    "availability": "leave it out: a host has one list of GPUs, and the hub says who holds them",
+    "pre_pull": "leave it out: an update pulls every image of a hub to its host",
+}
+_OF_A_HOST: Final = ("pool", "filter_image", "gateway_image", "kernels_per_user")
+
+if unlisted := ClusterHubKeys.model_fields.keys() - HubKeys.model_fields.keys() - _OF_A_CLUSTER.keys():
+    raise AssertionError(unlisted)
 
 
-def is_host(pool: Raw) -> bool:
-    """Whether a pool is one machine with a Docker engine."""
-    return "engine" in pool
+def check_hosts(stack: Stack) -> Iterator[Fault]:
+    """Disagreements of hosts and their workloads."""
+    for each in (_kind, _engines, _hubs, _ports):
+        yield from readable(each(stack))
+    for loc, container in located(getattr(stack, "containers", ()), "containers"):
+        yield from readable(_container(loc, container))
+    for loc, job in located(getattr(stack, "jobs", ()), "jobs"):
+        yield from readable(_job(stack, loc, job))
 
 
-def check_hosts(raw: Raw) -> Iterator[Fault]:
-    """Inconsistencies of hosts and their workloads."""
-    yield from _kind(raw)
-    engines: dict[object, object] = {}
-    for loc, pool in items(raw, "fleet", "pools"):
-        if is_host(pool):
-            yield from _host(loc, pool, engines)
-    for loc, each in items(raw, "containers"):
-        name = each.get("name")
-        if isinstance(name, str) and len(name) == 1:
-            yield Fault((*loc, "name"), "is too short for an engine", "write two characters or more", name)
-        yield from of_workload(loc, each)
-        yield from of_container(loc, each)
-        if each.get("pools") is not None:
-            yield Fault((*loc, "pools"), "is given for a container", "a container stays on one host: write pool")
-    if mapping(raw, "site").get("kind") == "docker":
-        for loc, job in items(raw, "jobs"):
-            yield from _job(loc, job)
-    yield from check_hubs(raw)
-    yield from _ports(raw)
-    hosts = [str(pool.get("name")) for _, pool in items(raw, "fleet", "pools") if is_host(pool)]
-    for name in mapping(mapping(raw, "site"), "engines"):
-        if name not in hosts:
-            yield Fault(("site", "engines", name), "is not a host of the fleet", nearest(name, hosts, what="host"))
-
-
-def _kind(raw: Raw) -> Iterator[Fault]:
-    is_docker = mapping(raw, "site").get("kind") == "docker"
-    for loc, pool in items(raw, "fleet", "pools"):
-        if is_host(pool) and not is_docker:
+def _kind(stack: Stack) -> Iterator[Fault]:
+    is_docker = stack.site.kind == "docker"
+    for loc, pool in located_pools(stack.fleet):
+        if isinstance(pool, HostPool) and not is_docker:
             fix = "write site.kind: docker, or name the nodes of a cluster"
             yield Fault((*loc, "engine"), "is given on a site without Docker hosts", fix)
-        if not is_host(pool) and is_docker and "partition" not in pool:
+        if is_docker and not isinstance(pool, HostPool | PartitionPool):
             fix = "name its engine: unix:///var/run/docker.sock; nodes of a cluster belong to another stack"
             yield Fault(loc, "has no engine on a site of kind docker", fix)
-    if is_docker:
-        if raw.get("runtime"):
-            fix = "its daemons are pods; the host's own packages bring the container toolkit"
-            yield Fault(("runtime",), "is given on a site of kind docker", fix)
-    elif items(raw, "containers"):
+    if is_docker and "runtime" in stack.model_fields_set and getattr(stack, "runtime", ()) is not None:
+        fix = "its daemons are pods; the host's own packages bring the container toolkit"
+        yield Fault(("runtime",), "is given on a site of kind docker", fix)
+    if not is_docker and stack.containers:
         fix = "write site.kind: docker, or a job: containers run on Docker hosts"
         yield Fault(("containers",), "is given on a site without Docker hosts", fix)
 
 
-def _host(loc: Loc, pool: Raw, engines: dict[object, object]) -> Iterator[Fault]:
-    engine, name = pool.get("engine"), pool.get("name")
-    if engine in engines:
-        fix = "one pool is one machine: give it another engine, or drop it"
-        yield Fault((*loc, "engine"), f"is the engine of pool {engines[engine]}", fix, engine)
-    engines.setdefault(engine, name)
-    if isinstance(engine, str):
-        yield from _certificates(loc, pool, engine)
-    yield from _cards(loc, pool)
+def _engines(stack: Stack) -> Iterator[Fault]:
+    engines: dict[str, str] = {}
+    hosts = [(loc, pool) for loc, pool in located_pools(stack.fleet) if isinstance(pool, HostPool)]
+    for loc, pool in hosts:
+        engine, name = getattr(pool, "engine", None), getattr(pool, "name", "")
+        if engine in engines:
+            fix = "one pool is one machine: give it another engine, or drop it"
+            yield Fault((*loc, "engine"), f"is the engine of pool {engines[engine]}", fix, engine)
+        elif engine:
+            engines[engine] = name
+    names = [pool.name for _, pool in hosts]
+    for name in stack.site.engines:
+        if name not in names:
+            yield Fault(("site", "engines", name), "is not a host of the fleet", nearest(name, names, what="host"))
 
 
-def _certificates(loc: Loc, pool: Raw, engine: str) -> Iterator[Fault]:
-    has_them, needs_them = pool.get("certificates") is not None, needs_certificates(engine)
-    if needs_them and not has_them:
-        fix = "name the folder with ca.pem, cert.pem and key.pem: whoever reaches an engine is root on its host"
-        yield Fault((*loc, "certificates"), "is missing for an engine at tcp://", fix)
-    if has_them and not needs_them:
-        yield Fault((*loc, "certificates"), "is for an engine at tcp:// only", "leave it out")
+def _container(loc: Loc, each: Container) -> Iterator[Fault]:
+    if len(each.name) == 1:
+        yield Fault((*loc, "name"), "is too short for an engine", "write two characters or more", each.name)
+    if each.pools is not None:
+        yield Fault((*loc, "pools"), "is given for a container", "a container stays on one host: write pool")
 
 
-def _cards(loc: Loc, pool: Raw) -> Iterator[Fault]:
-    uuids, gpus = pool.get("gpu_uuids"), pool.get("gpus_per_node", 0)
-    if isinstance(uuids, list) and uuids and is_count(gpus):
-        if len(uuids) != gpus:
-            fix = "list every GPU in the order of nvidia-smi -L, or none"
-            yield Fault((*loc, "gpu_uuids"), f"has {len(uuids)} entries for {gpus} GPUs", fix)
-        for index, uuid in enumerate(uuids):
-            if uuid in uuids[:index]:
-                yield Fault((*loc, "gpu_uuids", index), "is listed twice", "each GPU has a UUID of its own", uuid)
-    network = pool.get("card_network", CARD_NETWORK)
-    if isinstance(network, str) and is_count(gpus) and gpus > 0:
-        try:
-            subnet(network, gpus - 1)
-        except ValueError:
-            fix = f"write one with {4 * gpus} addresses or more, four for each GPU"
-            yield Fault((*loc, "card_network"), f"is too small for {gpus} GPUs, or no network", fix, network)
-
-
-def _job(loc: Loc, job: Raw) -> Iterator[Fault]:
+def _job(stack: Stack, loc: Loc, job: Job) -> Iterator[Fault]:
     """Job settings chosen by a cluster must be explicit here."""
-    if job.get("pool") is None:
+    if stack.site.kind != "docker":
+        return
+    if not given(job, "pool"):
         yield Fault((*loc, "pool"), "is missing", "name the host that it runs on: nothing schedules on a Docker host")
-    if job.get("deadline_s") is not None:
+    if given(job, "deadline_s"):
         fix = "start the program with timeout: command: [timeout, 1h, …]"
         yield Fault((*loc, "deadline_s"), "is given on a Docker host, whose engine sets no deadlines", fix)
-    if job.get("namespace") is not None:
+    if given(job, "namespace"):
         yield Fault((*loc, "namespace"), "is given on a Docker host, which has none", "leave it out")
 
 
-def _ports(raw: Raw) -> Iterator[Fault]:
+def _ports(stack: Stack) -> Iterator[Fault]:
     """A host port belongs to one container or hub."""
-    owners: dict[tuple[object, object], str] = {}
-    for loc, pool, owner, number in _published(raw):
+    owners: dict[tuple[str | None, int], str] = {}
+    for loc, pool, owner, number in _published(stack):
         first = owners.setdefault((pool, number), owner)
         if first != owner:
             fix = "a port of a host belongs to one container: choose another"
             yield Fault(loc, f"is the port of {first} on the same host", fix, number)
 
 
-def _published(raw: Raw) -> Iterator[tuple[Loc, object, str, object]]:
+def _published(stack: Stack) -> Iterator[tuple[Loc, str | None, str, int]]:
     """Location, host, owner and port."""
-    for loc, hub in items(raw, "hubs"):
-        expose = mapping(hub, "expose")
-        if expose.get("kind") == "host_port":
-            yield (*loc, "expose", "port"), hub.get("pool"), f"hub {hub.get('name')}", expose.get("port", DEFAULT_PORT)
-    for loc, each in items(raw, "containers"):
-        for where, port in items(each, "ports", at=loc):
-            yield (*where, "host"), each.get("pool"), f"container {each.get('name')}", port.get("host")
+    for loc, hub in located(stack.hubs, "hubs"):
+        if isinstance(hub.expose, HostPort):
+            yield (*loc, "expose", "port"), hub.pool, f"hub {hub.name}", hub.expose.port
+    for loc, each in located(stack.containers, "containers"):
+        for where, port in located(each.ports, *loc, "ports"):
+            yield (*where, "host"), each.pool, f"container {each.name}", port.host
+
+
+# --- hubs
+
+
+def _hubs(stack: Stack) -> Iterator[Fault]:
+    """Hubs on a site of kind docker, and their keys on any other."""
+    kind = stack.site.kind
+    for loc, hub in located(stack.hubs, "hubs"):
+        if kind != "slurm":
+            yield from readable(_of_no_slurm(loc, hub))
+        if kind == "docker":
+            yield from readable(_names_of_a_hub(stack, hub))
+            yield from _of_a_host(stack, loc, hub)
+        elif kind != "slurm":
+            yield from readable(_of_a_cluster(loc, hub))
+
+
+def _names_of_a_hub(stack: Stack, hub: Hub) -> Iterator[Fault]:
+    """A container with a hub's name prefix is controlled by the hub, or one of its own."""
+    begins = f"{hub.name}-"
+    for loc, each in (*located(stack.containers, "containers"), *located(stack.jobs, "jobs")):
+        name = getattr(each, "name", "")
+        if getattr(each, "pool", None) == hub.pool and name.startswith(begins):
+            fix = f"choose a name that does not begin with {begins}"
+            yield Fault((*loc, "name"), f"is among the names of hub {hub.name} on its host", fix, name)
+
+
+def _of_no_slurm(loc: Loc, hub: Hub) -> Iterator[Fault]:
+    """Keys specific to hubs at a Slurm site."""
+    if isinstance(getattr(hub, "expose", None), LoginNodePort):
+        fix = "write host_port on a Docker host, node_port, load_balancer or cluster_ip on a cluster"
+        yield Fault((*loc, "expose", "kind"), "is for a hub on a site with Slurm", fix, "login_node")
+    for where, profile in located(hub.profiles, *loc, "profiles"):
+        if given(profile, "time_min"):
+            fix = "leave it out: cull.max_age_s of the hub says how long a server may be used"
+            yield Fault((*where, "time_min"), "is given on a site without Slurm", fix)
+
+
+def _of_a_cluster(loc: Loc, hub: Hub) -> Iterator[Fault]:
+    for key in _OF_A_HOST:
+        if given(hub, key):
+            fix = "write site.kind: docker, or leave it out"
+            yield Fault((*loc, key), "is given on a site without Docker hosts", fix)
+    if isinstance(getattr(hub, "expose", None), HostPort):
+        fix = "write node_port, load_balancer or cluster_ip"
+        yield Fault((*loc, "expose", "kind"), "is for a hub on a Docker host", fix, "host_port")
+    for where, profile in located(hub.profiles, *loc, "profiles"):
+        if getattr(profile, "kernels", ()):
+            fix = "leave them out: on a cluster a server has its GPUs itself"
+            yield Fault((*where, "kernels"), "are given on a site without Docker hosts", fix)
+
+
+def _of_a_host(stack: Stack, loc: Loc, hub: Hub) -> Iterator[Fault]:
+    if name := getattr(hub, "name", ""):
+        yield from of_hub_name(name, (*loc, "name"))
+    if not given(hub, "filter_image"):
+        fix = "name the image of HAProxy: without a filter the hub could do anything on its host"
+        yield Fault((*loc, "filter_image"), "is missing for a hub on a Docker host", fix)
+    expose = getattr(hub, "expose", None)
+    if expose is not None and not isinstance(expose, HostPort | LoginNodePort):
+        fix = "write { kind: host_port, port: 8000 }"
+        yield Fault((*loc, "expose", "kind"), "is for a hub on a cluster", fix, getattr(expose, "kind", None))
+    for key, fix in _OF_A_CLUSTER.items():
+        if given(hub, key):
+            yield Fault((*loc, key), "is given for a hub on a Docker host", fix)
+    yield from readable(_gateway(loc, hub))
+    yield from readable(_on_one_host(stack, loc, hub))
+
+
+def _gateway(loc: Loc, hub: Hub) -> Iterator[Fault]:
+    for fault in of_gateway(hub.profiles, hub.gateway_image):
+        yield Fault((*loc, *fault.loc), fault.reason, fault.fix)
+
+
+def _on_one_host(stack: Stack, loc: Loc, hub: Hub) -> Iterator[Fault]:
+    hosts = {pool.name: pool for pool in stack.fleet.pools}
+    if hub.pool is None:
+        fix = f"name the host that it runs on: {nearest('', hosts, what='host')}"
+        yield Fault((*loc, "pool"), "is missing", fix)
+    elif hub.pool not in hosts:
+        yield Fault((*loc, "pool"), "is not a host of the fleet", nearest(hub.pool, hosts, what="host"), hub.pool)
+    for at, profile in located(hub.profiles, *loc, "profiles"):
+        yield from readable(_elsewhere(at, profile, hub.pool))
+        for where, kernel in located(profile.kernels, *at, "kernels"):
+            yield from readable(_elsewhere(where, kernel, hub.pool))
+            has = hosts[hub.pool].gpus_per_node if hub.pool in hosts else None
+            if has is not None and kernel.gpus > has:
+                fix = f"request at most {has}" if has else "request no GPU: gpus: 0"
+                yield Fault((*where, "gpus"), f"is more than host {hub.pool} has ({has})", fix, kernel.gpus)
+
+
+def _elsewhere(loc: Loc, each: Profile | Kernel, pool: str | None) -> Iterator[Fault]:
+    fix = "leave it out: a hub, its servers and its kernels are on one host"
+    if isinstance(each, Profile) and each.pools is not None:
+        yield Fault((*loc, "pools"), "is given for a hub on a Docker host", fix)
+    elif pool is not None and each.pool not in {None, pool}:
+        yield Fault((*loc, "pool"), f"is not the host of its hub, which is {pool}", fix, each.pool)

@@ -1,61 +1,37 @@
-"""Consistency checks of a stack with instance pools: cluster, groups, machine images. Pure."""
+"""Checks of a stack with instance pools: cluster, groups, GPUs by claims. Pure."""
 
 from collections.abc import Iterator
 
-from errors.clock import today
-from errors.problems import Fault
-from platforms.aws.instance_agreements import image_of, of_group, shape_of
-from platforms.aws.kubernetes_versions import is_version
-from platforms.aws.machine_image_errors import by_version
+from errors.agreements import located, readable
+from errors.problems import Fault, Loc
+from platforms.aws.kubernetes_versions import minor_of
+from platforms.aws.machine_images import MachineImage
+from platforms.aws.node_image import FlatcarImage, NodeImage
 from platforms.aws.registries import EcrRegistry
-from workloads.raw import Raw, is_count, items, mapping
+from platforms.kubernetes.claims import FIRST_KUBERNETES
+from settings.fleet_checks import located_pools
+from settings.instance_pools import InstancePool
+from settings.models import Hub, Job, Stack
+from settings.pools import NodePool
+
+_ONE_WAY = "name pools that all give GPUs in the same way"
 
 
-def is_of_instances(pool: Raw) -> bool:
-    """Whether a pool has instance types instead of nodes."""
-    return "instance_types" in pool
+def check_instances(stack: Stack) -> Iterator[Fault]:
+    """Disagreements of the cluster and the instance pools."""
+    for each in (_kind, _endpoints, _device_plugin, _persistence):
+        yield from readable(each(stack))
 
 
-def check_instances(raw: Raw) -> Iterator[Fault]:
-    """Inconsistencies of the cluster and the instance pools."""
-    yield from _kind(raw)
-    yield from _cluster(raw)
-    for loc, pool in items(raw, "fleet", "pools"):
-        if is_of_instances(pool):
-            yield from of_group(loc, pool, _version(raw, pool))
-    yield from _device_plugin(raw)
-    yield from _persistence(raw)
-
-
-def outline_of(pool: Raw) -> tuple[int | None, tuple[str, ...] | None]:
-    """GPUs per node and node names of an instance pool, as far as readable."""
-    shape, most, name = shape_of(pool), pool.get("max"), pool.get("name")
-    names = tuple(f"{name}-{number}" for number in range(1, most + 1)) if is_count(most) and 0 < most < 10_000 else None
-    return (shape.schedulable_gpus if shape else None), names
-
-
-def with_cluster_version(raw: Raw) -> dict[str, object]:
-    """The sections with the cluster's Kubernetes version in each instance pool without one."""
-    version, fleet = mapping(raw, "cluster").get("kubernetes"), mapping(raw, "fleet")
-    pools = fleet.get("pools")
-    if not isinstance(version, str) or not isinstance(pools, list):
-        return dict(raw)
-    filled = [
-        {"kubernetes": version, **pool} if isinstance(pool, dict) and is_of_instances(pool) else pool for pool in pools
-    ]
-    return {**raw, "fleet": {**fleet, "pools": filled}}
-
-
-def _kind(raw: Raw) -> Iterator[Fault]:
+def _kind(stack: Stack) -> Iterator[Fault]:
     """Instances belong to an EKS cluster, named nodes to another: two clusters are two stacks."""
-    is_eks = mapping(raw, "site").get("kind") == "eks"
-    pools = items(raw, "fleet", "pools")
-    if is_eks and not isinstance(raw.get("cluster"), dict):
+    is_eks, pools = stack.site.kind == "eks", located_pools(stack.fleet)
+    if is_eks and stack.cluster is None:
         yield Fault(("cluster",), "is missing", "add it: region, kubernetes, and network or subnets")
-    if not is_eks and raw.get("cluster") is not None:
+    if not is_eks and stack.cluster is not None:
         yield Fault(("cluster",), "is given for a site without EKS", "write site.kind: eks, or leave it out")
-    of_instances = [loc for loc, pool in pools if is_of_instances(pool)]
-    of_nodes = [loc for loc, pool in pools if not is_of_instances(pool) and not {"engine", "partition"} & pool.keys()]
+    of_instances = [loc for loc, pool in pools if isinstance(pool, InstancePool)]
+    of_nodes = [loc for loc, pool in pools if isinstance(pool, NodePool)]
     if of_instances and of_nodes:
         reason = "names nodes, and another pool of this fleet names instance types: they cannot join the same cluster"
         fix = "write two stack files: one for the nodes of the site, one of kind eks for the instances"
@@ -68,86 +44,117 @@ def _kind(raw: Raw) -> Iterator[Fault]:
         yield Fault((*of_instances[0], "instance_types"), "is given on a site without EKS", fix)
 
 
-def _cluster(raw: Raw) -> Iterator[Fault]:
-    cluster = mapping(raw, "cluster")
-    if not cluster:
-        return
-    version = cluster.get("kubernetes")
-    if isinstance(version, str) and is_version(version) and (refused := by_version(version, today())):
-        yield Fault(("cluster", "kubernetes"), f"cannot be used on EKS: {refused.reason}", refused.fix, version)
-    yield from _existing(cluster)
-    network, subnets, region = cluster.get("network"), cluster.get("subnets"), cluster.get("region")
-    if network is None and not subnets and cluster.get("existing") is not None:
-        yield Fault(("cluster", "subnets"), "is missing", "name the private subnets of the cluster's nodes")
-    elif network is None and not subnets:
-        fix = "add network: {zones: […]} for a VPC of the stack's own, or subnets: [subnet-…] that exist"
-        yield Fault(("cluster", "network"), "is missing", fix)
-    elif network is not None and subnets:
-        yield Fault(("cluster", "subnets"), "is given beside network", "keep one: existing subnets or a VPC of its own")
-    elif isinstance(subnets, list) and len(set(map(str, subnets))) < 2:
-        yield Fault(
-            ("cluster", "subnets"), "has only one subnet", "name two or more in different zones, as EKS requires"
-        )
-    if mapping(cluster, "network").get("egress") == "endpoints":
-        yield from _inside(raw, region)
-    for zone in mapping(cluster, "network").get("zones") or ():
-        if isinstance(zone, str) and isinstance(region, str) and not zone.startswith(region):
-            fix = f"write a zone of {region}: {region}a"
-            yield Fault(("cluster", "network", "zones"), f"is not in region {region}", fix, zone)
-
-
-def _inside(raw: Raw, region: object) -> Iterator[Fault]:
+def _endpoints(stack: Stack) -> Iterator[Fault]:
     """Nodes without egress pull only from ECR in the same region. A lab has its own registry, and says so."""
-    if isinstance(region, str) and region.startswith("cn-"):
-        fix = "use nat: services have other names in China, and no table has them"
-        yield Fault(("cluster", "network", "egress"), "is not known in this region", fix, "endpoints")
-    site, runtime = mapping(raw, "site"), mapping(raw, "runtime")
-    if site.get("lab") is True or not isinstance(region, str):
+    cluster, site, runtime = stack.cluster, stack.site, stack.runtime
+    if cluster is None or cluster.network is None or cluster.network.egress != "endpoints" or site.lab:
         return
-    for loc, reference in (
-        (("site", "registry"), site.get("registry")),
-        *((("runtime", key), runtime.get(key)) for key in ("device_plugin", "persistence_daemon")),
-    ):
-        found = EcrRegistry.read(reference) if isinstance(reference, str) else None
-        if isinstance(reference, str) and (found is None or found.region != region):
-            reason = f"cannot be reached by nodes whose network has only endpoints: it is not in ECR of {region}"
-            fix = f"name one in 123456789012.dkr.ecr.{region}.amazonaws.com, or use egress: nat"
-            yield Fault(loc, reason, fix, reference)
+    daemons = (("runtime", key, getattr(runtime, key, None)) for key in ("device_plugin", "persistence_daemon"))
+    for section, key, reference in (("site", "registry", getattr(site, "registry", None)), *daemons):
+        found = EcrRegistry.read(reference) if reference else None
+        if reference and (found is None or found.region != cluster.region):
+            reason = (
+                f"cannot be reached by nodes whose network has only endpoints: it is not in ECR of {cluster.region}"
+            )
+            fix = f"name one in 123456789012.dkr.ecr.{cluster.region}.amazonaws.com, or use egress: nat"
+            yield Fault((section, key), reason, fix, reference)
 
 
-def _existing(cluster: Raw) -> Iterator[Fault]:
-    """An existing cluster belongs to others, as do its network, entries and add-ons."""
-    reason = "is given beside existing, but the stack never changes an existing cluster"
-    for key in ("network", "public_access", "admins", "add_ons"):
-        if cluster.get("existing") is not None and cluster.get(key):
-            yield Fault(("cluster", key), reason, "leave it out")
+def _image_of(pool: InstancePool) -> NodeImage | None:
+    """Node image; None if nothing fits or the group cannot be read."""
+    try:
+        found = pool.chosen if pool.kubernetes or pool.flatcar else None
+    except (AttributeError, ValueError):
+        return None
+    return found if isinstance(found, MachineImage | FlatcarImage) else None
 
 
-def _device_plugin(raw: Raw) -> Iterator[Fault]:
+def _device_plugin(stack: Stack) -> Iterator[Fault]:
     """Amazon Linux has no device plugin: without one, pods never get a GPU of such a pool."""
-    if raw.get("runtime") is not None or mapping(raw, "fleet").get("managed_by") is not None:
+    if stack.runtime is not None or stack.fleet.managed_by is not None:
         return
-    for _, pool in items(raw, "fleet", "pools"):
-        needs_plugin = is_of_instances(pool) and pool.get("gpus_by") != "claims"
-        image = image_of(pool, _version(raw, pool)) if needs_plugin else None
+    for _, pool in located_pools(stack.fleet):
+        image = _image_of(pool) if isinstance(pool, InstancePool) and not pool.by_claims else None
         if image is not None and image.driver and not image.has_device_plugin:
             fix = "add runtime.device_plugin with its image"
             yield Fault(("runtime",), f"is missing, and {image} has no device plugin: no pod gets a GPU", fix)
             return
 
 
-def _persistence(raw: Raw) -> Iterator[Fault]:
+def _persistence(stack: Stack) -> Iterator[Fault]:
     """Without the daemon, the first program on a GPU waits for the driver to load: someone must run it."""
-    runtime = raw.get("runtime")
-    if not isinstance(runtime, dict) or runtime.get("persistence_daemon") is not None:
+    if stack.runtime is None or stack.runtime.persistence_daemon is not None:
         return
-    pools = [pool for _, pool in items(raw, "fleet", "pools")]
-    images = [image_of(pool, _version(raw, pool)) for pool in pools if is_of_instances(pool)]
+    pools = [pool for _, pool in located_pools(stack.fleet)]
+    images = [_image_of(pool) for pool in pools if isinstance(pool, InstancePool)]
     is_of_nodes = not pools or len(images) < len(pools)
     if is_of_nodes or any(image is not None and image.driver and not image.has_persistence_daemon for image in images):
         fix = "add persistence_daemon: Image with a shell and chroot; the daemon comes from the host's driver"
         yield Fault(("runtime", "persistence_daemon"), "is missing", fix)
 
 
-def _version(raw: Raw, pool: Raw) -> object:
-    return pool.get("kubernetes") or mapping(raw, "cluster").get("kubernetes")
+# --- GPUs by claims (DRA)
+
+
+def check_claims(stack: Stack) -> Iterator[Fault]:
+    """Disagreements of pools that serve GPUs by claims: cluster, size and users."""
+    pools = [(loc, pool) for loc, pool in located_pools(getattr(stack, "fleet", None)) if _by_claims(pool)]
+    for loc, pool in pools:
+        if isinstance(pool, InstancePool):
+            for each in (_version, _whole_gpus, _fixed_size):
+                yield from readable(each((*loc, "gpus_by"), pool))
+    if names := {getattr(pool, "name", "") for _, pool in pools}:
+        for at, job in located(getattr(stack, "jobs", ()), "jobs"):
+            yield from readable(_claiming_job(stack, at, job, names))
+        for at, hub in located(getattr(stack, "hubs", ()), "hubs"):
+            yield from readable(_claiming_hub(at, hub, names))
+
+
+def _by_claims(pool: object) -> bool:
+    return isinstance(pool, InstancePool) and getattr(pool, "gpus_by", "") == "claims"
+
+
+def _version(where: Loc, pool: InstancePool) -> Iterator[Fault]:
+    if pool.kubernetes and minor_of(pool.kubernetes) < FIRST_KUBERNETES:
+        reason = (
+            f"needs Kubernetes 1.{FIRST_KUBERNETES}, from which claims are stable; the nodes have {pool.kubernetes}"
+        )
+        yield Fault(where, reason, "use a newer version, or device_plugin", "claims")
+    if pool.flatcar is not None:
+        reason = "is not supported on Flatcar nodes, whose driver offers no CDI devices"
+        yield Fault(where, reason, "leave it out", "claims")
+
+
+def _whole_gpus(where: Loc, pool: InstancePool) -> Iterator[Fault]:
+    if pool.shape.gpu is None:
+        yield Fault(where, "is given for instances without GPUs", "leave it out", "claims")
+    elif pool.shape.gpus < 1:
+        reason = "is for whole GPUs: the driver offers no part of a GPU as a device"
+        yield Fault(where, reason, "use device_plugin, or instances with whole GPUs", "claims")
+
+
+def _fixed_size(where: Loc, pool: InstancePool) -> Iterator[Fault]:
+    if len({pool.min, pool.scale.desired, pool.max}) > 1:
+        reason = "needs a fixed size: an autoscaler cannot know the devices of a node that does not exist yet"
+        yield Fault(where, reason, f"write min: {pool.max}, and desired as well or not at all", "claims")
+
+
+def _claiming_job(stack: Stack, loc: Loc, job: Job, names: set[str]) -> Iterator[Fault]:
+    if not job.gpus:
+        return
+    if not job.named_pools:
+        others = [pool for pool in stack.fleet.pools if isinstance(pool, InstancePool) and not pool.by_claims]
+        if any(pool.shape.gpu for pool in others):
+            reason = "is missing: a pool of this fleet gives its GPUs by claims, and others do not"
+            yield Fault((*loc, "pools"), reason, _ONE_WAY)
+    elif len({name in names for name in job.named_pools}) > 1:
+        yield Fault((*loc, "pools"), "mixes pools that give GPUs by claims with others", _ONE_WAY)
+
+
+def _claiming_hub(loc: Loc, hub: Hub, names: set[str]) -> Iterator[Fault]:
+    """KubeSpawner 7 cannot add a claim to a container and keep its other requests."""
+    for at, profile in located(hub.profiles, *loc, "profiles"):
+        if profile.gpus and names.intersection({profile.pool, *(profile.pools or ())}):
+            reason = "names a pool that gives its GPUs by claims, which servers of a hub cannot create"
+            fix = "name a pool with gpus_by: device_plugin"
+            yield Fault((*at, "pools" if profile.pools else "pool"), reason, fix)

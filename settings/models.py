@@ -4,27 +4,31 @@ Keys shared with a component come from `workloads` and `platforms`; pools are in
 checks (sums, names, limits) are in `checks`.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
+from errors.agreements import check, doubles, located
 from errors.faults import FORM
+from errors.problems import Fault, Loc
+from imaging.spec.plan import Substitute as PlannedSubstitute
+from platforms.aws.cluster import ClusterKeys
 from platforms.docker.addresses import EngineAddress
 from platforms.docker.container_model import ContainerKeys
-from platforms.docker.hub_model import DEFAULT_KERNELS, HostPort, KernelKeys
+from platforms.docker.hub_model import DEFAULT_KERNELS, HostPort, KernelKeys, WithKernels
 from platforms.slurm.hub_model import LoginNodePort
 from platforms.slurm.job_model import SlurmKeys
 from platforms.slurm.site_model import SlurmAccess
-from settings.cluster import Cluster
 from settings.host_pools import HostPool
 from settings.pools import Fleet, Runtime
 from settings.values import Assumptions, Day, RuleId
 from workloads.addresses import Registry, Replaceable
 from workloads.amounts import Count, Gigabytes, Share
 from workloads.authenticator import DummyAuthenticator, Lti13Authenticator, OAuthAuthenticator
-from workloads.hub import ClusterHubKeys, ClusterIp, CourseKeys, LoadBalancer, NodePort, ProfileKeys
-from workloads.job import JobKeys
+from workloads.hub import ClusterHubKeys, ClusterIp, CourseKeys, LoadBalancer, NodePort
 from workloads.names import Builder, FilePath, Line, Name, Namespace, Prose
+from workloads.workload import JobKeys
 
 # --- site
 
@@ -58,6 +62,13 @@ class ImageLimits(BaseModel):
     refuse_unsupported_base: bool = Field(
         default=False, description="Refuse images whose Linux release no longer gets security updates; otherwise warn."
     )
+
+    @check
+    def _warns_first(self) -> Iterator[Fault]:
+        warn, refuse = self.warn_compressed_gb, self.refuse_compressed_gb
+        if warn > refuse:
+            fix = f"write {refuse:g} or less: otherwise an image is refused before a preview warns about it"
+            yield Fault(("warn_compressed_gb",), "is above refuse_compressed_gb", fix, warn)
 
 
 class Site(BaseModel):
@@ -95,6 +106,35 @@ class Site(BaseModel):
     )
     substitutes: tuple[Substitute, ...] = Field((), description="What replaces what cannot be pulled here.")
     image_limits: ImageLimits = Field(ImageLimits(), description="How big and how old an image may be.")
+    assumptions: Assumptions = ()
+
+    @check
+    def _login_of_the_lab(self) -> Iterator[Fault]:
+        if isinstance(self.authenticator, DummyAuthenticator) and not self.lab:
+            fix = "choose oauth or lti13: the dummy login lets anybody in and is only for the lab (site.lab: true)"
+            yield Fault(("authenticator", "kind"), "is allowed in the lab only", fix, "dummy")
+
+    @check
+    def _own_registry(self) -> Iterator[Fault]:
+        registry = self.registry
+        if not any(f"{registry}/".startswith(f"{each}/") for each in self.allowed_registries):
+            host = registry.partition("/")[0]
+            fix = f"add {host} to site.allowed_registries: otherwise the images of this stack are refused"
+            yield Fault(("registry",), "is in none of the allowed registries", fix, registry)
+
+    @check
+    def _substitutes_once(self) -> Iterator[Fault]:
+        yield from doubles(self.substitutes, ("substitutes",), "reference")
+
+    @property
+    def planned_substitutes(self) -> tuple[PlannedSubstitute, ...]:
+        """The substitutes for `imaging.spec.plan`."""
+        return tuple(PlannedSubstitute(each.reference, each.replacement, each.reason) for each in self.substitutes)
+
+
+class Cluster(ClusterKeys):
+    """The EKS cluster of the instance pools: created by the stack, or existing."""
+
     assumptions: Assumptions = ()
 
 
@@ -140,7 +180,7 @@ class Kernel(KernelKeys):
         return tuple(filter(None, [self.pool]))
 
 
-class Profile(ProfileKeys):
+class Profile(WithKernels):
     """A profile for a hub's users."""
 
     image: Name = Field(description="Image of this stack.")
@@ -222,6 +262,12 @@ class Course(CourseKeys):
     last_day: Day = Field(description='Last day of the course, quoted: "2020-12-18".')
     assumptions: Assumptions = ()
 
+    @check
+    def _days_in_order(self) -> Iterator[Fault]:
+        if self.first_day > self.last_day:
+            fix = f"the course begins on {self.first_day}: write a day after that, or correct first_day"
+            yield Fault(("last_day",), "is before first_day", fix, str(self.last_day))
+
 
 # --- policies
 
@@ -267,12 +313,19 @@ class Stack(BaseModel):
     courses: tuple[Course, ...] = Field((), description="Courses of the term that use the hubs.")
     policies: Policies = Field(Policies(), description="How strict the policies are.")
 
+    def located_workloads(self) -> Iterator[tuple[Loc, Profile | Kernel | Container | Job]]:
+        """All hubs' profiles and kernels, containers, and jobs, with their paths."""
+        for at, hub in located(self.hubs, "hubs"):
+            for loc, profile in located(hub.profiles, *at, "profiles"):
+                yield loc, profile
+                yield from located(profile.kernels, *loc, "kernels")
+        yield from located(self.containers, "containers")
+        yield from located(self.jobs, "jobs")
+
     @property
     def workloads(self) -> tuple[Profile | Kernel | Container | Job, ...]:
         """All hubs' profiles and kernels, containers, and jobs."""
-        profiles = [profile for hub in self.hubs for profile in hub.profiles]
-        kernels = [kernel for profile in profiles for kernel in profile.kernels]
-        return (*profiles, *kernels, *self.containers, *self.jobs)
+        return tuple(each for _, each in self.located_workloads())
 
     def engine(self, host: HostPool) -> str:
         """A host's engine address as seen from here."""

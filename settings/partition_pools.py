@@ -1,10 +1,13 @@
 """A pool of a Slurm site: nodes of one partition with one GPU type."""
 
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from pydantic import Field
 
 from compat.values.versions import parse_release
+from errors.agreements import check
+from errors.problems import Fault
 from fleet.pools import NodeGpus, Variant
 from platforms.node_keys import Labels, Taints
 from platforms.slurm.partition_model import PartitionKeys
@@ -23,9 +26,18 @@ class PartitionPool(PartitionKeys, MachinePool):
     )
     assumptions: Assumptions = ()
 
+    needs_versions: ClassVar[bool] = False
     default_runtime: ClassVar[None] = None  # for pods only
     labels: ClassVar[Labels] = {}
     extra_taints: ClassVar[Taints] = ()
+
+    @check
+    def _keys_of_its_gpus(self) -> Iterator[Fault]:
+        if self.container_toolkit is not None:
+            fix = "leave it out: Apptainer and SingularityCE bind the driver's files themselves"
+            yield Fault(("container_toolkit",), "is given for a partition of Slurm", fix)
+        if self.gres is not None and self.gpu is None:
+            yield Fault(("gres",), "is given for a pool without gpu", "add gpu and gpus_per_node, or leave it out")
 
     @property
     def node_names(self) -> tuple[str, ...]:

@@ -1,10 +1,13 @@
 """Common model of all stack file pools, for any machine owner."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from pydantic import BaseModel, Field
 
+from errors.agreements import check
 from errors.faults import FORM
+from errors.problems import Fault
 from fleet.labels import Taint as NodeTaint
 from fleet.pools import NodeGpus
 from platforms.node_keys import DefaultRuntime, DiskRate, Labels, PullRate, Taints
@@ -87,8 +90,16 @@ class Pool(BaseModel):
         return len(self.node_names) * self.gpus_per_node
 
 
+WITH_GPUS: Final = {  # keys required with `gpu` and forbidden without
+    "driver": 'NVIDIA driver on these nodes, quoted: "418.88"',
+    "container_toolkit": 'NVIDIA container toolkit on these nodes, quoted: "1.17.8"',
+}
+
+
 class MachinePool(Pool):
     """Owned machines: their facts are declared, not derived."""
+
+    needs_versions: ClassVar[bool] = True  # otherwise they are unknown until somebody looks them up
 
     gpu: Gpu | None = Field(
         None,
@@ -107,6 +118,29 @@ class MachinePool(Pool):
     root_disk_gib: Gib = Field(description="Disk of one node that holds images and containers, in GiB.")
     pull_mb_per_s: PullRate = None
     disk_mb_per_s: DiskRate = None
+
+    @check
+    def _all_or_none(self) -> Iterator[Fault]:
+        """A pool declares all GPU keys, or none."""
+        has_count = "gpus_per_node" in self.model_fields_set
+        if self.gpu is not None and not has_count:
+            yield Fault(("gpus_per_node",), "is missing", "add gpus_per_node: GPUs on each node of this pool")
+        elif self.gpu is not None and self.gpus_per_node == 0:
+            fix = "write how many GPUs each node has; for nodes without GPUs leave gpu out as well"
+            yield Fault(("gpus_per_node",), "is out of range: 1 or more is allowed with gpu", fix, 0)
+        elif self.gpu is None and self.gpus_per_node > 0:
+            fix = 'add the model, such as gpu: "GeForce GTX 1080 Ti", or, for nodes without GPUs, remove gpus_per_node'
+            yield Fault(("gpu",), "is missing", fix)
+
+    @check
+    def _versions_with_gpus(self) -> Iterator[Fault]:
+        for key, what in WITH_GPUS.items():
+            value = getattr(self, key)
+            if self.gpu is not None and value is None and self.needs_versions:
+                yield Fault((key,), "is missing", f"add {key}: {what}")
+            elif self.gpu is None and self.gpus_per_node == 0 and value is not None:
+                fix = f"add gpu and gpus_per_node, or leave {key} out: nodes without GPUs have none"
+                yield Fault((key,), "is given for a pool without gpu", fix, str(value))
 
     @property
     def gpus_of_node(self) -> NodeGpus | None:

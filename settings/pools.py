@@ -1,19 +1,21 @@
 """Pools of named nodes, the whole fleet, and the GPU runtime of a stack file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
+from errors.agreements import check, located, readable
 from errors.faults import FORM, KINDS
+from errors.problems import Fault, Loc, listing
 from fleet.node_names import expand_all
 from fleet.pools import Variant, alike
-from platforms.node_keys import DefaultRuntime, Labels, Taints
+from platforms.node_keys import DefaultRuntime, Labels, Taints, doubled_taints
 from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
 from settings.partition_pools import PartitionPool
-from settings.pool import MachinePool, Pool
+from settings.pool import WITH_GPUS, MachinePool, Pool
 from settings.values import Assumptions, Driver, Nodes, ToolkitVersion
 from workloads.addresses import Reference
 from workloads.amounts import Count
@@ -43,6 +45,49 @@ class NodePool(MachinePool):
     labels: Labels = {}  # noqa: RUF012 - pydantic copies it
     extra_taints: Taints = ()
     assumptions: Assumptions = ()
+
+    @check
+    def _nodes_left(self) -> Iterator[Fault]:
+        listed = expand_all(self.nodes)
+        for node in expand_all(self.nodes_except):
+            if node not in listed:
+                fix = f"pool {self.name} has {listing(listed, most=12)}: correct nodes or nodes_except"
+                yield Fault(("nodes_except",), "is not among the nodes of its pool", fix, node)
+        if not self.node_names:
+            yield Fault(("nodes",), "leaves the pool without a node", "list at least one, or drop the pool")
+
+    @check
+    def _overrides(self) -> Iterator[Fault]:
+        """Node overrides: each node is in the pool, is named once, and does differ."""
+        if self.node_overrides and self.gpu is None:
+            fix = "leave it out: nodes without GPUs have neither driver nor container toolkit"
+            yield Fault(("node_overrides",), "is given for a pool without gpu", fix)
+            return
+        seen: set[str] = set()
+        for loc, each in located(self.node_overrides, "node_overrides"):
+            yield from readable(self._override(loc, each, seen))
+        if self.node_names and seen >= set(self.node_names):
+            fix = "change the pool itself; an override is for some of its nodes"
+            yield Fault(("node_overrides",), f"overrides every node of pool {self.name}", fix)
+
+    def _override(self, loc: Loc, each: NodeOverride, seen: set[str]) -> Iterator[Fault]:
+        for node in expand_all(each.nodes):
+            if node not in self.node_names:
+                fix = f"pool {self.name} has {listing(self.node_names, most=12)}: correct it, or the nodes of the pool"
+                yield Fault((*loc, "nodes"), "is not among the nodes of its pool", fix, node)
+            elif node in seen:
+                yield Fault((*loc, "nodes"), "is overridden twice", "state once what the node has", node)
+            seen.add(node)
+        given = [key for key in WITH_GPUS if getattr(each, key) is not None]
+        if not given:
+            yield Fault(loc, "overrides nothing", "give the driver or the container_toolkit that these nodes have")
+        elif same := [key for key in given if getattr(each, key) == getattr(self, key)]:
+            fix = f"write the {same[0]} that these nodes have, or leave it out"
+            yield Fault((*loc, same[0]), f"is the {same[0]} of pool {self.name}", fix, str(getattr(each, same[0])))
+
+    @check
+    def _taints_once(self) -> Iterator[Fault]:
+        yield from doubled_taints(self.extra_taints)
 
     @property
     def node_names(self) -> tuple[str, ...]:

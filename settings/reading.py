@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from errors.agreements import disagreements, readable, validated
 from errors.document import Document, odd_texts, read_yaml
-from errors.faults import model_faults
 from errors.problems import (
     Fault,
     Loc,
@@ -32,11 +32,9 @@ from errors.problems import (
     without_passwords,
 )
 from settings import checks
-from settings.fleet_checks import left_nodes
-from settings.host_hubs import with_hosts_of_hubs
-from settings.instance_checks import with_cluster_version
+from settings.fleet_checks import check_fleet, left_nodes
 from settings.models import Stack
-from workloads.raw import items, mapping
+from settings.pools import Fleet
 
 __all__ = ["Problem", "SettingsError", "Stack", "from_pulumi", "json_schema", "load_stack", "read_sections"]
 
@@ -101,7 +99,9 @@ def _with_what_left(
 ) -> Iterator[Problem]:
     """An outdated sum names the nodes removed from their pools since the last update."""
     for problem in problems:
-        if problem.path == "fleet.total_gpus" and (left := left_nodes(raw, deployed_nodes())):
+        is_sum = problem.path == "fleet.total_gpus"
+        fleet = validated(Fleet, raw.get("fleet") or {}, [], is_json=True) if is_sum else None
+        if is_sum and (left := left_nodes(fleet, deployed_nodes())):
             yield replace(problem, reason=f"{problem.reason}; since the last update {left}")
         else:
             yield problem
@@ -222,8 +222,8 @@ def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Sta
     raw = dict(main.data)
     if overlay is not None and overlay.data and isinstance(raw.get("site", {}), Mapping):
         raw["site"] = {**raw.get("site", {}), **_of_this_stack(overlay.data, raw)}
-    stack = _read(Stack, with_hosts_of_hubs(with_cluster_version(raw)), faults)
-    if stack is not None and not faults and stack.cluster:
+    stack = _read(Stack, _with_hosts_of_hubs(_with_cluster_version(raw)), faults, checks.check)
+    if not faults and stack.cluster:
         # It reads image specs, which other stacks do not need: a third of a second.
         from settings.processors import other_processors  # noqa: PLC0415
         from settings.root_disks import least_sizes, too_small, with_root_disks  # noqa: PLC0415
@@ -231,17 +231,17 @@ def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Sta
         stack = with_root_disks(stack)
         faults += too_small(stack, least_sizes(stack))
         faults += other_processors(stack)
-    if faults or stack is None:
+    if faults:
         raise SettingsError(_problems(faults, main, overlay))
     return stack
 
 
 def _of_this_stack(overlay: Mapping[str, Any], raw: Mapping[str, Any]) -> Mapping[str, Any]:
     """A lab's overlay without data of the last stack deployed there: its hub's pool, its Slurm."""
-    pools = {pool.get("name") for _, pool in items(raw, "fleet", "pools")}
+    pools = {each.get("name") for each in _at(raw, "fleet", "pools") or () if isinstance(each, Mapping)}
     is_anothers = overlay.get("lab") is True and overlay.get("core_pool") not in pools
     not_here = {"core_pool"} if is_anothers else set()
-    if mapping(raw, "site").get("kind") != "slurm" and overlay.get("lab") is True:
+    if _at(raw, "site", "kind") != "slurm" and overlay.get("lab") is True:
         not_here.add("slurm")
     return {key: value for key, value in overlay.items() if key not in not_here}
 
@@ -252,26 +252,71 @@ def read_sections(model: type[Model], raw: Mapping[str, Any], *, called: str) ->
     `called` names that source for the user. Raises SettingsError with every mistake.
     """
     faults: list[Fault] = []
-    found = _read(model, raw, faults)
-    if faults or found is None:
+    found = _read(model, raw, faults, _fleet_of)
+    if faults:
         raise SettingsError(_problems(faults, Document(called, raw), None))
     return found
 
 
-def _read(model: type[Model], raw: Mapping[str, Any], faults: list[Fault]) -> Model | None:
-    """The model, or None if a value is invalid; every mistake is added to `faults`."""
+def _fleet_of(sections: BaseModel) -> Iterator[Fault]:
+    fleet = getattr(sections, "fleet", None)
+    return check_fleet(fleet) if isinstance(fleet, Fleet) else iter(())
+
+
+def _read(
+    model: type[Model], raw: Mapping[str, Any], faults: list[Fault], check: Callable[[Model], Iterator[Fault]]
+) -> Model:
+    """The model of what can be read; every mistake is added to `faults`."""
     faults += odd_texts(raw)
-    reported = {fault.loc for fault in faults}
-    found: Model | None = None
-    try:
-        # As JSON, where strict mode matches YAML: a list for a list, and no text for a number.
-        text = json.dumps(raw, default=str, ensure_ascii=False)
-        found = model.model_validate_json(text.encode("utf-8", "replace"))  # half a character was reported above
-    except ValidationError as error:
-        wrong = model_faults(error, model)
-        faults += [fault for fault in wrong if not _is_inside(fault.loc, reported)]
+    reported = {fault.loc for fault in faults}  # half a character, for example
+    wrong: list[Fault] = []
+    found = validated(model, raw, wrong, is_json=True)
+    faults += [fault for fault in wrong if not _is_inside(fault.loc, reported)]
     known = {fault.loc for fault in faults}
-    faults += [fault for fault in checks.check(raw) if fault.loc not in known and not _is_inside(fault.loc, reported)]
+    also = (*disagreements(found), *readable(check(found)))
+    faults += [fault for fault in also if fault.loc not in known and not _is_inside(fault.loc, reported)]
+    return found
+
+
+def _with_cluster_version(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections with the cluster's Kubernetes version in each instance pool without one."""
+    version, fleet = _at(raw, "cluster", "kubernetes"), raw.get("fleet")
+    pools = _at(raw, "fleet", "pools")
+    if not isinstance(version, str) or not isinstance(pools, list) or not isinstance(fleet, Mapping):
+        return dict(raw)
+    filled = [
+        {"kubernetes": version, **pool} if isinstance(pool, Mapping) and "instance_types" in pool else pool
+        for pool in pools
+    ]
+    return {**raw, "fleet": {**fleet, "pools": filled}}
+
+
+def _with_hosts_of_hubs(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Adds the host to profiles and kernels of a hub on a host: it is their only choice."""
+    hubs = raw.get("hubs")
+    if _at(raw, "site", "kind") != "docker" or not isinstance(hubs, list):
+        return dict(raw)
+    return {**raw, "hubs": [_placed(hub, hub.get("pool")) if isinstance(hub, Mapping) else hub for hub in hubs]}
+
+
+def _placed(holder: Mapping[str, Any], pool: object) -> Mapping[str, Any]:
+    """Each profile or kernel of a hub or a profile on this pool, unless it names one."""
+    placed = {**holder}
+    for part in ("profiles", "kernels"):
+        if pool is not None and isinstance(listed := holder.get(part), list):
+            placed[part] = [
+                _placed(each if {"pool", "pools"} & each.keys() else {**each, "pool": pool}, pool)
+                if isinstance(each, Mapping)
+                else each
+                for each in listed
+            ]
+    return placed
+
+
+def _at(raw: Mapping[str, Any], *path: str) -> Any:
+    for step in path:
+        found = raw.get(step)
+        raw = found if isinstance(found, Mapping) else {}
     return found
 
 

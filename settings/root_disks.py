@@ -8,7 +8,6 @@ from errors.problems import Fault
 from imaging.size.estimate import GB, GIB, Size, disk_use
 from imaging.size.expected import expected_of
 from imaging.size.measured import UNPACKED_RATIO
-from imaging.spec.plan import Substitute
 from imaging.spec.problems import SpecError
 from platforms.aws.volumes import Volume, in_steps, root_volume_gib, volume_problems
 from settings.fleet import usages
@@ -45,11 +44,10 @@ def too_small(stack: Stack, size_of: Callable[[str], Size | None]) -> Iterator[F
 
 def least_sizes(stack: Stack) -> Callable[[str], Size | None]:
     """An image's size by its spec; None for specs with mistakes, which the build reports."""
-    replaced = tuple(Substitute(each.reference, each.replacement, each.reason) for each in stack.site.substitutes)
 
     def least(name: str) -> Size | None:
         try:
-            return expected_of(name, substitutes=replaced)
+            return expected_of(name, substitutes=stack.site.planned_substitutes)
         except SpecError:
             return None
 

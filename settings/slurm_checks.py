@@ -1,133 +1,217 @@
-"""Consistency checks of a Slurm stack: site, partitions, jobs. Pure."""
+"""Checks of a Slurm stack: site, partitions, jobs, hubs. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from errors.problems import Fault, Loc
-from platforms.slurm.site_model import OF_ONE_NODE, is_inside
-from settings.slurm_hubs import check_slurm_hubs, of_types
-from workloads.raw import Raw, is_count, is_number, items, mapping
+from errors.agreements import given, located, readable
+from errors.problems import Fault, Loc, listing
+from platforms.slurm.hub_model import LoginNodePort, of_admins
+from settings.fleet_checks import located_pools
+from settings.models import Hub, Job, Profile, Stack
+from settings.partition_pools import PartitionPool
+from workloads.hub import ClusterHubKeys, HubKeys
 
 # Sections unused at a Slurm site, and why.
 _OF_OTHERS: Final = {
     "runtime": "leave it out: its daemons are pods; on the nodes of a partition the site installs the driver",
     "containers": "write a job: containers run on Docker hosts",
 }
+# Keys of a hub unused there, and why.
+_UNUSED: Final = {
+    **dict.fromkeys(("volume_gib", "database_gib"), "leave it out: homes are those of the cluster"),
+    "storage_class": "leave it out: homes are those of the cluster",
+    "availability": "leave it out: Slurm has a queue, and the hub shows what a job waits for",
+    "pre_pull": "leave it out: an update makes the file of every image",
+    "pool": "name the pools in the profiles: the hub itself is on the login node",
+    "filter_image": "leave it out: the hub reaches Slurm by its agent alone",
+    "gateway_image": "leave it out: a server has its GPUs itself",
+    "kernels_per_user": "leave it out: a server has its GPUs itself",
+}
+_PORTS: Final = ("port", "hub_port", "proxy_api_port")
+_NOWHERE: Final = (
+    "name the pools that it may land on: Slurm would take its default partition, for which nothing is proved"
+)
+
+if unlisted := ClusterHubKeys.model_fields.keys() - HubKeys.model_fields.keys() - _UNUSED.keys():
+    raise AssertionError(unlisted)
+
+Pools = Mapping[str, PartitionPool]
 
 
-def is_partition(pool: Raw) -> bool:
-    """Whether a pool has Slurm partition nodes."""
-    return "partition" in pool
+def check_slurm(stack: Stack) -> Iterator[Fault]:
+    """Disagreements of the site, its partitions and workloads."""
+    for each in (_kind, _partitions, _jobs, _hubs):
+        yield from readable(each(stack))
 
 
-def nodes_of(pool: Raw) -> tuple[str, ...] | None:
-    """Node names for a partition, as far as it is readable."""
-    nodes, name = pool.get("nodes"), pool.get("name")
-    return tuple(f"{name}-{each}" for each in range(1, nodes + 1)) if is_count(nodes) and 0 < nodes <= 10_000 else None
+def _kind(stack: Stack) -> Iterator[Fault]:
+    is_slurm, written = stack.site.kind == "slurm", given(stack.site, "slurm")
+    if is_slurm and "slurm" not in stack.site.model_fields_set:
+        yield Fault(("site", "slurm"), "is missing", "add it: access, program and image_store of the cluster")
+    if not is_slurm and written:
+        yield Fault(("site", "slurm"), "is given on a site without Slurm", "write site.kind: slurm, or leave it out")
+    for loc, pool in located_pools(stack.fleet):
+        if isinstance(pool, PartitionPool) and not is_slurm:
+            fix = "write site.kind: slurm, or name the nodes of a cluster"
+            yield Fault((*loc, "partition"), "is given on a site without Slurm", fix)
+        if is_slurm and not isinstance(pool, PartitionPool):
+            fix = "name its partition, as sinfo prints it, and write in nodes how many nodes it has"
+            yield Fault((*loc, "partition"), "is missing on a site of kind slurm", fix)
+    for section, fix in _OF_OTHERS.items():
+        if is_slurm and getattr(stack, section, None):
+            yield Fault((section,), "is given on a site of kind slurm", fix)
 
 
-def check_slurm(raw: Raw) -> Iterator[Fault]:
-    """Inconsistencies of the site, its partitions and workloads."""
-    is_slurm = mapping(raw, "site").get("kind") == "slurm"
-    pools = items(raw, "fleet", "pools")
-    yield from _kind(raw, pools, is_slurm=is_slurm)
-    yield from _store(mapping(mapping(raw, "site"), "slurm"))
-    yield from _rest(mapping(mapping(mapping(raw, "site"), "slurm"), "rest"))
-    yield from _partitions(pools)
-    yield from check_slurm_hubs(raw, {str(pool.get("name")): pool for _, pool in pools})
-    for loc, job in items(raw, "jobs"):
-        if is_slurm:
-            yield from _job(loc, job, {str(pool.get("name")): pool for _, pool in pools})
-        elif job.get("slurm") is not None:
+def _partitions(stack: Stack) -> Iterator[Fault]:
+    owners: dict[tuple[str, str | None], PartitionPool] = {}
+    models: dict[str, tuple[str, str]] = {}
+    for loc, pool in located_pools(stack.fleet):
+        if isinstance(pool, PartitionPool):
+            yield from readable(_counted_once(loc, pool, owners))
+            yield from readable(_one_model(loc, pool, models))
+
+
+def _counted_once(
+    loc: Loc, pool: PartitionPool, owners: dict[tuple[str, str | None], PartitionPool]
+) -> Iterator[Fault]:
+    first = owners.setdefault((pool.partition, pool.gres if pool.gpu else None), pool)
+    if first is not pool:
+        fix = "a pool is the nodes of one partition with one type of GPU: give each its own gres, or count them once"
+        yield Fault((*loc, "partition"), f"is that of pool {first.name}, with the same gres", fix, pool.partition)
+
+
+def _one_model(loc: Loc, pool: PartitionPool, models: dict[str, tuple[str, str]]) -> Iterator[Fault]:
+    if pool.gres is not None and pool.gpu is not None:
+        owner, model = models.setdefault(pool.gres, (pool.name, pool.gpu.name))
+        if model != pool.gpu.name:
+            fix = "a GPU type of Slurm is one model: correct gres or gpu by the line Gres of scontrol show node"
+            yield Fault((*loc, "gres"), f"is {model} in pool {owner}", fix, pool.gres)
+
+
+def _pools(stack: Stack) -> Pools:
+    return {pool.name: pool for pool in stack.fleet.pools if isinstance(pool, PartitionPool)}
+
+
+def _jobs(stack: Stack) -> Iterator[Fault]:
+    for loc, job in located(stack.jobs, "jobs"):
+        if stack.site.kind == "slurm":
+            yield from readable(_keys_of_job(loc, job))
+            yield from readable(_on_partitions(loc, job, _pools(stack)))
+            yield from readable(_job(loc, job, _pools(stack)))
+        elif given(job, "slurm"):
             yield Fault((*loc, "slurm"), "is given on a site without Slurm", "write site.kind: slurm, or leave it out")
 
 
-def _kind(raw: Raw, pools: list[tuple[Loc, Raw]], *, is_slurm: bool) -> Iterator[Fault]:
-    site = mapping(raw, "site")
-    if is_slurm and site.get("slurm") is None:
-        yield Fault(("site", "slurm"), "is missing", "add it: access, program and image_store of the cluster")
-    if not is_slurm and site.get("slurm") is not None:
-        yield Fault(("site", "slurm"), "is given on a site without Slurm", "write site.kind: slurm, or leave it out")
-    for loc, pool in pools:
-        if is_partition(pool) and not is_slurm:
-            fix = "write site.kind: slurm, or name the nodes of a cluster"
-            yield Fault((*loc, "partition"), "is given on a site without Slurm", fix)
-        if is_slurm and not is_partition(pool):
-            fix = "name its partition, as sinfo prints it, and write in nodes how many nodes it has"
-            yield Fault((*loc, "partition"), "is missing on a site of kind slurm", fix)
-    if is_slurm:
-        for section, fix in _OF_OTHERS.items():
-            if raw.get(section):
-                yield Fault((section,), "is given on a site of kind slurm", fix)
-
-
-def _store(slurm: Raw) -> Iterator[Fault]:
-    store, scratch = slurm.get("image_store"), slurm.get("scratch")
-    if not isinstance(store, str):
-        return
-    for folder in (each for each in (scratch if isinstance(scratch, list) else ()) if isinstance(each, str)):
-        if is_inside(store, folder):
-            fix = "choose a folder that nobody purges: jobs fail on the day when their image is gone"
-            yield Fault(("site", "slurm", "image_store"), f"is in {folder}, which is scratch", fix, store)
-            return
-    if folder := next((each for each in OF_ONE_NODE if is_inside(store, each)), ""):
-        fix = "choose a folder that login and compute nodes share, such as /projects/gpu-commons/images"
-        yield Fault(("site", "slurm", "image_store"), f"is in {folder}, which each node has for itself", fix, store)
-
-
-def _rest(rest: Raw) -> Iterator[Fault]:
-    url = rest.get("url")
-    if isinstance(url, str) and url.startswith("http"):
-        for key, what in (("user", "the user that the token is for"), ("token_file", "a file with its token")):
-            if rest.get(key) is None:
-                yield Fault(("site", "slurm", "rest", key), "is missing for slurmrestd at a port", f"add {key}: {what}")
-
-
-def _partitions(pools: list[tuple[Loc, Raw]]) -> Iterator[Fault]:
-    owners: dict[tuple[object, object], object] = {}
-    models: dict[object, tuple[object, object]] = {}
-    for loc, pool in pools:
-        if not is_partition(pool):
-            continue
-        name, gres, gpu = pool.get("name"), pool.get("gres"), pool.get("gpu")
-        key = pool.get("partition"), gres if gpu is not None else None
-        first = owners.setdefault(key, name)
-        if first is not name:
-            fix = (
-                "a pool is the nodes of one partition with one type of GPU: give each its own gres, or count them once"
-            )
-            yield Fault((*loc, "partition"), f"is that of pool {first}, with the same gres", fix, key[0])
-        if pool.get("container_toolkit") is not None:
-            fix = "leave it out: Apptainer and SingularityCE bind the driver's files themselves"
-            yield Fault((*loc, "container_toolkit"), "is given for a partition of Slurm", fix)
-        if gres is not None and gpu is None:
-            yield Fault((*loc, "gres"), "is given for a pool without gpu", "add gpu and gpus_per_node, or leave it out")
-        if gres is not None and isinstance(gpu, str):
-            owner, model = models.setdefault(gres, (name, gpu))
-            if model != gpu:
-                fix = "a GPU type of Slurm is one model: correct gres or gpu by the line Gres of scontrol show node"
-                yield Fault((*loc, "gres"), f"is {model} in pool {owner}", fix, gres)
-
-
-def _job(loc: Loc, job: Raw, pools: dict[str, Raw]) -> Iterator[Fault]:
-    pool, several, gpus = job.get("pool"), job.get("pools"), job.get("gpus", 0)
-    if pool is None and several is None:
-        fix = "name the pools that it may land on: Slurm would take its default partition, for which nothing is proved"
-        yield Fault((*loc, "pool"), "is missing", fix)
-    named = [each for each in (several if isinstance(several, list) else [pool]) if each in pools]
-    yield from of_types(loc, named, pools, has_gpus=is_count(gpus) and gpus > 0)
+def _keys_of_job(loc: Loc, job: Job) -> Iterator[Fault]:
     for key, fix in (
         ("namespace", "leave it out: Slurm has accounts, and slurm.account names one"),
         ("shm_gib", "leave it out: a job sees /dev/shm of its node, as part of its memory"),
     ):
-        if job.get(key) is not None:
+        if given(job, key):
             yield Fault((*loc, key), "is given on a site of kind slurm", fix)
-    deadline, wanted = job.get("deadline_s"), mapping(job, "slurm").get("nodes", 1)
-    for name in named:
-        longest, has = pools[name].get("max_time_min"), pools[name].get("nodes")
-        if is_number(deadline) and is_number(longest) and deadline > 60 * longest:
-            fix = f"write at most {60 * longest:g}, or choose another pool: Slurm refuses it, or never starts it"
-            yield Fault((*loc, "deadline_s"), f"is longer than pool {name} allows ({longest:g} min)", fix, deadline)
-        if is_count(wanted) and is_count(has) and wanted > has:
+
+
+def _on_partitions(loc: Loc, each: Job | Profile, pools: Pools) -> Iterator[Fault]:
+    """All partitions of a job share one --gres: with several types it leaves the type open in each."""
+    if not each.named_pools:
+        yield Fault((*loc, "pool"), "is missing", _NOWHERE)
+    named = [name for name in each.named_pools if name in pools]
+    if not each.gpus or len({pools[name].gres for name in named}) < 2:
+        return
+    partitions = {pools[name].partition for name in named}
+    also = [
+        name
+        for name, pool in pools.items()
+        if name not in named and pool.partition in partitions and pool.gpu is not None
+    ]
+    if also:
+        fix = f"name {listing(also)} as well, or pools of one type: Slurm takes one type for all of them, or any"
+        yield Fault((*loc, "pools"), "have GPUs of several types, and one of their partitions has more", fix)
+
+
+def _job(loc: Loc, job: Job, pools: Pools) -> Iterator[Fault]:
+    deadline, wanted = job.deadline_s, job.slurm.nodes if job.slurm else 1
+    for pool in (pools[name] for name in job.named_pools if name in pools):
+        longest, has = pool.max_time_min, pool.nodes
+        if deadline is not None and longest is not None and deadline > 60 * longest:
+            fix = f"write at most {60 * longest}, or choose another pool: Slurm refuses it, or never starts it"
+            yield Fault((*loc, "deadline_s"), f"is longer than pool {pool.name} allows ({longest} min)", fix, deadline)
+        if wanted > has:
             fix = f"write at most {has}"
-            yield Fault((*loc, "slurm", "nodes"), f"is more than pool {name} has ({has})", fix, wanted)
+            yield Fault((*loc, "slurm", "nodes"), f"is more than pool {pool.name} has ({has})", fix, wanted)
+
+
+# --- hubs
+
+
+def _hubs(stack: Stack) -> Iterator[Fault]:
+    """Hubs at a site of kind slurm, and the site's hub settings."""
+    if stack.site.kind != "slurm":
+        return
+    yield from readable(_accounts(stack))
+    taken: dict[int, str] = {}
+    for loc, hub in located(stack.hubs, "hubs"):
+        yield from _keys_of_hub(loc, hub)
+        yield from readable(_login_node(loc, hub, taken))
+        for where, profile in located(getattr(hub, "profiles", ()), *loc, "profiles"):
+            yield from _keys_of_profile(where, profile)
+            yield from readable(_on_partitions(where, profile, _pools(stack)))
+            yield from readable(_time(where, profile, _pools(stack)))
+
+
+def _accounts(stack: Stack) -> Iterator[Fault]:
+    slurm = stack.site.slurm
+    if not stack.hubs or slurm is None:
+        return
+    if slurm.hubs is None:
+        fix = "add access, inside, identity and accounts: who hubs run as, and which account each user has"
+        yield Fault(("site", "slurm", "hubs"), "is missing for the hubs of this stack", fix)
+    elif stack.site.authenticator:
+        yield from of_admins(stack.site.authenticator.admins, slurm.hubs.accounts, ("site", "authenticator"))
+
+
+def _keys_of_hub(loc: Loc, hub: Hub) -> Iterator[Fault]:
+    expose = getattr(hub, "expose", None)
+    if expose is not None and not isinstance(expose, LoginNodePort):
+        fix = "write { kind: login_node, port: 8000 }"
+        yield Fault(
+            (*loc, "expose", "kind"), "is not for a hub on a site with Slurm", fix, getattr(expose, "kind", None)
+        )
+    for key, fix in _UNUSED.items():
+        if given(hub, key):
+            yield Fault((*loc, key), "is given for a hub on a site with Slurm", fix)
+
+
+def _login_node(loc: Loc, hub: Hub, taken: dict[int, str]) -> Iterator[Fault]:
+    """All hubs of a site share one login node."""
+    if not isinstance(hub.expose, LoginNodePort):
+        return
+    for key in _PORTS:
+        port = getattr(hub.expose, key)
+        if port in taken:
+            yield Fault(
+                (*loc, "expose", key), "is taken on the login node", f"choose another: it is {taken[port]}", port
+            )
+        taken.setdefault(port, f"{key} of hub {hub.name}")
+
+
+def _keys_of_profile(loc: Loc, profile: Profile) -> Iterator[Fault]:
+    if given(profile, "shm_gib"):
+        fix = "leave it out: a server sees /dev/shm of its node, as part of its memory"
+        yield Fault((*loc, "shm_gib"), "is given on a site of kind slurm", fix)
+    if getattr(profile, "kernels", ()):
+        fix = "leave them out: a server has its GPUs itself"
+        yield Fault((*loc, "kernels"), "are given on a site of kind slurm", fix)
+
+
+def _time(loc: Loc, profile: Profile, pools: Pools) -> Iterator[Fault]:
+    time, fix = profile.time_min, "write how many minutes a server may run: 240"
+    if time is None:
+        yield Fault((*loc, "time_min"), "is missing", fix)
+    elif time == 0:
+        yield Fault((*loc, "time_min"), "is not a time limit", fix, time)
+    for pool in (pools[name] for name in profile.named_pools if name in pools):
+        longest = pool.max_time_min
+        if time is not None and longest is not None and time > longest:
+            fix = f"write at most {longest}, or choose another pool: Slurm refuses it, or never starts it"
+            yield Fault((*loc, "time_min"), f"is longer than pool {pool.name} allows ({longest} min)", fix, time)

@@ -5,7 +5,6 @@ YAML misreads versions (470.10 becomes the number 470.1), so they are quoted str
 
 import re
 from datetime import date
-from ipaddress import IPv4Network
 from typing import Annotated, Final, TypeVar
 
 from pydantic import (
@@ -111,15 +110,4 @@ Gpu = Annotated[GpuModel, PlainValidator(_gpu), PlainSerializer(str), WithJsonSc
 Assumptions = Annotated[
     tuple[Line, ...],
     Field(description="Keys beside this one that are guesses, not facts; a refusal that relies on one says so."),
-]
-
-
-def _card_network(value: IPv4Network) -> IPv4Network:
-    if not value.is_private or value.prefixlen > 28:
-        raise Misfit("is not a private network with room for the GPUs", "write one such as 10.99.0.0/24")
-    return value
-
-
-CardNetwork = Annotated[
-    IPv4Network, AfterValidator(_card_network), Field(strict=False), WithJsonSchema({"type": "string"})
 ]

@@ -38,7 +38,7 @@ FLOORS = (
     "tools",
 )
 # The program stands on the components, and the pack knows nothing of it.
-PROGRAM = ("wiring.py", "__main__.py")
+PROGRAM = "__main__.py"
 COMPONENTS = [
     "DockerGpuContainer",
     "DockerHost",
@@ -135,6 +135,12 @@ def test_settings_and_images_are_read_without_the_engine() -> None:
     assert not loaded_by(["settings.reading", *modules("imaging/spec", "imaging/size")]) & {*ENGINE, "httpx"}
 
 
+@pytest.mark.slow
+def test_a_stack_becomes_arguments_of_components_without_the_engine() -> None:
+    names = [f"components.{folder}to_args" for folder in ("", "on_aws.", "on_docker.", "on_kubernetes.", "on_slurm.")]
+    assert not loaded_by(["settings.resolve", *names]) & {*ENGINE, "pulumi_aws", "pulumi_docker", "docker"}
+
+
 @pytest.mark.slow  # loads every SDK
 def test_every_module_can_be_imported() -> None:
     run_in_the_cluster = {  # need JupyterHub and its `get_config`, or what only some image has
@@ -175,13 +181,8 @@ def imported(path: Path) -> set[str]:
 
 @pytest.mark.slow
 def test_the_program_is_between_the_components_and_the_pack() -> None:
-    # Import contracts look at packages, and these two are files.
-    below = {*FLOORS[: FLOORS.index("policies")]}
-    assert not {
-        name: imported(ROOT / name) & {*FLOORS} - below for name in PROGRAM if imported(ROOT / name) & {*FLOORS} - below
-    }
-    others = [path for folder in FLOORS if folder not in {"cli", "lab"} for path in sources(folder)]
-    assert not [path for path in others if "wiring" in imported(path)]
+    # Import contracts look at packages, and this is a file.
+    assert not imported(ROOT / PROGRAM) & {*FLOORS[FLOORS.index("policies") :]}
 
 
 def test_who_works_on_a_rule_needs_no_package_of_the_lab() -> None:
@@ -207,7 +208,7 @@ def test_nothing_hides_another_module_where_a_folder_is_first_on_the_path() -> N
     # `images.py` ours.
     for folder in ("components", "policies"):
         entries = {path.stem for path in (ROOT / folder).iterdir() if path.suffix == ".py" or any(path.glob("*.py"))}
-        assert not entries & {*sys.stdlib_module_names, *FLOORS, "wiring"} - {folder}, folder
+        assert not entries & {*sys.stdlib_module_names, *FLOORS} - {folder}, folder
 
 
 @cache

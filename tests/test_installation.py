@@ -28,7 +28,6 @@ OURS = {
         "settings",
     ),
     "workloads",
-    "wiring.py",
 }
 OPTIONAL = {"pulumi_aws", "pulumi_docker"}
 

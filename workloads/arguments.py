@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel
 
-from errors.faults import LENIENT, Misfit, model_faults
+from errors.agreements import disagreements, readable, validated
+from errors.faults import LENIENT, Misfit
 from errors.problems import Fault, Problem, SettingsError, path_text, show
-from workloads.raw import Raw
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -32,20 +32,33 @@ def plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def read(model: type[Model], owner: str, name: str, raw: Raw, also: Iterable[Fault]) -> Model:
-    """The model of plain arguments. `owner` heads the message: NotebookHub datahub; `also`: inconsistencies.
+def stated(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments for a component: those with a value, with lists, as the engine has no tuples."""
+    return {key: _with_lists(value) for key, value in values.items() if value is not None}
+
+
+def _with_lists(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _with_lists(inner) for key, inner in value.items()}
+    return [_with_lists(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def read(
+    model: type[Model],
+    owner: str,
+    name: str,
+    raw: Mapping[str, Any],
+    also: Callable[[Model], Iterator[Fault]] = lambda _: iter(()),
+) -> Model:
+    """The model of plain arguments. `owner` heads the message: NotebookHub datahub; `also`: checks beside the model's.
 
     Raises SettingsError with every problem.
     """
-    found: Model | None = None
     faults: list[Fault] = []
-    try:
-        found = model.model_validate(raw, context=LENIENT)
-    except ValidationError as error:
-        faults += model_faults(error, model)
+    found = validated(model, raw, faults, context=LENIENT)
     known = {fault.loc for fault in faults}
-    faults += [fault for fault in also if fault.loc not in known]
-    if faults or found is None:
+    faults += [each for each in (*disagreements(found), *readable(also(found))) if each.loc not in known]
+    if faults:
         raise SettingsError(_problem(fault, owner, name) for fault in faults)
     return found
 

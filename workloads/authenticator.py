@@ -5,13 +5,15 @@ Option names are those of jupyterhub 5.5, oauthenticator 17.4 and ltiauthenticat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo
 
+from errors.agreements import check
 from errors.faults import FORM, Misfit, is_lenient
+from errors.problems import Fault
 from workloads.addresses import BaseUrl, Endpoint
 from workloads.names import DataKey, Line, ObjectName, Scope, UserName
 
@@ -46,6 +48,36 @@ class SecretKey(BaseModel):
     key: DataKey = Field(description="Key inside that Secret; on a Docker host a file in that folder.")
 
 
+class Listing(BaseModel):
+    """A login for everybody, or for a list of users."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def allow_all(self) -> bool: ...
+        @property
+        def allowed_users(self) -> tuple[str, ...]: ...
+        @property
+        def admins(self) -> tuple[str, ...]: ...
+
+    @check
+    def _somebody(self) -> Iterator[Fault]:
+        if self.allow_all and self.allowed_users:
+            fix = "write allow_all: false, or leave allowed_users out"
+            yield Fault(("allowed_users",), "has no effect: allow_all lets everybody in", fix)
+        # Only OAuth admits unlisted administrators: jupyterhub 5.5 adds them to an existing list.
+        elif not (self.allow_all or self.allowed_users or (isinstance(self, OAuthAuthenticator) and self.admins)):
+            yield Fault((), "lets nobody log in", "list allowed_users, or set allow_all: true")
+
+
+def with_user_list(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Arguments of a hub: there, a user list names everyone who may log in."""
+    given = raw.get("authenticator")
+    if not isinstance(given, Mapping) or not given.get("allowed_users"):
+        return raw
+    return {**raw, "authenticator": {"allow_all": False, **given}}
+
+
 class DummyAuthenticator(BaseModel):
     """One shared password for everybody (SharedPasswordAuthenticator). Only for the lab."""
 
@@ -59,14 +91,14 @@ class DummyAuthenticator(BaseModel):
     )
 
 
-class ListingDummyAuthenticator(DummyAuthenticator):
+class ListingDummyAuthenticator(DummyAuthenticator, Listing):
     """The same with a list of users, as component argument."""
 
     allow_all: bool = Field(default=True, description="Whoever knows the password may log in.")
     allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
 
 
-class OAuthAuthenticator(BaseModel):
+class OAuthAuthenticator(Listing):
     """Login at an OAuth or OpenID Connect provider (GenericOAuthenticator of oauthenticator)."""
 
     model_config = FORM
@@ -93,7 +125,7 @@ class OAuthAuthenticator(BaseModel):
     )
 
 
-class Lti13Authenticator(BaseModel):
+class Lti13Authenticator(Listing):
     """Login from a learning platform by LTI 1.3 (LTI13Authenticator of ltiauthenticator)."""
 
     model_config = FORM

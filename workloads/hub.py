@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, field_validator
 
+from errors.agreements import check, doubles
 from errors.faults import FORM, Misfit
+from errors.problems import Fault, Loc
 from fleet import labels
 from imaging.spec.hub_description import Contents
 from workloads.addresses import BaseUrl, Url
-from workloads.agreements import DEFAULT_IDLE_S
 from workloads.amounts import (
     Cores,
     Count,
@@ -28,8 +29,9 @@ from workloads.amounts import (
 from workloads.arguments import Argument, ImageReference
 from workloads.authenticator import Authenticator, Login, login
 from workloads.names import Line, Name, ObjectName, Prose
-from workloads.workload import Workload
+from workloads.workload import Workload, at_most
 
+DEFAULT_IDLE_S: Final = 3600
 DEFAULT_START_TIMEOUT_S: Final = 600
 DEFAULT_CPU_GUARANTEE: Final = 0.1  # notebooks are idle most of the time
 DEFAULT_MEMORY_GUARANTEE_GIB: Final = 1
@@ -86,6 +88,12 @@ class Cull(BaseModel):
         None, description="Seconds after which an idle kernel is ended; none: idle_s."
     )
 
+    @check
+    def _age(self) -> Iterator[Fault]:
+        if 0 < self.max_age_s < self.idle_s:
+            fix = f"write {self.idle_s} or more, or 0 for no maximum age"
+            yield Fault(("max_age_s",), f"is below idle_s, which is {self.idle_s}", fix, self.max_age_s)
+
 
 class HubKeys(BaseModel):
     """Keys of every hub, on a cluster or a Docker host, shared by stack files and component arguments."""
@@ -104,6 +112,23 @@ class HubKeys(BaseModel):
         120, description="Seconds from the started pod, container or job to a server that answers."
     )
     cull: Cull = Field(Cull(), description="When idle and old servers are ended.")
+
+    if TYPE_CHECKING:
+
+        @property
+        def profiles(self) -> Sequence[ProfileKeys]: ...
+
+    @check
+    def _profiles_differ(self) -> Iterator[Fault]:
+        yield from doubles(self.profiles, ("profiles",))
+        yield from titles(self.profiles, ("profiles",))
+
+    @check
+    def _one_default(self) -> Iterator[Fault]:
+        defaults = [str(each.name) for each in self.profiles if getattr(each, "is_default", False)]
+        if len(defaults) > 1:
+            fix = f"keep is_default: true on one of {', '.join(defaults)}"
+            yield Fault(("profiles",), f"have {len(defaults)} defaults", fix)
 
 
 class ClusterHubKeys(HubKeys):
@@ -131,6 +156,26 @@ class Titled(BaseModel):
     )
     title: Line = Field(description="What users read.")
     description: Prose | None = Field(None, description="Second line of the choice.")
+
+
+def both_files(certificate: str | None, key: str | None, fix: str) -> Iterator[Fault]:
+    """A certificate needs its private key, and the other way round."""
+    if (certificate is None) != (key is None):
+        missing, beside = ("certificate", "key") if certificate is None else ("key", "certificate")
+        yield Fault((missing,), f"is missing beside {beside}", fix)
+
+
+def titles(items: Sequence[Titled], path: Loc) -> Iterator[Fault]:
+    """Duplicate titles of the profiles or kernels at `path`."""
+    seen: dict[str, str] = {}
+    for index, each in enumerate(items):
+        title, name = getattr(each, "title", None), getattr(each, "name", None)
+        if title is not None and title in seen:
+            one = str(path[-1]).removesuffix("s")
+            fix = f"give each {one} its own title: users see nothing else"
+            yield Fault((*path, index, "title"), f"is the title of {one} {seen[title]}", fix, title)
+        elif title is not None:
+            seen[title] = str(name)
 
 
 class ProfileKeys(Workload, Titled):  # keys of the last base come first
@@ -180,6 +225,15 @@ class Toleration(BaseModel):
         None, description="Seconds that a running pod stays on a node with such a taint, with NoExecute; none: forever."
     )
 
+    @check
+    def _value_of_equal(self) -> Iterator[Fault]:
+        if self.operator == "Equal":
+            for needed in ("key", "value"):
+                if getattr(self, needed) is None:
+                    yield Fault((needed,), "is missing", f"add {needed}, or write operator: Exists")
+        elif self.value is not None:
+            yield Fault(("value",), "is given beside operator Exists", "leave one of the two out")
+
     def manifest(self) -> dict[str, Any]:
         """Kubernetes form."""
         found = self.model_dump(exclude_none=True, exclude={"toleration_seconds"})
@@ -221,6 +275,11 @@ class Profile(ProfileKeys):
     )
     contents: Contents = Field(Contents(), description="What the image contains, for the spawn page.")
 
+    @check
+    def _guarantees(self) -> Iterator[Fault]:
+        yield from at_most(self, "memory_guarantee_gib", "memory_gib")
+        yield from at_most(self, "cpu_guarantee", "cpu")
+
     @property
     def guaranteed(self) -> tuple[float, float]:
         """Reserved cores and GiB of memory."""
@@ -240,6 +299,11 @@ class Course(CourseKeys):
     last_day: IsoDay | None = Field(
         None, description="Last day of the course, YYYY-MM-DD. Reviews leave out courses that are over."
     )
+
+    @check
+    def _days_in_order(self) -> Iterator[Fault]:
+        if self.first_day and self.last_day and self.last_day < self.first_day:
+            yield Fault(("last_day",), "is before first_day", "write a day that is not before it", self.last_day)
 
 
 class Hub(ClusterHubKeys):
@@ -283,6 +347,25 @@ class Hub(ClusterHubKeys):
         "PrePuller: policies then warn about images with long pulls instead of refusing them.",
     )
     courses: tuple[Course, ...] = Field((), description=COURSES)
+
+    @check
+    def _one_image_for_each_name(self) -> Iterator[Fault]:
+        images: dict[str, object] = {}
+        for index, profile in enumerate(self.profiles):
+            name, found = profile.image_name, profile.image
+            # Outputs cannot be compared until known; two outputs of one name count as the same image.
+            if isinstance(found, str) and images.setdefault(name, found) != found:
+                fix = "give each image its own name"
+                yield Fault(("profiles", index, "image_name"), "names two different images", fix, name)
+
+    @check
+    def _profiles_of_courses(self) -> Iterator[Fault]:
+        names = [profile.name for profile in self.profiles]
+        for number, course in enumerate(self.courses):
+            for index, name in enumerate(course.profiles):
+                if name not in names:
+                    fix = f"choose from {', '.join(names)}"
+                    yield Fault(("courses", number, "profiles", index), "is not a profile of this hub", fix, name)
 
     @field_validator("public_url")
     @classmethod

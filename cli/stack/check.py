@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
-import wiring
 from cli.stacks import pools_of
 from compat import Image, Matrix, Pool, matrix
+from components import to_args
+from components.on_docker import to_args as for_docker
+from components.on_kubernetes import to_args as for_kubernetes
+from components.on_slurm import to_args as for_slurm
 from errors.problems import Problem, SettingsError
 from fleet.unknown import UNKNOWN
 from imaging.spec.compat_cases import cases_of
@@ -17,8 +20,8 @@ from imaging.spec.load import IMAGES, load_family
 from imaging.spec.problems import SpecError
 from platforms.docker.container import CONTAINER_TOKEN, container_args, parse_container, wire_form
 from platforms.docker.gpu_leases import Grant
-from platforms.docker.hub_arguments import parse_hub as parse_docker_hub
 from platforms.docker.hub_containers import own_containers
+from platforms.docker.hub_model import parse_hub as parse_docker_hub
 from platforms.kubernetes import claims, hub_availability, hub_pods, pre_puller, runtime
 from platforms.kubernetes.hub_arguments import parse_hub
 from platforms.kubernetes.job import job_spec, parse_job
@@ -26,7 +29,6 @@ from platforms.slurm.batch_script import Unwritable, batch_script
 from platforms.slurm.hub import texts
 from platforms.slurm.hub_model import parse_hub as parse_slurm_hub
 from platforms.slurm.job_model import parse_slurm_job
-from platforms.slurm.site_model import SlurmAccess
 from policies.docker_hubs import DOCKER_HUB_TOKEN
 from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN, ImageRefusals, Seen, judged, message
 from policies.evaluate import findings as results
@@ -38,6 +40,7 @@ from policies.report import Message
 from policies.rules.index import ALL_RULES
 from policies.slurm_jobs import SLURM_HUB_TOKEN, SLURM_JOB_TOKEN
 from policies.stacks import consistent
+from settings import resolve
 from settings.host_pools import HostPool
 from settings.models import Job
 from settings.reading import Stack, load_stack
@@ -101,14 +104,15 @@ def _families(stack: Stack, images: Path) -> list[tuple[str, Any]]:
 def offline_resources(stack: Stack) -> Iterator[Resource]:
     """The resources that the program would register, in order, for the rules. Raises SettingsError."""
     yield STACK_TOKEN, "stack", {}
-    for name, _ in wiring.images_in_order(stack):
-        yield IMAGE_TOKEN, name, {**wiring.image_args(stack, name, None)}
-    if args := wiring.runtime_args(stack):
-        for name, spec in runtime.daemon_sets(args).items():
+    for name, _ in resolve.images_in_order(stack):
+        yield IMAGE_TOKEN, name, {**to_args.gpu_image(name, resolve.image_build(stack, name))}
+    if daemons := resolve.runtime(stack):
+        for name, spec in runtime.daemon_sets(for_kubernetes.nvidia_runtime(daemons)).items():
             yield _SET, name, {"metadata": {"namespace": runtime.NAMESPACE, "name": name}, "spec": spec}
     unknown: Any = {image.full_name: UNKNOWN for image in stack.images}
-    for hub in () if wiring.hosts(stack) or wiring.partitions(stack) else stack.hubs:
-        inputs = {**wiring.hub_args(stack, hub, unknown)}
+    for hub in () if resolve.hosts(stack) or resolve.partitions(stack) else stack.hubs:
+        resolved = resolve.resolved_hub(stack, hub)
+        inputs = {**for_kubernetes.notebook_hub(resolved, unknown, stack.site.core_pool)}
         yield HUB_TOKEN, hub.name, inputs
         shape = parse_hub(hub.name, inputs)
         yield "kubernetes:batch/v1:Job", f"{hub.name}-credentials", hub_pods.credentials_job(shape, script="")
@@ -117,22 +121,26 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
             counting = hub_availability.deployment(shape, program="")
             yield "kubernetes:apps/v1:Deployment", f"{hub.name}-availability", counting
         yield "kubernetes:apps/v1:StatefulSet", hub.name, hub_pods.hub_stateful_set(shape, config_checksum=UNKNOWN)
-        for name, pulled in wiring.pre_puller_args(stack, hub, unknown, hub.name).items():
-            spec = pre_puller.daemon_set_spec(name, str(pulled["pool"]), pulled["images"])
+        for pool, images in resolve.pre_pulled(stack, hub).items():
+            name, pulled = f"{hub.name}-{pool}", dict.fromkeys(images, UNKNOWN)
+            spec = pre_puller.daemon_set_spec(name, pool, pulled)
             yield _SET, name, {"metadata": {"namespace": hub.name, "name": name}, "spec": spec}
-    for host in wiring.hosts(stack):
+    for host in resolve.hosts(stack):
         yield from _on_host(stack, host, unknown)
     if stack.site.slurm is not None:
-        yield from _slurm_jobs(stack, stack.site.slurm, unknown)
-        yield from _slurm_hubs(stack, stack.site.slurm, unknown)
+        files = {name: f"{stack.site.slurm.image_store}/{name}.sif" for name in unknown}
+        place = for_slurm.Place(stack.site.slurm, resolve.partitions(stack), unknown, files)
+        yield from _slurm_jobs(stack, place)
+        yield from _slurm_hubs(stack, place)
         return
-    for job in () if wiring.hosts(stack) else stack.jobs:
-        yield from _job(stack, job, unknown)
+    for job in () if resolve.hosts(stack) else stack.jobs:
+        yield from _job(stack, job, UNKNOWN)
 
 
 def _job(stack: Stack, job: Job, unknown: Any) -> Iterator[Resource]:
     """A Kubernetes job, after its claim template if it has one."""
-    inputs: dict[str, Any] = {**wiring.job_args(stack, job, unknown, job.namespace)}
+    image, products = resolve.used_image(stack, job.image), resolve.claimed_products(stack, job)
+    inputs: dict[str, Any] = {**for_kubernetes.gpu_job(job, image, unknown, job.namespace, products)}
     shape_of_job = parse_job(job.name, {key: inputs[key] for key in inputs if key != "namespace"})
     made = job_spec(job.name, shape_of_job)
     metadata = {"namespace": job.namespace, "name": job.name}
@@ -143,10 +151,11 @@ def _job(stack: Stack, job: Job, unknown: Any) -> Iterator[Resource]:
     yield "kubernetes:batch/v1:Job", job.name, {"metadata": metadata, "spec": made}
 
 
-def _slurm_jobs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Resource]:
+def _slurm_jobs(stack: Stack, place: for_slurm.Place) -> Iterator[Resource]:
     """Images have no location before the build: any file serves to check the text of a job."""
+    access = place.site
     for job in stack.jobs:
-        inputs = {**wiring.slurm_job_args(stack, job, unknown, "")}
+        inputs = {**for_slurm.slurm_gpu_job(job, job.slurm, job.image, place)}
         shape = parse_slurm_job(job.name, {key: inputs[key] for key in inputs if key not in {"site", "sif"}})
         try:
             text = batch_script(shape, access, f"{access.image_store}/{job.image}.sif", f"{access.image_store}/logs")
@@ -158,13 +167,12 @@ def _slurm_jobs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Res
         yield SLURM_JOB_TOKEN, job.name, made
 
 
-def _slurm_hubs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Resource]:
+def _slurm_hubs(stack: Stack, place: for_slurm.Place) -> Iterator[Resource]:
     """The same for the jobs that run users' servers."""
-    files = {name: f"{access.image_store}/{name}.sif" for name in wiring.images_on_slurm(stack)}
+    access, files = place.site, cast("Mapping[str, str]", place.sifs)
     for hub in stack.hubs:
-        inputs = {
-            key: value for key, value in wiring.slurm_hub_args(stack, hub, unknown, files).items() if key != "site"
-        }
+        args = for_slurm.slurm_hub(resolve.resolved_hub(stack, hub), place)
+        inputs = {key: value for key, value in args.items() if key != "site"}
         shape = parse_slurm_hub(hub.name, inputs, access)
         try:
             known = texts(shape, access, files)
@@ -187,16 +195,17 @@ def _slurm_hubs(stack: Stack, access: SlurmAccess, unknown: Any) -> Iterator[Res
 
 def _on_host(stack: Stack, host: HostPool, unknown: Any) -> Iterator[Resource]:
     """Its containers and jobs. Only the engine knows which GPUs are free now: any serve to check the rest."""
-    for each in wiring.on_host(stack, host):
-        granted = Grant(host.cards[: each.gpus]) if each.gpus else None
-        inputs: dict[str, Any] = {**wiring.container_args(stack, each, unknown, host, granted)}
+    here = resolve.resolved_host(stack, host)
+    for each in resolve.on_host(stack, host):
+        granted, image = Grant(here.cards[: each.gpus]) if each.gpus else None, resolve.used_image(stack, each.image)
+        inputs: dict[str, Any] = {**for_docker.docker_gpu_container(each, image, unknown[each.image], here, granted)}
         if granted and not host.shared_gpus:
             inputs["card_networks"] = [card.network for card in granted.cards]
         made = container_args(each.name, parse_container(each.name, inputs), network="")
         yield CONTAINER_TOKEN, each.name, wire_form(made)
-    for hub in wiring.hubs_on(stack, host):
-        networks = [] if host.shared_gpus else [card.network for card in host.cards]
-        inputs = {**wiring.docker_hub_args(stack, hub, unknown, host, networks)}
+    for hub in resolve.hubs_on(stack, host):
+        networks = [] if host.shared_gpus else [card.network for card in here.cards]
+        inputs = {**for_docker.docker_hub(resolve.resolved_hub(stack, hub), unknown, here, networks)}
         yield DOCKER_HUB_TOKEN, hub.name, inputs
         for name, args in own_containers(hub.name, parse_docker_hub(hub.name, inputs)):
             yield CONTAINER_TOKEN, name, wire_form(args)

@@ -13,8 +13,7 @@ from errors.problems import SettingsError
 from platforms.docker import hub_containers as containers
 from platforms.docker.engine_filter import render_filter
 from platforms.docker.hub import checksum, hub_document, hub_text
-from platforms.docker.hub_arguments import parse_hub
-from platforms.docker.hub_model import Hub
+from platforms.docker.hub_model import Hub, parse_hub
 from platforms.docker.hub_names import Names
 
 

@@ -11,4 +11,4 @@ from workloads.arguments import plain, read
 
 def site_of(given: Mapping[str, Any]) -> SlurmAccess:
     """The site from a `model_dump` mapping. Raises SettingsError."""
-    return read(SlurmAccess, "Slurm site", "site", plain(given), ())
+    return read(SlurmAccess, "Slurm site", "site", plain(given))

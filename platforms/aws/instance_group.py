@@ -4,6 +4,7 @@ Instance types determine the hardware; the chosen machine image determines the G
 """
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated, Final, Literal
 
@@ -19,20 +20,25 @@ from pydantic import (
 )
 
 from compat.values.versions import VersionError
+from errors.agreements import check
 from errors.clock import today
 from errors.faults import FORM, Misfit, matching, quoted
+from errors.problems import Fault
 from fleet import labels as names
+from fleet.driver_key import DriverKey
 from platforms.aws.driver_request import WantedDriver
-from platforms.aws.flatcar.releases import release_of
+from platforms.aws.flatcar.driver import NoDriver, Way
+from platforms.aws.flatcar.releases import newest, release_of
 from platforms.aws.flatcar_keys import FlatcarKeys
 from platforms.aws.instances import GroupShape, InstanceError, find_instance, group_of
 from platforms.aws.kubernetes_versions import VERSION
-from platforms.aws.machine_images import MachineImage, Pin, choose
+from platforms.aws.machine_image_errors import Refusal, by_version
+from platforms.aws.machine_images import MachineImage, NoMachineImage, Pin, choose
 from platforms.aws.node_image import FlatcarImage, NodeImage, flatcar_image
 from platforms.aws.scaling import MAX_UNAVAILABLE, Scale, accelerator_labels
-from platforms.aws.user_data import NodeSettings, Pulls
+from platforms.aws.user_data import NodeSettings, Pulls, settings_problems
 from platforms.aws.volumes import MAX_THROUGHPUT, MIN_THROUGHPUT, PARALLEL_THROUGHPUT, Volume, iops_of
-from platforms.node_keys import Labels, Taints
+from platforms.node_keys import Labels, Taints, doubled_taints
 from workloads.amounts import Count, Gib
 from workloads.arguments import Argument
 
@@ -148,27 +154,129 @@ class InstanceGroupKeys(BaseModel):
     labels: Labels = {}
     extra_taints: Taints = ()
 
+    @check
+    def _sizes(self) -> Iterator[Fault]:
+        least, desired, most = self.min, self.scale.desired, self.max
+        if least > most:
+            yield Fault(("min",), f"is above max, {most}", f"write {most} or less, or a greater max", least)
+        elif not least <= desired <= most:
+            fix = f"write a number from {least} to {most}"
+            yield Fault(("desired",), f"is not between min and max, {least} and {most}", fix, desired)
+
+    @check
+    def _alike(self) -> Iterator[Fault]:
+        try:
+            group_of([find_instance(each) for each in self.instance_types])
+        except InstanceError as error:
+            yield Fault(("instance_types",), error.reason, error.fix, error.text)
+
+    @check
+    def _offered(self) -> Iterator[Fault]:
+        if refused := self._refused:
+            yield Fault(("kubernetes",), f"cannot be used on EKS: {refused.reason}", refused.fix, self.kubernetes)
+
+    @check
+    def _keys_of_flatcar(self) -> Iterator[Fault]:
+        if self.flatcar is None or self._refused:
+            return
+        for key in ("volume_throughput", "parallel_pulls", "capacity_reservation"):
+            if key in self.model_fields_set:
+                yield Fault((key,), "is not supported on Flatcar nodes", "leave it out, or use an EKS image")
+        if self.pinned_image is not None:
+            reason = "is given beside flatcar: a node has one image"
+            yield Fault(("machine_image",), reason, "keep one: machine_image for an image of EKS, or flatcar")
+        release = release_of(self.flatcar.release)
+        if today() > release.public_until:
+            reason = f"can no longer be started: its machine image was public until {release.public_until}"
+            fix = f"use a newer one: {newest().version}"
+            yield Fault(("flatcar", "release"), reason, fix, release.version)
+
+    @check
+    def _reserved(self) -> Iterator[Fault]:
+        if self.capacity_reservation is not None and self.capacity == "spot" and not self._refused:
+            reason = "is given for spot instances, which reservations do not cover"
+            yield Fault(("capacity_reservation",), reason, "leave it out, or buy on_demand")
+
+    @check
+    def _has_image(self) -> Iterator[Fault]:
+        if self._refused or (self.kubernetes is None and self.flatcar is None):
+            return
+        found, wants_driver = self.chosen, "wanted_driver" in self.model_fields_set
+        if isinstance(found, NoDriver | FlatcarImage):
+            yield from self._driver_on_flatcar(found, wants_driver=wants_driver)
+        elif isinstance(found, NoMachineImage):
+            near = found.nearest
+            instead = f"; available: {near}" + (f", driver {near.driver}" if near.driver else "") if near else ""
+            key = "machine_image" if self.pinned_image else "driver" if wants_driver else "instance_types"
+            yield Fault((key,), f"leaves no machine image: {found.reason}", f"{found.fix}{instead}")
+        else:
+            yield from self._usable(found)
+
+    def _usable(self, found: MachineImage) -> Iterator[Fault]:
+        if not found.release_version:
+            whole = f"{found.release}-COMMIT" if found.is_bottlerocket else f"{found.kubernetes}.PATCH-{found.release}"
+            reason = f"needs {found}, but no table has its full name, {whole}, and EKS accepts no other"
+            fix = (
+                f'write what the console of EKS shows: machine_image: {{ type: {found.ami_type}, release: "{whole}" }}'
+            )
+            yield Fault(("machine_image",), reason, fix)
+        for reason, fix in settings_problems(found, self.shape, self.node_settings) if self.parallel_pulls else ():
+            yield Fault(("parallel_pulls",), f"has no effect: {reason}", fix)
+
+    def _driver_on_flatcar(self, found: FlatcarImage | NoDriver, *, wants_driver: bool) -> Iterator[Fault]:
+        container = self.flatcar.driver_container if self.flatcar else None
+        if isinstance(found, NoDriver):
+            reason = f"leaves no driver on Flatcar: {found.reason}"
+            if container is not None and found != self._on_flatcar(None):  # otherwise the container is not at fault
+                yield Fault(("flatcar", "driver_container"), reason, found.fix, container)
+            elif wants_driver:
+                yield Fault(("driver",), reason, found.fix, str(self.wanted_driver))
+            else:
+                yield Fault(("instance_types",), reason, found.fix, self.instance_types)
+        elif found.source.way is Way.CONTAINER and not container:
+            reason = f"is missing: no extension of Flatcar {found.release.version} has driver {found.driver}"
+            fix = f"name the image of a driver container whose tag is {found.source.key}"
+            yield Fault(("flatcar", "driver_container"), reason, fix)
+
+    @check
+    def _taints_once(self) -> Iterator[Fault]:
+        yield from doubled_taints(self.extra_taints)
+
+    @property
+    def _refused(self) -> Refusal | None:
+        """Why EKS no longer has this version of Kubernetes."""
+        return by_version(self.kubernetes, today()) if self.kubernetes else None
+
     @cached_property
     def shape(self) -> GroupShape:
         """Common properties of its instance types; checked to exist when the stack file is read."""
         return group_of([find_instance(each) for each in self.instance_types])
 
+    @property
+    def chosen(self) -> MachineImage | NoMachineImage | FlatcarImage | NoDriver:
+        """The node image, or why there is none."""
+        if keys := self.flatcar:
+            return self._on_flatcar(keys.driver_key)
+        assert self.kubernetes is not None  # noqa: S101 - the reader fills in the cluster's version
+        return choose(self.shape, self.kubernetes, self.wanted_driver, self.pin, today=today())
+
+    def _on_flatcar(self, key: DriverKey | None) -> FlatcarImage | NoDriver:
+        assert self.flatcar is not None  # noqa: S101 - callers know that the group is on Flatcar
+        release = release_of(self.flatcar.release)
+        return flatcar_image(self.shape, release, self.wanted_driver, key, self.flatcar.container_toolkit)
+
     @cached_property
     def machine_image(self) -> MachineImage:
         """The chosen or pinned one."""
-        assert self.kubernetes is not None  # noqa: S101 - the reader fills in the cluster's version
-        found = choose(self.shape, self.kubernetes, self.wanted_driver, self.pin, today=today())
-        assert isinstance(found, MachineImage)  # noqa: S101 - `instance_agreements` reports anything else
+        found = self.chosen
+        assert isinstance(found, MachineImage)  # noqa: S101 - a check reports anything else
         return found
 
     @cached_property
     def flatcar_image(self) -> FlatcarImage:
         """A Flatcar group's release with its driver."""
-        keys = self.flatcar
-        assert keys is not None  # noqa: S101 - callers know that the group is on Flatcar
-        release = release_of(keys.release)
-        found = flatcar_image(self.shape, release, self.wanted_driver, keys.driver_key, keys.container_toolkit)
-        assert isinstance(found, FlatcarImage)  # noqa: S101 - `instance_agreements` reports anything else
+        found = self.chosen
+        assert isinstance(found, FlatcarImage)  # noqa: S101 - a check reports anything else
         return found
 
     @property

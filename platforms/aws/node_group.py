@@ -9,7 +9,6 @@ from pydantic import Field
 
 from errors.problems import Fault
 from platforms.aws.flatcar_keys import FlatcarKeys
-from platforms.aws.instance_agreements import of_group
 from platforms.aws.instance_group import InstanceGroupKeys, KubernetesVersion
 from workloads.amounts import Gib
 from workloads.arguments import Argument, plain
@@ -59,15 +58,13 @@ class NodeGroup(InstanceGroupKeys):
 
 def read(name: str, args: Mapping[str, Any], owner: str = "EksGpuNodeGroup") -> NodeGroup:
     """The group in a component's arguments; raises SettingsError with every problem."""
+
+    def of_owner(group: NodeGroup) -> Iterator[Fault]:
+        """One component uses EKS machine images, the other Flatcar."""
+        if group.flatcar is not None and owner == "EksGpuNodeGroup":
+            yield Fault(("flatcar",), "belongs to another component", "use FlatcarGpuNodeGroup")
+        elif group.flatcar is None and owner != "EksGpuNodeGroup":
+            yield Fault(("flatcar",), "is missing", "name the release, or use EksGpuNodeGroup")
+
     raw = plain({key: value for key, value in args.items() if key not in _INPUTS})
-    also = (*_of_owner(raw, owner), *of_group((), raw, raw.get("kubernetes")))
-    return read_arguments(NodeGroup, owner, name, raw, also)
-
-
-def _of_owner(raw: Mapping[str, Any], owner: str) -> Iterator[Fault]:
-    """One component uses EKS machine images, the other Flatcar."""
-    is_on_flatcar = raw.get("flatcar") is not None
-    if is_on_flatcar and owner == "EksGpuNodeGroup":
-        yield Fault(("flatcar",), "belongs to another component", "use FlatcarGpuNodeGroup")
-    elif not is_on_flatcar and owner != "EksGpuNodeGroup":
-        yield Fault(("flatcar",), "is missing", "name the release, or use EksGpuNodeGroup")
+    return read_arguments(NodeGroup, owner, name, raw, of_owner)

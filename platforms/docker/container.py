@@ -5,45 +5,20 @@ Names are those of `docker.Container` in pulumi-docker 5.2.0. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from errors.problems import Fault
 from fleet import labels
-from platforms.docker.container_model import LOOPBACK, Container, Mount
+from platforms.docker.container_model import Container, Mount
 from platforms.docker.limits import DROPPED, LOG, LOG_DRIVER, NO_GPU, SECURITY, limits_of
-from workloads.agreements import of_workload
 from workloads.arguments import plain, read
-from workloads.job import VISIBILITY_VARIABLES
-from workloads.raw import Raw, items, mapping
 
 CONTAINER_TOKEN: Final = "docker:index/container:Container"  # noqa: S105 - a resource type
 
 
 def parse_container(name: str, args: Mapping[str, Any]) -> Container:
     """Arguments of DockerGpuContainer. Raises SettingsError with every problem."""
-    raw = plain(args)
-    return read(Container, f"DockerGpuContainer {name}", name, raw, (*of_workload((), raw), *of_container((), raw)))
-
-
-def of_container(loc: tuple[str | int, ...], raw: Raw) -> Iterator[Fault]:
-    """Consistency checks of one container."""
-    for key in sorted(VISIBILITY_VARIABLES & mapping(raw, "env").keys()):
-        yield Fault((*loc, "env", key), "is set by the container runtime", "leave it out, and ask for GPUs by gpus")
-    cards = raw.get("cards")
-    if isinstance(cards, list | tuple) and cards and raw.get("gpus") != len(cards):
-        yield Fault((*loc, "cards"), "names other cards than gpus asks for", f"write gpus: {len(cards)}")
-    if raw.get("retries") and raw.get("runs_to_end") is not True:
-        yield Fault((*loc, "retries"), "is given for a service", "leave it out: a service is started again anyway")
-    published: set[tuple[object, object]] = set()
-    for where, port in items(raw, "ports", at=loc):
-        at = port.get("address", LOOPBACK), port.get("host")
-        if at in published:
-            yield Fault((*where, "host"), "is published twice", "give each port of the host to one port", at[1])
-        published.add(at)
-    for where, mount in items(raw, "mounts", at=loc):
-        if (mount.get("volume") is None) == (mount.get("folder") is None):
-            yield Fault(where, "has neither volume nor folder, or both", "write one of the two")
+    return read(Container, f"DockerGpuContainer {name}", name, plain(args))
 
 
 def container_args(name: str, shape: Container, network: Any) -> dict[str, Any]:

@@ -6,15 +6,18 @@ Its programs' other engine settings (locked memory, stack, IPC) are stated once,
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
+from errors.agreements import check
 from errors.faults import FORM, Misfit
+from errors.problems import Fault
 from workloads.amounts import Count, Gib, Retries
 from workloads.arguments import ImageReference, OutputText
 from workloads.names import AbsolutePath, Command, Line, Name
-from workloads.workload import Workload
+from workloads.workload import Workload, chosen_gpus
 
 LOOPBACK: Final = "127.0.0.1"
 
@@ -58,6 +61,11 @@ class Mount(BaseModel):
     target: AbsolutePath = Field(description="Path in the container.")
     read_only: bool = Field(default=False, description="The container cannot write there.")
 
+    @check
+    def _one_source(self) -> Iterator[Fault]:
+        if (self.volume is None) == (self.folder is None):
+            yield Fault((), "has neither volume nor folder, or both", "write one of the two")
+
 
 class ContainerKeys(Workload):
     """Keys of a container, shared by stack files and DockerGpuContainer arguments."""
@@ -72,6 +80,29 @@ class ContainerKeys(Workload):
     )
     retries: Retries = Field(0, description="How often a failed batch run is started again.")
     env: dict[Line, str] = Field(default={}, description="Environment variables.")
+
+    @check
+    def _env(self) -> Iterator[Fault]:
+        yield from chosen_gpus(self.env, "the container runtime")
+
+    @check
+    def _cards(self) -> Iterator[Fault]:
+        if self.cards and self.gpus != len(self.cards):
+            yield Fault(("cards",), "names other cards than gpus asks for", f"write gpus: {len(self.cards)}")
+
+    @check
+    def _retries_of_a_run(self) -> Iterator[Fault]:
+        if self.retries and not self.runs_to_end:
+            yield Fault(("retries",), "is given for a service", "leave it out: a service is started again anyway")
+
+    @check
+    def _ports_once(self) -> Iterator[Fault]:
+        published: set[tuple[str, int]] = set()
+        for index, port in enumerate(self.ports):
+            if (port.address, port.host) in published:
+                fix = "give each port of the host to one port"
+                yield Fault(("ports", index, "host"), "is published twice", fix, port.host)
+            published.add((port.address, port.host))
 
 
 class RuntimeProfile(BaseModel):

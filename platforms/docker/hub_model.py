@@ -5,23 +5,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
+from errors.agreements import check, doubles, readable
 from errors.faults import FORM
+from errors.problems import Fault, Loc
 from imaging.spec.hub_description import Contents
 from platforms.docker.addresses import EngineAddress, socket_on_host
 from platforms.docker.container_model import LOOPBACK, GpuAccess, HostAddress, PortNumber, RuntimeProfile
 from platforms.docker.gpu_leases import HostGpu
 from workloads.amounts import Count, Gib, GibOrNone
-from workloads.arguments import ImageReference, OutputText
-from workloads.authenticator import Authenticator, Login, login
-from workloads.hub import COURSES, Course, HubKeys, ProfileKeys, Titled
+from workloads.arguments import ImageReference, OutputText, plain, read
+from workloads.authenticator import Authenticator, Login, login, with_user_list
+from workloads.hub import COURSES, Course, HubKeys, ProfileKeys, Titled, both_files, titles
 from workloads.names import AbsolutePath, Line, Name, Prose
 from workloads.workload import Amounts
 
 HTTPS: Final = 443
+# Container names are host names, at most 63 characters: HUB-kernel-USER-0123456789ab, with 20 for the user.
+LONGEST_NAME: Final = 22
+_TOO_LONG: Final = f"write {LONGEST_NAME} characters or fewer: host names of users' containers begin with it"
+_NETWORKS: Final = frozenset({"bridge", "host", "none"})  # of every engine
+_OURS: Final = "gpu-commons"  # prefix of the host's own network names
+# Prefixes of objects for users: anything named HUB-server-… is controlled by a hub called HUB.
+_KINDS: Final = ("server", "gateway", "kernel", "user", "home")
 DEFAULT_PORT: Final = 8000
 DEFAULT_KERNELS: Final = 4
 SHARED_MEMORY: Final = (
@@ -43,6 +53,11 @@ class HostPort(BaseModel):
     )
     key: AbsolutePath | None = Field(None, description="PEM file of the host with the certificate's private key.")
 
+    @check
+    def _both_files(self) -> Iterator[Fault]:
+        fix = "name both files of the host, or none: the host then signs a certificate itself"
+        yield from both_files(self.certificate, self.key, fix)
+
 
 class KernelKeys(Amounts, Titled):  # keys of the last base come first
     """Keys of a kernel, shared by stack files and DockerHub arguments: one container per kernel."""
@@ -50,6 +65,43 @@ class KernelKeys(Amounts, Titled):  # keys of the last base come first
     description: Prose | None = Field(None, description="For those who read the configuration; no user sees it.")
     gpus: Count = Field(0, description="Whole GPUs, held while the kernel lives; 0 for none.")
     memory_gib: Gib = Field(description="Memory in GiB; there is no swap.")
+
+
+class WithKernels(ProfileKeys):
+    """A profile whose servers may start kernels in containers of their own."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def kernels(self) -> Sequence[KernelKeys]: ...
+
+    @check
+    def _gpus_of_kernels(self) -> Iterator[Fault]:
+        if self.kernels and self.gpus:
+            fix = "write gpus: 0: a server whose kernels have GPUs of their own would hold these for nothing"
+            yield Fault(("gpus",), "is given beside kernels", fix, self.gpus)
+
+    @check
+    def _kernels_differ(self) -> Iterator[Fault]:
+        yield from doubles(self.kernels, ("kernels",))
+        yield from titles(self.kernels, ("kernels",))
+
+
+def of_gateway(profiles: Sequence[WithKernels], gateway_image: object) -> Iterator[Fault]:
+    """Kernels need a gateway."""
+    if any(profile.kernels for profile in profiles) and gateway_image is None:
+        fix = "name the image of jupyter_kernel_gateway: kernels in containers of their own are started by one"
+        yield Fault(("gateway_image",), "is missing for profiles with kernels", fix)
+
+
+def of_hub_name(name: str, loc: Loc = ()) -> Iterator[Fault]:
+    """A valid prefix for user container names that is no user's name in another hub."""
+    if len(name) > LONGEST_NAME:
+        yield Fault(loc, "is too long for a hub on a Docker host", _TOO_LONG, name)
+    if name in _NETWORKS or name.startswith(_OURS):
+        yield Fault(loc, "is the name of a network of the host", "choose another: the hub's network has its name", name)
+    if within := [f"-{kind}-" for kind in _KINDS if f"-{kind}-" in f"{name}-"]:
+        yield Fault(loc, f"contains {within[0]}, as names of users' containers do", "choose another name", name)
 
 
 class Kernel(KernelKeys, RuntimeProfile):
@@ -60,7 +112,7 @@ class Kernel(KernelKeys, RuntimeProfile):
     image_name: Name = Field(description="Name of the image as people know it; policies look up its facts by it.")
 
 
-class Profile(ProfileKeys, RuntimeProfile):
+class Profile(WithKernels, RuntimeProfile):
     """A profile on the page that starts servers. CPU in cores, memory in GiB."""
 
     image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
@@ -138,6 +190,28 @@ class Hub(HubKeys):
     site_name: Line = Field("JupyterHub", description="Heading of the pages.")
     courses: tuple[Course, ...] = Field((), description=COURSES)
 
+    @check
+    def _gateway(self) -> Iterator[Fault]:
+        yield from of_gateway(self.profiles, self.gateway_image)
+
+    @check
+    def _on_its_host(self) -> Iterator[Fault]:
+        for index, profile in enumerate(self.profiles):
+            if profile.pools is not None or profile.pool not in {None, self.pool}:
+                fix = "leave it out: a hub, its servers and its kernels are on one host"
+                yield Fault(("profiles", index, "pool"), "is not the host of its hub", fix)
+            yield from readable(self._possible(profile, ("profiles", index)))
+            for at, kernel in enumerate(profile.kernels):
+                yield from readable(self._possible(kernel, ("profiles", index, "kernels", at)))
+
+    def _possible(self, each: Profile | Kernel, loc: Loc) -> Iterator[Fault]:
+        """Values that the engine's filter rejects or that no user could ever get."""
+        if each.gpus > (there := len(self.cards)):
+            yield Fault((*loc, "gpus"), f"is more than the host has ({there})", f"request at most {there}", each.gpus)
+        if each.ipc == "host":
+            fix = "take it out of the image's runtime: users would share memory with everything on the host"
+            yield Fault((*loc, "ipc"), "is host, which no user's container may have", fix)
+
     @field_validator("public_url")
     @classmethod
     def _without_slash(cls, url: str | None) -> str | None:
@@ -170,3 +244,8 @@ class Hub(HubKeys):
 def hosted(card: HostGpu, network: Any) -> dict[str, Any]:
     """A card in DockerHub's form."""
     return {"index": card.index, "device": card.device, **({} if network is None else {"network": network})}
+
+
+def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
+    """Arguments of DockerHub as a Hub. Raises SettingsError with every problem of the plain arguments."""
+    return read(Hub, f"DockerHub {name}", name, with_user_list(plain(args)), lambda _: of_hub_name(name))

@@ -7,17 +7,16 @@ from typing import Any
 
 from pydantic import Field
 
+from errors.agreements import check
 from errors.problems import Fault
 from fleet import labels
 from platforms.kubernetes import claims
 from platforms.kubernetes.pools import one_of, required
 from platforms.kubernetes.runtime import RUNTIME_CLASS
-from workloads.agreements import of_workload
 from workloads.amounts import Cores, Count, Gib, GibOrNone, SecondsOrNever
 from workloads.arguments import ImageReference, plain, read
-from workloads.job import DEFAULT_USER, VISIBILITY_VARIABLES, JobKeys
 from workloads.names import Command, Line, Name
-from workloads.raw import Raw, mapping
+from workloads.workload import DEFAULT_USER, JobKeys, chosen_gpus
 
 
 class Job(JobKeys):
@@ -48,6 +47,10 @@ class Job(JobKeys):
     )
     user: int = Field(DEFAULT_USER, ge=1, le=65535, description="User id of the job, as in its image; root is refused.")
 
+    @check
+    def _env(self) -> Iterator[Fault]:
+        yield from chosen_gpus(self.env, "the device plugin")
+
     @property
     def is_claiming(self) -> bool:
         """Whether GPUs come by a claim."""
@@ -56,13 +59,7 @@ class Job(JobKeys):
 
 def parse_job(name: str, args: Mapping[str, Any]) -> Job:
     """Arguments of GpuJob without its namespace. Raises SettingsError with every problem."""
-    raw = plain(args)
-    return read(Job, f"GpuJob {name}", name, raw, (*of_workload((), raw), *_visibility(raw)))
-
-
-def _visibility(raw: Raw) -> Iterator[Fault]:
-    for key in sorted(VISIBILITY_VARIABLES & mapping(raw, "env").keys()):
-        yield Fault(("env", key), "is set by the device plugin", "leave it out, and ask for GPUs by gpus")
+    return read(Job, f"GpuJob {name}", name, plain(args))
 
 
 def job_spec(name: str, shape: Job) -> dict[str, Any]:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from fleet import labels
+from fleet.labels import Taint
+from fleet.pools import NodeGpus
 
 # Keys of pools with GPUs only.
 _WITH_GPUS = ("gpu", "gpus_per_node", "driver_version", "container_toolkit_version")
 
 _BY_NODE = ("node_drivers", "node_container_toolkits")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredPool:
+    """A pool of named nodes."""
+
+    name: str
+    node_names: tuple[str, ...]
+    gpus: NodeGpus | None  # of the regular nodes; None: without GPUs
+    others: Mapping[str, NodeGpus]  # those of nodes with another driver or container toolkit
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
 
 
 def problems(args: Mapping[str, Any]) -> list[str]:

@@ -11,18 +11,17 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, field_validator
 
+from errors.agreements import check
 from errors.faults import FORM, Misfit
 from errors.problems import Fault, Loc
 from imaging.spec.hub_description import Contents
 from platforms.slurm.partition_model import Partition
 from platforms.slurm.site_model import HubsHere, SlurmAccess
-from workloads.agreements import of_hub, of_login
 from workloads.amounts import GibOrNone, Seconds
 from workloads.arguments import Argument, ImageReference, OutputText, plain, read
-from workloads.authenticator import Authenticator, Login, login
-from workloads.hub import COURSES, DEFAULT_START_TIMEOUT_S, Course, HubKeys, ProfileKeys
+from workloads.authenticator import Authenticator, Login, login, with_user_list
+from workloads.hub import COURSES, DEFAULT_START_TIMEOUT_S, Course, HubKeys, ProfileKeys, both_files
 from workloads.names import AbsolutePath, Line, Name, Prose
-from workloads.raw import Raw, mapping
 
 LOOPBACK: Final = "127.0.0.1"
 HTTPS: Final = 443
@@ -56,6 +55,11 @@ class LoginNodePort(BaseModel):
         "itself, which every browser warns about.",
     )
     key: AbsolutePath | None = Field(None, description="PEM file of the login node with the certificate's private key.")
+
+    @check
+    def _both_files(self) -> Iterator[Fault]:
+        fix = "name both files of the login node, or none: the hub then signs a certificate itself"
+        yield from both_files(self.certificate, self.key, fix)
 
 
 class Profile(ProfileKeys):
@@ -147,33 +151,20 @@ def hubs_of(site: SlurmAccess) -> HubsHere:
 
 def parse_hub(name: str, args: Mapping[str, Any], site: SlurmAccess) -> Hub:
     """Arguments of SlurmHub except `site`. Raises SettingsError with every problem."""
-    raw = plain(args)
-    if isinstance(given := raw.get("authenticator"), Mapping) and given.get("allowed_users"):
-        raw["authenticator"] = {"allow_all": False, **given}  # a user list names everyone who may log in
-    faults = (*_of_site(site), *of_hub((), raw), *of_login((), raw), *of_slurm_hub((), raw))
-    accounts = site.hubs.accounts if site.hubs else {}
-    faults = (*faults, *of_admins(("authenticator",), mapping(raw, "authenticator"), accounts))
-    return read(Hub, f"SlurmHub {name}", name, raw, faults)
+
+    def of_site(hub: Hub) -> Iterator[Fault]:
+        if site.hubs is None:
+            fix = "add access, inside, identity and accounts: what hubs need here"
+            yield Fault(("site", "hubs"), "is missing", fix)
+        else:
+            yield from of_admins(hub.authenticator.admins, site.hubs.accounts, ("authenticator",))
+
+    return read(Hub, f"SlurmHub {name}", name, with_user_list(plain(args)), of_site)
 
 
-def of_slurm_hub(loc: Loc, hub: Raw) -> Iterator[Fault]:
-    """The hub's address."""
-    expose = mapping(hub, "expose")
-    for given, missing in (("certificate", "key"), ("key", "certificate")):
-        if expose.get(given) is not None and expose.get(missing) is None:
-            fix = "name both files of the login node, or none: the hub then signs a certificate itself"
-            yield Fault((*loc, "expose", missing), f"is missing beside {given}", fix)
-
-
-def of_admins(loc: Loc, authenticator: Raw, accounts: Raw) -> Iterator[Fault]:
+def of_admins(admins: Sequence[str], accounts: Mapping[str, str], loc: Loc) -> Iterator[Fault]:
     """JupyterHub admits every administrator."""
-    admins = authenticator.get("admins")
-    for at, admin in enumerate(admins if isinstance(admins, Sequence) and not isinstance(admins, str) else ()):
-        if accounts and admin not in accounts:
+    for at, admin in enumerate(admins):
+        if admin not in accounts:
             fix = "add the account to site.slurm.hubs.accounts, or take the administrator out"
             yield Fault((*loc, "admins", at), "has no account on the cluster", fix, admin)
-
-
-def _of_site(site: SlurmAccess) -> Iterator[Fault]:
-    if site.hubs is None:
-        yield Fault(("site", "hubs"), "is missing", "add access, inside, identity and accounts: what hubs need here")

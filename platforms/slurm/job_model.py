@@ -8,14 +8,14 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
+from errors.agreements import check
 from errors.faults import FORM, Misfit
 from errors.problems import Fault
 from platforms.slurm.partition_model import Partition
 from workloads.amounts import Count, SecondsOrNever
 from workloads.arguments import ImageReference, plain, read
-from workloads.job import VISIBILITY_VARIABLES, JobKeys
 from workloads.names import Command, Line, Name
-from workloads.raw import Raw, mapping
+from workloads.workload import JobKeys, chosen_gpus
 
 _RANGE: Final = r"\d{1,7}(-\d{1,7}(:\d{1,7})?)?"
 _ARRAY: Final = re.compile(rf"{_RANGE}(,{_RANGE})*(%[1-9]\d{{0,6}})?", re.ASCII)
@@ -96,6 +96,10 @@ class SlurmJob(JobKeys):
     )
     env: dict[Line, str] = Field(default={}, description="Environment variables; those that select GPUs are refused.")
 
+    @check
+    def _env(self) -> Iterator[Fault]:
+        yield from chosen_gpus(self.env, "Slurm")
+
     @property
     def time_min(self) -> int | None:
         """Time limit in minutes, rounded up for Slurm; None: the partition's limit."""
@@ -118,10 +122,4 @@ class SlurmJob(JobKeys):
 
 def parse_slurm_job(name: str, args: Mapping[str, Any]) -> SlurmJob:
     """Arguments of SlurmGpuJob. Raises SettingsError with every problem."""
-    raw = plain({"name": name, **args})
-    return read(SlurmJob, f"SlurmGpuJob {name}", name, raw, _visibility(raw))
-
-
-def _visibility(raw: Raw) -> Iterator[Fault]:
-    for key in sorted(VISIBILITY_VARIABLES & mapping(raw, "env").keys()):
-        yield Fault(("env", key), "is set by Slurm", "leave it out, and ask for GPUs by gpus")
+    return read(SlurmJob, f"SlurmGpuJob {name}", name, plain({"name": name, **args}))

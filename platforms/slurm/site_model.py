@@ -7,12 +7,15 @@ Partitions are pools of the fleet: `partition_model`. Names and formats follow S
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema
 
+from errors.agreements import check
 from errors.faults import FORM, Misfit, quoted
+from errors.problems import Fault
 from workloads.addresses import Registry
 from workloads.amounts import Count
 from workloads.names import AbsolutePath, FilePath, Line, UserName
@@ -132,6 +135,18 @@ class SlurmRest(BaseModel):
         None, description="File with a token of scontrol token; it is read in each run and never stored."
     )
 
+    @check
+    def _login_at_a_port(self) -> Iterator[Fault]:
+        for key, what in (("user", "the user that the token is for"), ("token_file", "a file with its token")):
+            if self.url.startswith("http") and getattr(self, key) is None:
+                yield Fault((key,), "is missing for slurmrestd at a port", f"add {key}: {what}")
+
+
+def _user_of(access: Access) -> str:
+    """The account in user@host; empty without one."""
+    user, at, _ = access.address.partition("@") if isinstance(access, SshAccess) else ("", "", "")
+    return user if at else ""
+
 
 class HubsHere(BaseModel):
     """Shared settings of a site's hubs: the hubs' account and the users' accounts."""
@@ -185,6 +200,44 @@ class SlurmAccess(BaseModel):
         description="Environment modules of the site, such as cuda/9.2. No job loads one: images bring what they need.",
     )
     poll_s: Count = Field(5, description="Seconds between two looks at the jobs of an update, all at once.")
+
+    @check
+    def _lasting_store(self) -> Iterator[Fault]:
+        store = self.image_store
+        if folder := next((each for each in self.scratch if is_inside(store, each)), ""):
+            fix = "choose a folder that nobody purges: jobs fail on the day when their image is gone"
+            yield Fault(("image_store",), f"is in {folder}, which is scratch", fix, store)
+        elif folder := next((each for each in OF_ONE_NODE if is_inside(store, each)), ""):
+            fix = "choose a folder that login and compute nodes share, such as /projects/gpu-commons/images"
+            yield Fault(("image_store",), f"is in {folder}, which each node has for itself", fix, store)
+
+    @check
+    def _accounts_of_hubs(self) -> Iterator[Fault]:
+        if self.hubs is None:
+            return
+        own = self.hubs.access
+        if own == self.access:
+            fix = "name an account of their own: who runs hubs must not be able to change what their users' jobs are"
+            yield Fault(("hubs", "access"), "is the access of the stack", fix)
+        if _user_of(own) == "root" and isinstance(own, SshAccess):
+            fix = "name an account of their own, without any right"
+            yield Fault(("hubs", "access", "address"), "is root", fix, own.address)
+
+    @check
+    def _accounts_of_users(self) -> Iterator[Fault]:
+        if self.hubs is None:
+            return
+        owners: dict[str, str] = {}
+        of_others = {_user_of(self.hubs.access): "hubs", _user_of(self.access): "the stack"}
+        for user, account in self.hubs.accounts.items():
+            loc = ("hubs", "accounts", user)
+            if account in owners:
+                fix = "give each user an account of their own: otherwise one user could end the other's servers"
+                yield Fault(loc, f"is that of {owners[account]} too", fix, account)
+            elif account in of_others:
+                fix = "give each user an account of their own: otherwise users could change what others run"
+                yield Fault(loc, f"is the account of {of_others[account]}", fix, account)
+            owners.setdefault(account, user)
 
 
 # Local to each node and cleared with it: unusable for files that two nodes share.

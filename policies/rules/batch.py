@@ -13,7 +13,6 @@ from platforms.slurm.site_model import is_inside
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.shapes import is_list, text
-from workloads.raw import is_count
 
 # Linter rules about what a job needs on its node.
 _LINT_RULES: Final = frozenset({"D-NV", "D-HOST"})
@@ -37,7 +36,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         yield from _of_text(content, site)
         yield from _of_time(content, inputs, site)
     gpus = inputs.get("gpus")
-    if is_count(gpus) and gpus > 0:
+    if isinstance(gpus, int) and gpus > 0:
         yield from _of_gpus(gpus, inputs, site)
 
 

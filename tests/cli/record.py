@@ -34,7 +34,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 STACK = "dsmlp-fall"
 COPIED = (
     *("compat", "components", "errors", "fleet", "images", "imaging", "platforms", "policies", "settings", "workloads"),
-    *("Pulumi.yaml", "__main__.py", "wiring.py", "pyproject.toml", "uv.lock"),
+    *("Pulumi.yaml", "__main__.py", "pyproject.toml", "uv.lock"),
 )
 STREAM = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 SEQUENCE = b'"sequence":'

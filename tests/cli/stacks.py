@@ -8,8 +8,9 @@ from typing import Any
 from unittest import mock
 
 from previews import HUB, IMAGE, JOB, POOL, Event, step, stream
+from stack_inputs import hub_args, image_args, job_args, pool_args, record_args, runtime_args
 
-import wiring
+from settings import resolve
 from settings.reading import Stack
 
 RECORD = "gpu-commons:index:StackRecord"
@@ -18,17 +19,17 @@ RUNTIME = "gpu-commons:index:NvidiaRuntime"
 Resources = dict[tuple[str, str], dict[str, Any]]
 
 
-@mock.patch.object(wiring, "load_family", functools.cache(wiring.load_family))
+@mock.patch.object(resolve, "load_family", functools.cache(resolve.load_family))
 def registered(stack: Stack) -> Resources:
     """Inputs of the components, by type and name, as `__main__` makes them."""
     refs: Any = {image.full_name: f"{stack.site.registry}/{image.full_name}@sha256:1" for image in stack.images}
-    found: Resources = {(RECORD, "stack-file"): {**wiring.record_args(stack)}}
-    found |= {(IMAGE, name): {**wiring.image_args(stack, name, None)} for name in refs}
-    found |= {(POOL, pool.name): {**wiring.pool_args(pool)} for pool in wiring.managed_pools(stack)}
-    if runtime := wiring.runtime_args(stack):
+    found: Resources = {(RECORD, "stack-file"): {**record_args(stack)}}
+    found |= {(IMAGE, name): {**image_args(stack, name)} for name in refs}
+    found |= {(POOL, pool.name): {**pool_args(pool)} for pool in resolve.managed_pools(stack)}
+    if runtime := runtime_args(stack):
         found[RUNTIME, "nvidia"] = {**runtime}
-    found |= {(HUB, hub.name): {**wiring.hub_args(stack, hub, refs)} for hub in stack.hubs}
-    found |= {(JOB, job.name): {**wiring.job_args(stack, job, refs, job.namespace)} for job in stack.jobs}
+    found |= {(HUB, hub.name): {**hub_args(stack, hub, refs)} for hub in stack.hubs}
+    found |= {(JOB, job.name): {**job_args(stack, job, refs)} for job in stack.jobs}
     return found
 
 

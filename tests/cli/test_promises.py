@@ -20,8 +20,8 @@ from cli.review.words import duration
 from compat.evidence.names.gpu_names import find_gpu
 from compat.values.versions import DriverVersion
 from platforms.node_keys import Taint
-from settings.cluster import Cluster
 from settings.models import (
+    Cluster,
     Container,
     Image,
     ImageWaiver,

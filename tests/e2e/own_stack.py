@@ -28,7 +28,7 @@ JOBS = "e2e-batch"
 PORT = 30081
 LINKED = (
     *("compat", "components", "errors", "fleet", "images", "imaging", "platforms", "policies", "settings", "workloads"),
-    *("__main__.py", "wiring.py", "pyproject.toml", "uv.lock"),
+    *("__main__.py", "pyproject.toml", "uv.lock"),
 )
 STATE = Path("state", ".pulumi", "stacks", "gpu-commons", f"{NAME}.json")
 

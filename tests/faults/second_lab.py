@@ -30,7 +30,7 @@ NAME = "faults"
 STACK = "small"
 LINKED = (
     *("compat", "components", "errors", "fleet", "imaging", "lab", "platforms", "policies", "settings", "workloads"),
-    *("__main__.py", "wiring.py", "pyproject.toml", "uv.lock"),
+    *("__main__.py", "pyproject.toml", "uv.lock"),
 )
 WITHIN_S = 150
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from rows import each_row
+from stack_inputs import docker_hub_args
 
-import wiring
 from cli.stack.check import offline_resources
 from fleet.unknown import UNKNOWN
 from imaging.spec.load import IMAGES
@@ -18,6 +18,7 @@ from policies.finding import Level
 from policies.from_settings import site_of
 from policies.pod_workloads import workloads
 from policies.stacks import DEFAULT_STACKS
+from settings import resolve
 from settings.reading import load_stack
 
 REPORTED = frozenset({Level.REFUSE, Level.WARN})
@@ -29,8 +30,8 @@ def hub_inputs(**changes: Any) -> dict[str, Any]:
     refs: Any = {
         each.full_name: f"registry.example.edu/gpu-commons/{each.full_name}@sha256:{'0' * 64}" for each in STACK.images
     }
-    (host,) = wiring.hosts(STACK)
-    return {**wiring.docker_hub_args(STACK, STACK.hubs[0], refs, host, ["card-0", "card-1"]), **changes}
+    (host,) = resolve.hosts(STACK)
+    return {**docker_hub_args(STACK, STACK.hubs[0], refs, host, ["card-0", "card-1"]), **changes}
 
 
 def messages(inputs: dict[str, Any], levels: frozenset[Level] = REPORTED) -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stack_inputs import hub_args, runtime_args
 
-import wiring
 from compat.values.versions import DriverVersion
 from fleet.unknown import UNKNOWN
 from platforms.kubernetes import runtime
@@ -43,7 +43,7 @@ def refs(stack: Stack) -> dict[str, Any]:
 
 
 def hub_inputs(stack: Stack) -> dict[str, Any]:
-    return {**wiring.hub_args(stack, stack.hubs[0], refs(stack))}
+    return {**hub_args(stack, stack.hubs[0], refs(stack))}
 
 
 def job(stack: Stack, *, gpus: int = 0, pool: str | None = None, **pod: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_no_finding_names_the_driver_of_nodes_without_gpus(site: Site) -> None:
 
 
 def test_the_daemons_of_the_runtime_land_on_nodes_with_gpus_alone(stack: Stack, site: Site) -> None:
-    args = wiring.runtime_args(stack)
+    args = runtime_args(stack)
     assert args is not None
     pod = runtime.device_plugin_pod(args["device_plugin_image"], args["pools"])
     inputs = {"spec": runtime.daemon_set_spec("device-plugin", pod)}

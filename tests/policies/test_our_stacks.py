@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
+from stack_inputs import hub_args, job_args, runtime_args
 
-import wiring
 from imaging.spec.compat_cases import uses_of
 from imaging.spec.load import IMAGES, load_family
 from platforms.kubernetes import pre_puller, runtime
@@ -41,9 +41,9 @@ def messages(name: str, site: Site) -> Iterator[str]:
     for image in stack.images:
         yield from evaluate(IMAGE_TOKEN, image.name, {"image": image.name}, site, REPORTED)
     for hub in stack.hubs:
-        yield from evaluate(HUB_TOKEN, hub.name, {**wiring.hub_args(stack, hub, refs)}, site, REPORTED)
+        yield from evaluate(HUB_TOKEN, hub.name, {**hub_args(stack, hub, refs)}, site, REPORTED)
     for job in stack.jobs:
-        args = {**wiring.job_args(stack, job, refs, job.namespace)}
+        args = {**job_args(stack, job, refs)}
         args.pop("namespace")
         made = job_spec(job.name, parse_job(job.name, args))
         yield from evaluate("kubernetes:batch/v1:Job", job.name, {"spec": made}, site, REPORTED)
@@ -88,7 +88,7 @@ def test_nothing_of_the_projects_own_manifests_takes_a_gpu() -> None:
 def test_the_stack_on_flatcar_has_no_findings_and_only_its_driver_is_privileged() -> None:
     site = site_of_stack("flatcar-ec2")
     assert list(messages("flatcar-ec2", site)) == []
-    args = wiring.runtime_args(load_stack(DEFAULT_STACKS / "Pulumi.flatcar-ec2.yaml"))
+    args = runtime_args(load_stack(DEFAULT_STACKS / "Pulumi.flatcar-ec2.yaml"))
     assert args
     made = runtime.daemon_sets(args)
     for name, spec in made.items():
@@ -100,7 +100,7 @@ def test_the_stack_on_flatcar_has_no_findings_and_only_its_driver_is_privileged(
 
 def test_a_driver_container_is_let_through_under_its_own_name_with_its_own_image_and_in_no_other_way() -> None:
     site = site_of_stack("flatcar-ec2")
-    args = wiring.runtime_args(load_stack(DEFAULT_STACKS / "Pulumi.flatcar-ec2.yaml"))
+    args = runtime_args(load_stack(DEFAULT_STACKS / "Pulumi.flatcar-ec2.yaml"))
     assert args
     image = args["driver_containers"][0]["image"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
+from stack_inputs import job_args, runtime_args
 
-import wiring
 from settings.models import Stack
 from settings.reading import SettingsError, load_stack
 
@@ -39,13 +39,13 @@ def read(tmp_path: Path, pool: dict[str, Any], *, pools: Any = ("l40s",), hub: b
 def test_a_job_on_such_a_pool_requests_its_gpus_by_their_product(tmp_path: Path) -> None:
     stack = read(tmp_path, FIXED)
     refs: Any = {image.full_name: "registry.example.edu/x@sha256:" + "0" * 64 for image in stack.images}
-    assert wiring.job_args(stack, stack.jobs[0], refs, "batch")["claimed_products"] == ["NVIDIA-L40S"]
+    assert job_args(stack, stack.jobs[0], refs)["claimed_products"] == ["NVIDIA-L40S"]
     ours = load_stack(STACK)
-    assert "claimed_products" not in wiring.job_args(ours, ours.jobs[0], refs, "batch")
+    assert "claimed_products" not in job_args(ours, ours.jobs[0], refs)
 
 
 def test_the_device_plugin_keeps_off_its_nodes(tmp_path: Path) -> None:
-    args = wiring.runtime_args(read(tmp_path, FIXED))
+    args = runtime_args(read(tmp_path, FIXED))
     assert args is not None
     assert args["pools"] == ["l4"]
 

@@ -10,12 +10,12 @@ import pytest
 import yaml
 from rows import each_row
 
-from settings.driver_containers import driver_containers
 from settings.instance_pools import InstancePool
 from settings.instance_table import instance_rows
 from settings.models import Stack
 from settings.reading import SettingsError, load_stack
 from settings.record import decisions
+from settings.resolve import driver_containers
 
 STACK = Path(__file__).parents[2] / "stacks" / "Pulumi.flatcar-ec2.yaml"
 POOL = "fleet.pools[0]"

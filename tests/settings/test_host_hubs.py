@@ -11,8 +11,8 @@ import pytest
 import yaml
 from rows import each_row
 
-import wiring
 from platforms.docker.hub_model import HostPort
+from settings import resolve
 from settings.fleet import landing_pools, usages
 from settings.models import Stack
 from settings.reading import SettingsError, load_stack
@@ -189,4 +189,4 @@ def test_a_kernel_whose_memory_cannot_hold_what_its_image_asks_for_is_refused(tm
     profile = stack.hubs[0].profiles[0].model_copy(update={"kernels": (kernel,)})
     small = stack.model_copy(update={"hubs": (stack.hubs[0].model_copy(update={"profiles": (profile,)}),)})
     with pytest.raises(SettingsError, match=r"hubs\[0\]\.profiles\[0\]\.kernels\[0\]\.memory_gib: 0\.5 is below"):
-        list(wiring.images_in_order(small))
+        list(resolve.images_in_order(small))

@@ -13,6 +13,7 @@ from settings.fleet import landing_pools, usages
 from settings.host_pools import HostPool
 from settings.models import Stack
 from settings.reading import SettingsError, load_stack
+from settings.resolve import resolved_host
 
 
 def sections() -> dict[str, Any]:
@@ -62,7 +63,7 @@ def test_a_host_is_a_pool_with_one_node_and_its_cards_are_known_by_uuid(tmp_path
     host = stack.fleet.pool("box")
     assert isinstance(host, HostPool)
     assert (host.node_names, host.gpus) == (("box",), 2)
-    assert [(card.index, card.device) for card in host.cards] == [(0, "GPU-a"), (1, "GPU-b")]
+    assert [(card.index, card.device) for card in resolved_host(stack, host).cards] == [(0, "GPU-a"), (1, "GPU-b")]
     assert str(host.driver) == "580.95.05"
 
 

@@ -15,10 +15,10 @@ from rows import each_row
 from platforms.docker.engine_calls import Call, calls_of_hub, calls_of_kernels
 from platforms.docker.engine_filter import LARGEST_BODY, render_filter
 from platforms.docker.hub import hub_document
-from platforms.docker.hub_arguments import parse_hub
 from platforms.docker.hub_files.containers import Wish
 from platforms.docker.hub_files.engine import in_order
 from platforms.docker.hub_files.names import Names
+from platforms.docker.hub_model import parse_hub
 from platforms.docker.json_patterns import exactly
 from tests.platforms.docker import engine_attacks as attacks
 from tests.platforms.docker import engine_requests as requests

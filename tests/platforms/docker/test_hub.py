@@ -11,9 +11,8 @@ from rows import each_row
 
 from errors.problems import SettingsError
 from platforms.docker.hub import checksum, hub_document, hub_text
-from platforms.docker.hub_arguments import parse_hub
 from platforms.docker.hub_containers import own_containers
-from platforms.docker.hub_model import Hub
+from platforms.docker.hub_model import Hub, parse_hub
 
 
 def ref(name: str) -> str:

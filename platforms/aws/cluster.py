@@ -1,14 +1,18 @@
-"""The EKS cluster of a stack file: created by the stack, or existing."""
+"""An EKS cluster: its keys in a stack file, created by the stack or existing."""
 
 import re
+from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from errors.agreements import check
+from errors.clock import today
 from errors.faults import FORM, Misfit, matching
+from errors.problems import Fault
 from platforms.aws.instance_group import KubernetesVersion
-from settings.values import Assumptions
+from platforms.aws.machine_image_errors import by_version
 
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-\d", re.ASCII)
 _CLUSTER: Final = re.compile(r"[0-9A-Za-z][\w-]{0,99}", re.ASCII)  # format of EKS CreateCluster
@@ -79,8 +83,8 @@ class Network(BaseModel):
     zones: tuple[Zone, ...] = Field(min_length=2, description="Zones of the region; EKS needs two.")
 
 
-class Cluster(BaseModel):
-    """The EKS cluster of the instance pools: created by the stack, or existing."""
+class ClusterKeys(BaseModel):
+    """A cluster to create or join."""
 
     model_config = FORM
     region: Region = Field(description="Region of AWS: us-east-1.")
@@ -102,4 +106,43 @@ class Cluster(BaseModel):
     add_ons: dict[
         Literal["vpc-cni", "coredns", "kube-proxy", "eks-pod-identity-agent", "aws-ebs-csi-driver"], AddOnVersion
     ] = Field(default={}, description="EKS add-ons with their versions; none: the stack does not manage add-ons.")
-    assumptions: Assumptions = ()
+
+    @check
+    def _offered(self) -> Iterator[Fault]:
+        if refused := by_version(self.kubernetes, today()):
+            yield Fault(("kubernetes",), f"cannot be used on EKS: {refused.reason}", refused.fix, self.kubernetes)
+
+    @check
+    def _of_its_owner(self) -> Iterator[Fault]:
+        """An existing cluster belongs to others, as do its network, entries and add-ons."""
+        for key in ("network", "public_access", "admins", "add_ons"):
+            if self.existing is not None and getattr(self, key, None):
+                reason = "is given beside existing, but the stack never changes an existing cluster"
+                yield Fault((key,), reason, "leave it out")
+
+    @check
+    def _subnets(self) -> Iterator[Fault]:
+        network, subnets = self.network, self.subnets
+        if network is None and not subnets and self.existing is not None:
+            yield Fault(("subnets",), "is missing", "name the private subnets of the cluster's nodes")
+        elif network is None and not subnets:
+            fix = "add network: {zones: […]} for a VPC of the stack's own, or subnets: [subnet-…] that exist"
+            yield Fault(("network",), "is missing", fix)
+        elif network is not None and subnets:
+            yield Fault(("subnets",), "is given beside network", "keep one: existing subnets or a VPC of its own")
+        elif subnets and len({*subnets}) < 2:
+            fix = "name two or more in different zones, as EKS requires"
+            yield Fault(("subnets",), "has only one subnet", fix)
+
+    @check
+    def _zones(self) -> Iterator[Fault]:
+        for zone in self.network.zones if self.network else ():
+            if not zone.startswith(self.region):
+                fix = f"write a zone of {self.region}: {self.region}a"
+                yield Fault(("network", "zones"), f"is not in region {self.region}", fix, zone)
+
+    @check
+    def _endpoints(self) -> Iterator[Fault]:
+        if self.network and self.network.egress == "endpoints" and self.region.startswith("cn-"):
+            fix = "use nat: services have other names in China, and no table has them"
+            yield Fault(("network", "egress"), "is not known in this region", fix, "endpoints")
