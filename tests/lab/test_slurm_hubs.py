@@ -10,7 +10,6 @@ from typing import Final
 
 import pytest
 
-from components.on_slurm.slurm_hub import hub_programs
 from lab.instance import Instance
 from lab.machine import machine_account
 from lab.servers import slurm_files, sshd
@@ -19,6 +18,7 @@ from platforms.slurm.hub import FOLDER, files
 from platforms.slurm.hub_model import parse_hub
 from platforms.slurm.site_model import SlurmAccess
 from tests.lab import slurm_labs as labs
+from workloads.hub_programs import hub_programs
 
 pytestmark = pytest.mark.lab
 
@@ -59,7 +59,9 @@ def slurm(new_instance: Callable[..., Instance]) -> Iterator[Instance]:
         program = Path(site.program)
         program.write_text(PROGRAM)
         program.chmod(0o755)
-        put_files(site, f"{site.image_store}/{FOLDER}", files(HUB, hub, site, sifs, hub_programs()), own=HUB)
+        put_files(
+            site, f"{site.image_store}/{FOLDER}", files(HUB, hub, site, sifs, hub_programs("platforms.slurm")), own=HUB
+        )
         yield instance
 
 

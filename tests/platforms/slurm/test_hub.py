@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from rows import each_row
 
-from components.on_slurm.slurm_hub import hub_programs
 from errors.problems import SettingsError
 from platforms.slurm.batch_script import options_of
 from platforms.slurm.hub import agent_path, files
 from platforms.slurm.hub_model import Hub, parse_hub
 from platforms.slurm.server_script import server_script
 from platforms.slurm.site_model import SlurmAccess
+from workloads.hub_programs import hub_programs
 
 IMAGE = f"notebook@sha256:{'0' * 64}"
 STORE = "/projects/gpu-commons/images"
@@ -54,7 +54,9 @@ def hub(**given: Any) -> Hub:
 
 
 def document(made: Hub) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(files("quest", made, site(), SIFS, hub_programs())["quest/hub.json"])
+    found: dict[str, Any] = json.loads(
+        files("quest", made, site(), SIFS, hub_programs("platforms.slurm"))["quest/hub.json"]
+    )
     return found
 
 
@@ -90,7 +92,7 @@ def test_administrators_are_a_whole_list_for_the_role_of_jupyterhub() -> None:
 
 
 def test_no_secret_is_in_a_file_of_the_stack() -> None:
-    made = files("quest", hub(), site(), SIFS, hub_programs())
+    made = files("quest", hub(), site(), SIFS, hub_programs("platforms.slurm"))
     where = json.loads(made["quest/hub.json"])["client_secret"]
     assert where == "/etc/gpu-commons/secrets/quest/client-secret"
     assert {"agent.py", "quest/service.py", "quest/profiles/one-gpu.sbatch"} <= {*made}
