@@ -139,7 +139,10 @@ def test_settings_and_images_are_read_without_the_engine() -> None:
 def test_every_module_can_be_imported() -> None:
     run_in_the_cluster = {  # need JupyterHub and its `get_config`, or what only some image has
         "platforms.kubernetes.jupyterhub_config",
+        "workloads.hub_files.base_spawner",
+        "workloads.hub_files.configuration",
         "workloads.hub_files.pages",
+        "workloads.hub_files.profiles",
         "platforms.kubernetes.hub_files.spawner",
         "platforms.docker.hub_files.docker_spawner",
         "platforms.docker.hub_files.gateway_config",

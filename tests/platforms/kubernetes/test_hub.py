@@ -23,8 +23,7 @@ from platforms.kubernetes import hub as objects
 from platforms.kubernetes import hub_access, hub_availability, hub_pods
 from platforms.kubernetes.hub_arguments import parse_hub
 from platforms.kubernetes.hub_files.availability import count
-from platforms.kubernetes.hub_page import render_page
-from platforms.kubernetes.user_servers import render_availability, render_options
+from platforms.kubernetes.user_servers import render_availability, render_options, render_page
 from workloads.hub import Hub
 from workloads.hub_programs import PACKAGE
 
