@@ -145,7 +145,10 @@ def test_a_stack_becomes_arguments_of_components_without_the_engine() -> None:
 def test_every_module_can_be_imported() -> None:
     run_in_the_cluster = {  # need JupyterHub and its `get_config`, or what only some image has
         "platforms.kubernetes.jupyterhub_config",
-        "platforms.kubernetes.hub_files.pages",
+        "workloads.hub_files.base_spawner",
+        "workloads.hub_files.configuration",
+        "workloads.hub_files.pages",
+        "workloads.hub_files.profiles",
         "platforms.kubernetes.hub_files.spawner",
         "platforms.docker.hub_files.docker_spawner",
         "platforms.docker.hub_files.gateway_config",

@@ -185,11 +185,14 @@ class ProfileKeys(Workload, Titled):  # keys of the last base come first
     is_default: bool = Field(default=False, description="Chosen when the user chooses nothing; one per hub.")
 
     @property
-    def size(self) -> str:
-        """A server's size as shown to users: 1 GPU, 4 CPU cores, 16 GiB memory."""
-        cards = "No GPU" if not self.gpus else f"{self.gpus} GPU{'s' if self.gpus > 1 else ''}"
-        cores = f"{self.cpu:g} CPU core{'' if self.cpu == 1 else 's'}"
-        return ", ".join([cards, cores, f"{self.memory_gib:g} GiB memory"])
+    def page_size(self) -> str:
+        """A server's size on the page."""
+        return self.size
+
+    @property
+    def note(self) -> str:
+        """Text beside the size."""
+        return "" if self.second_line == self.size else self.second_line
 
     @property
     def second_line(self) -> str:

@@ -68,6 +68,13 @@ class Amounts(BaseModel):
             return self.shm_gib
         return self.memory_gib / 4 if self.gpus else 0
 
+    @property
+    def size(self) -> str:
+        """Size for users: 1 GPU, 4 CPU cores, 16 GiB memory."""
+        cards = "No GPU" if not self.gpus else f"{self.gpus} GPU{'s' if self.gpus > 1 else ''}"
+        cores = f"{self.cpu:g} CPU core{'' if self.cpu == 1 else 's'}"
+        return ", ".join([cards, cores, f"{self.memory_gib:g} GiB memory"])
+
 
 class Workload(Amounts, Placed):  # keys of the last base come first
     """Placement and resources of a workload."""

@@ -1,7 +1,6 @@
 """DockerHub: JupyterHub on one Docker host, with GPUs in user servers or in separate kernels."""
 
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any
 
 import pulumi
@@ -15,6 +14,7 @@ from platforms.docker.engine_filter import render_filter
 from platforms.docker.hub import checksum, hub_document, hub_text
 from platforms.docker.hub_model import Hub, parse_hub
 from platforms.docker.hub_names import Names
+from workloads.hub_programs import hub_programs
 
 
 class DockerHub(pulumi.ComponentResource):
@@ -51,7 +51,7 @@ class DockerHub(pulumi.ComponentResource):
         document = pulumi.Output.from_input(hub_document(name, hub))
         files = {
             "hub.json": document.apply(hub_text),
-            **{f"hub_files/{file}": content for file, content in hub_files().items()},
+            **{f"hub_files/{file}": content for file, content in hub_programs("platforms.docker").items()},
         }
         engine = self._container(
             "engine",
@@ -130,13 +130,3 @@ def _written(names: Names, exit_code: int | None, log: str | None) -> None:
 
 def _checksum(files: Mapping[str, Any]) -> pulumi.Output[str]:
     return pulumi.Output.from_input(dict(files)).apply(checksum)
-
-
-def hub_files() -> dict[str, str]:
-    """Program files of every hub, by name: for the hub, kernel gateways and the setup."""
-    folder = resources.files("platforms.docker").joinpath("hub_files")
-    return {
-        each.name: each.read_text()
-        for each in sorted(folder.iterdir(), key=str)
-        if each.name.endswith((".py", ".html"))
-    }

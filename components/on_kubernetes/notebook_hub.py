@@ -13,6 +13,7 @@ from platforms.kubernetes import hub as objects
 from platforms.kubernetes import hub_access, hub_availability, hub_pods, user_servers
 from platforms.kubernetes.hub_arguments import parse_hub
 from workloads.hub import Hub
+from workloads.hub_programs import hub_programs
 
 
 class NotebookHub(pulumi.ComponentResource):
@@ -145,9 +146,7 @@ def _text(file: str) -> str:
 
 def hub_files() -> dict[str, str]:
     """Files of every hub, by name: its configuration and the hub_files for its Python and its pages."""
-    folder = resources.files("platforms.kubernetes").joinpath("hub_files")
-    names = sorted(each.name for each in folder.iterdir() if each.name.endswith((".py", ".html")))
-    return {objects.CONFIG_FILE: _text(objects.CONFIG_FILE), **{name: _text(f"hub_files/{name}") for name in names}}
+    return {objects.CONFIG_FILE: _text(objects.CONFIG_FILE), **hub_programs("platforms.kubernetes")}
 
 
 def _url(hub: Hub, public: KubernetesObject) -> pulumi.Output[str]:

@@ -1,6 +1,5 @@
 """SlurmHub: JupyterHub on a cluster's login node, with user servers as Slurm jobs."""
 
-from importlib import resources
 from typing import Any
 
 import pulumi
@@ -12,6 +11,7 @@ from errors import UserError
 from platforms.slurm.hub import files, texts
 from platforms.slurm.hub_model import Hub, parse_hub
 from platforms.slurm.site_model import SlurmAccess
+from workloads.hub_programs import hub_programs
 
 
 class SlurmHub(pulumi.ComponentResource):
@@ -34,7 +34,7 @@ class SlurmHub(pulumi.ComponentResource):
         inputs: dict[str, Any] = {
             "hub": name,
             "site": args["site"],
-            "files": sifs.apply(lambda known: files(name, hub, site, known, hub_programs())),
+            "files": sifs.apply(lambda known: files(name, hub, site, known, hub_programs("platforms.slurm"))),
             "profiles": _profiles(hub, site, sifs),
         }
         process = HubProcess(f"{name}-process", inputs, pulumi.ResourceOptions(parent=self))
@@ -63,9 +63,3 @@ def _profiles(hub: Hub, site: SlurmAccess, sifs: pulumi.Output[dict[str, str]]) 
         }
         for each in hub.profiles
     ]
-
-
-def hub_programs() -> dict[str, str]:
-    """Program files of every hub, by name: for the login node and the hub."""
-    folder = resources.files("platforms.slurm").joinpath("hub_files")
-    return {each.name: each.read_text() for each in sorted(folder.iterdir(), key=str) if each.name.endswith(".py")}

@@ -12,19 +12,16 @@ from typing import Any, Final
 from fleet.labels import OWN_PREFIX
 from platforms.docker.container import container_args
 from platforms.docker.container_model import Container, Mount, Port
-from platforms.docker.hub import checksum
+from platforms.docker.hub import DATABASE, HUB_PORT, PROXY_API_PORT, checksum
 from platforms.docker.hub_bodies import ENGINE_FOLDER, PROGRAM_FOLDER
 from platforms.docker.hub_model import Hub
 from platforms.docker.hub_names import Names
 
 CHECKSUM: Final = f"{OWN_PREFIX}configuration"  # label that forces a restart when it changes
-HUB_PORT: Final = 8081
 PROXY_PORT: Final = 8000
-PROXY_API_PORT: Final = 8001
 FILTER_FILE: Final = "/etc/gpu-commons/engine_filter.cfg"
 SETUP_FOLDER: Final = "/setup"
 CREDENTIALS: Final = "/credentials"
-DATABASE: Final = "/srv/jupyterhub"
 SECRETS_OF_HOST: Final = "/etc/gpu-commons/secrets"  # host folder for site secrets: NAME/KEY
 _ROOT, _USER = "0:0", "1000:1000"
 

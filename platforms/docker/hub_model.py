@@ -128,6 +128,15 @@ class Profile(WithKernels, RuntimeProfile):
     gpu_memory_gb: GibOrNone = Field(0, description="Memory of one such GPU in GB, for the page; default 0: not shown.")
     contents: Contents = Field(Contents(), description="What the image contains, for the page.")
 
+    @property
+    def note(self) -> str:
+        """Text beside the size, with where kernels run."""
+        if not self.kernels:
+            return super().note
+        each = "; ".join(f"{kernel.title}: {kernel.size}" for kernel in self.kernels)
+        kernels = f"every kernel is a container of its own and holds its GPUs as long as it runs ({each})"
+        return f"{super().note}; {kernels}" if super().note else f"{kernels[0].upper()}{kernels[1:]}"
+
 
 class HostedCard(BaseModel):
     """One GPU of the host."""

@@ -10,8 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from platforms.kubernetes.hub_page import PAGE_FILE, render_page
-from platforms.kubernetes.user_servers import render_availability, render_options
+from platforms.kubernetes.user_servers import render_availability, render_options, render_page
 from workloads.hub import Hub
 
 HUB = "hub"
@@ -31,6 +30,7 @@ LOGIN_CA_FILE = "login-ca.pem"
 OPTIONS_FILE = "options.json"
 IMAGES_FILE = "images.json"
 AVAILABILITY_FILE = "availability.json"
+PAGE_FILE = "page.json"
 
 
 def component_labels(component: str) -> dict[str, str]:

@@ -16,30 +16,21 @@ HERE = Path(__file__).parent
 SERVICE_ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 sys.path.insert(0, str(HERE.parent))  # options.json names classes as hub_files.spawner.CommonsSpawner
-c.JupyterHub.template_paths = [str(HERE)]
+from hub_files.configuration import configure, trust  # type: ignore[import-not-found]  # noqa: E402 - found by the path above
 
-for section, options in json.loads((HERE / "options.json").read_text()).items():
-    for option, value in options.items():
-        setattr(c[section], option, value)
+page = json.loads((HERE / "page.json").read_text())
+# JupyterHub itself reads JPY_COOKIE_SECRET and CONFIGPROXY_AUTH_TOKEN, the OAuth authenticator OAUTH_CLIENT_SECRET.
+secrets = {"login-password": os.environ.get("DUMMY_PASSWORD"), "admin-password": os.environ.get("ADMIN_PASSWORD")}
+configure(c, json.loads((HERE / "options.json").read_text()), page, secrets)
+c.CommonsSpawner.availability_url = page["availability_url"]
 
 images = json.loads((HERE / "images.json").read_text())
 for profile in c.KubeSpawner.profile_list:
     override = profile["kubespawner_override"]
     override["image"] = images[override["image"]]
 
-from hub_files.pages import HANDLERS, page_variables  # type: ignore[import-not-found]  # noqa: E402 - found by the path above
-
-c.JupyterHub.template_vars = {"gpu_commons": page_variables(json.loads((HERE / "page.json").read_text()))}
-# JupyterHub would rather have a service; one would need every user's right to end servers, and a login of its own.
-c.JupyterHub.extra_handlers = HANDLERS
-
-# JupyterHub itself reads JPY_COOKIE_SECRET and CONFIGPROXY_AUTH_TOKEN, the OAuth authenticator OAUTH_CLIENT_SECRET.
-if c.JupyterHub.authenticator_class == "shared-password":
-    c.SharedPasswordAuthenticator.user_password = os.environ["DUMMY_PASSWORD"]
-    # Without it nobody is an administrator: the users' password never makes one.
-    c.SharedPasswordAuthenticator.admin_password = os.environ.get("ADMIN_PASSWORD")
 if (trusted := HERE / "login-ca.pem").exists():
-    c.GenericOAuthenticator.http_request_kwargs = {"ca_certs": str(trusted)}
+    trust(c, trusted)
 
 
 def owned_by_the_hub(_spawner: Any, pod: Any) -> Any:

@@ -14,6 +14,7 @@ from fleet import labels
 from platforms.kubernetes.pools import one_of, required
 from workloads.hub import Hub, Profile
 from workloads.hub_options import jupyterhub_options, kernel_culling, login_sections
+from workloads.hub_page import page_of
 
 AVAILABILITY = "availability"
 AVAILABILITY_PORT = 8082
@@ -24,17 +25,37 @@ HOME_VOLUME = "home"
 SHM_VOLUME = "shm"
 USER_UID = 1000
 USER_GROUP = 100
+_IN_ITS_POD = {
+    "concurrent_spawn_limit": 64,
+    "db_url": "sqlite:////srv/jupyterhub/jupyterhub.sqlite",
+    "hub_bind_url": "http://:8081",
+    "hub_connect_url": "http://hub:8081",
+    "spawner_class": "hub_files.spawner.CommonsSpawner",
+}
 
 
 def render_options(hub: Hub) -> str:
     """Text of `options.json`: all hub options except images and secrets."""
     sections = {
-        "JupyterHub": {**jupyterhub_options(hub.login, hub.public_url), **_jupyterhub(hub)},
+        "JupyterHub": {**jupyterhub_options(hub.login, hub.public_url, hub.cull), **_IN_ITS_POD},
         "ConfigurableHTTPProxy": {"api_url": "http://proxy-api:8001", "should_start": False},
         **login_sections(hub.login),
         "KubeSpawner": _kubespawner(hub),
     }
     return json.dumps(sections, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def render_page(hub: Hub) -> str:
+    """Text of `page.json`."""
+    page = page_of(hub, hub.profiles, lambda profile: _nodes(hub, profile))
+    page["availability_url"] = AVAILABILITY_URL if hub.availability else None
+    return json.dumps(page, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _nodes(hub: Hub, profile: Profile) -> object:
+    """Equal for profiles that may land on the same nodes."""
+    tolerations = json.dumps([each.manifest() for each in profile.tolerations], sort_keys=True)
+    return hub.pools_of(profile), tuple(sorted(hub.selector_of(profile).items())), tolerations
 
 
 def render_availability(hub: Hub) -> str:
@@ -56,43 +77,6 @@ def _counted(hub: Hub, profile: Profile) -> dict[str, Any]:
         },
         "tolerations": [each.manifest() for each in profile.tolerations],
     }
-
-
-def _jupyterhub(hub: Hub) -> dict[str, Any]:
-    return {
-        # Servers survive a hub restart, and the proxy, a separate pod, keeps the routes.
-        "cleanup_proxy": False,
-        "cleanup_servers": False,
-        "concurrent_spawn_limit": 64,
-        "db_url": "sqlite:////srv/jupyterhub/jupyterhub.sqlite",
-        "hub_bind_url": "http://:8081",
-        "hub_connect_url": "http://hub:8081",
-        # Also the interval for comparing routes with the proxy: a restarted proxy has lost them all.
-        "last_activity_interval": 60,
-        "load_roles": [
-            {
-                "name": "idle-culler",
-                "scopes": ["list:users", "read:users:activity", "read:servers", "delete:servers"],
-                "services": ["idle-culler"],
-            }
-        ],
-        "services": [{"command": _culler(hub), "name": "idle-culler"}],
-        "spawner_class": "hub_files.spawner.CommonsSpawner",
-        # Show the progress page at once: a GPU pod takes longer than the default ten seconds on a blank page.
-        "tornado_settings": {"slow_spawn_timeout": 0},
-        "upgrade_db": True,
-    }
-
-
-def _culler(hub: Hub) -> list[str]:
-    return [
-        "python3",
-        "-m",
-        "jupyterhub_idle_culler",
-        f"--timeout={hub.cull.idle_s}",
-        f"--cull-every={hub.cull.every_s}",
-        f"--max-age={hub.cull.max_age_s}",
-    ]
 
 
 def _kubespawner(hub: Hub) -> dict[str, Any]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
 from platforms.slurm.batch_script import variables_prefix
-from platforms.slurm.hub_model import LOOPBACK, Hub, hubs_of
+from platforms.slurm.hub_model import LOOPBACK, Hub, Profile, hubs_of
 from platforms.slurm.server_script import server_script
-from platforms.slurm.site_model import SlurmAccess
+from platforms.slurm.site_model import HubsHere, SlurmAccess
 from workloads.authenticator import Login
 from workloads.hub_options import jupyterhub_options, login_sections
+from workloads.hub_page import page_of
+from workloads.hub_programs import PACKAGE
 
 FOLDER: Final = "hubs"  # in the image store: all hubs of a site and their shared agent
 AGENT: Final = "agent.py"
@@ -40,7 +43,9 @@ def files(
     return {
         AGENT: programs[AGENT],
         f"{name}/hub.json": _text(hub_document(name, hub, site, sifs)),
-        f"{name}/jobs.json": _text({"config": site.config, "profiles": [each.name for each in hub.profiles]}),
+        f"{name}/jobs.json": _text(
+            {"config": site.config, "profiles": {each.name: _asks(each) for each in hub.profiles}}
+        ),
         f"{name}/service.py": programs["service.py"],
         **{f"{name}/profiles/{profile}.sbatch": text for profile, text in texts(hub, site, sifs).items()},
         **{f"{name}/hub_files/{file}": content for file, content in sorted(programs.items())},
@@ -53,34 +58,19 @@ def hub_document(name: str, hub: Hub, site: SlurmAccess, sifs: Mapping[str, str]
     return {
         "accounts": dict(here.accounts),
         "client_secret": f"{SECRETS}/{secret.secret}/{secret.key}" if secret else None,
-        "admins": sorted(hub.login.admins),
-        "cull": {"idle_s": hub.cull.idle_s, "max_age_s": hub.cull.max_age_s, "every_s": hub.cull.every_s},
         "expose": hub.expose.model_dump(include={"address", "certificate", "key", "port"}),
-        "help_url": hub.help_url,
         "host": hub.host,
         "hub": name,
         "hub_port": hub.expose.hub_port,
         "images": {"hub": sifs[hub.hub_image_name], "proxy": sifs[hub.proxy_image_name]},
         "inside": here.inside,
         "login_ca": hub.login.ca_certificates,
-        "options": {
-            "JupyterHub": jupyterhub_options(hub.login, hub.public_url),
-            **_who(hub.login, here.accounts),
-        },
+        "options": _options(hub, here),
+        "page": page_of(hub, hub.profiles, lambda profile: profile.partitions),
         "prefix": variables_prefix(site),
-        "profiles": [
-            {
-                "description": each.description,
-                "is_default": each.is_default,
-                "name": each.name,
-                "size": each.page_size,
-                "title": each.title,
-            }
-            for each in hub.profiles
-        ],
+        "profiles": [{"name": each.name, "title": each.title, "gpus": each.gpus} for each in hub.profiles],
         "program": site.program,
         "proxy_api_port": hub.expose.proxy_api_port,
-        "site_name": hub.site_name,
         "submit": {
             "address": LOOPBACK,
             "identity": here.identity,
@@ -92,12 +82,43 @@ def hub_document(name: str, hub: Hub, site: SlurmAccess, sifs: Mapping[str, str]
     }
 
 
+def _options(hub: Hub, here: HubsHere) -> dict[str, Any]:
+    """JupyterHub's options by section."""
+    common = jupyterhub_options(hub.login, hub.public_url, hub.cull)
+    own = f"http://{here.inside}:{hub.expose.hub_port}"
+    # The whole list: who was an administrator and is none of these loses it with the next start.
+    admins = {"name": "admin", "users": sorted(hub.login.admins)}
+    return {
+        "JupyterHub": {
+            **common,
+            "db_url": "sqlite:////state/jupyterhub.sqlite",
+            "hub_bind_url": own,
+            "hub_connect_url": own,
+            "load_roles": [*common["load_roles"], admins],
+            "spawner_class": f"{PACKAGE}.slurm_spawner.CommonsSlurmSpawner",
+        },
+        "ConfigurableHTTPProxy": {"api_url": f"http://127.0.0.1:{hub.expose.proxy_api_port}", "should_start": False},
+        "Spawner": {"default_url": "/lab", "poll_interval": 60},  # each look is a login and a question to Slurm
+        **_who(hub.login, here.accounts),
+    }
+
+
 def _who(login: Login, accounts: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """Only users with an account may log in, whoever else can authenticate."""
     sections = login_sections(login)
     closed = {"allow_all": False, "allow_existing_users": False}
     listed = sorted(accounts if login.allow_all else {*accounts} & {*login.allowed_users})
     return {**sections, "Authenticator": {**sections["Authenticator"], **closed, "allowed_users": listed}}
+
+
+def _asks(profile: Profile) -> dict[str, Any]:
+    """What a server of it needs, for the agent to count what is free."""
+    return {
+        "partitions": [each.model_dump(include={"partition", "gres", "exclusive"}) for each in profile.partitions],
+        "gpus": profile.gpus,
+        "cpus": math.ceil(profile.cpu),
+        "memory_mib": math.ceil(profile.memory_gib * 1024),
+    }
 
 
 def _text(document: Mapping[str, Any]) -> str:

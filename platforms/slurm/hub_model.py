@@ -86,8 +86,7 @@ class Profile(ProfileKeys):
         """Its size for users, with its time limit."""
         hours = self.time_min / 60
         lasts = f"{hours:g} {'hour' if hours == 1 else 'hours'}" if self.time_min % 30 == 0 else f"{self.time_min} min"
-        gpu = f" ({self.gpu})" if self.gpu and self.gpus else ""
-        return f"{self.size}{gpu}, at most {lasts}"
+        return f"{self.size}, at most {lasts}"
 
 
 class Hub(HubKeys):

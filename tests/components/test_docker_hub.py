@@ -9,7 +9,8 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.on_docker.docker_hub import DockerHub, hub_files
+from components.on_docker.docker_hub import DockerHub
+from workloads.hub_programs import hub_programs
 
 
 def ref(name: str) -> str:
@@ -77,8 +78,11 @@ def test_every_image_is_on_the_host_before_anybody_starts_a_server(recorded: Cal
 
 def test_the_setup_gets_every_program_and_what_they_read(recorded: Callable[..., Any]) -> None:
     files = uploaded(containers(made(recorded))["dcsg-setup"])
-    assert files.keys() == {"/setup/hub.json", *(f"/setup/hub_files/{name}" for name in hub_files())}
-    assert "setup.py" in hub_files()
+    assert files.keys() == {
+        "/setup/hub.json",
+        *(f"/setup/hub_files/{name}" for name in hub_programs("platforms.docker")),
+    }
+    assert "setup.py" in hub_programs("platforms.docker")
     document = json.loads(files["/setup/hub.json"])
     assert (document["hub"], document["url"]) == ("dcsg", "https://127.0.0.1:8443/")
     assert document["cards"] == [{"device": "GPU-a", "index": 0, "network": "gpu-commons-card-0"}]

@@ -4,108 +4,45 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from platforms.docker.hub_arguments import parse_hub
+
+from platforms.docker.hub import hub_document
+
 HUB: Final = "dcsg"
 CARDS: Final = 2
-_SAFE: Final = {"CapDrop": ["ALL"], "SecurityOpt": ["no-new-privileges:true"], "IpcMode": "private"}
 
 
 def hub_json(images: dict[str, str]) -> dict[str, Any]:
     """Two GPUs, and a profile for each way to have one."""
-    return {
-        "hub": HUB,
+
+    def workload(name: str, title: str, image: str, gpus: int, **more: Any) -> dict[str, Any]:
+        size = {"cpu": 1, "memory_gib": 1, "shm_gib": 0.0625, "gpus": gpus}
+        return {"name": name, "title": title, "image": image, "image_name": "lab", **size, **more}
+
+    kernels = [
+        workload("gpu", "GPU kernel", images["kernel"], 1),
+        workload("cpu", "Kernel without GPU", images["kernel"], 0),
+    ]
+    lost = images["server"].partition("@")[0] + "@sha256:" + "0" * 64
+    args = {
         "pool": "server",
-        "network": HUB,
-        "home": "/home/jovyan",
-        "timeouts": {"start_s": 120, "http_s": 60},
+        "engine": "unix:///run/docker.sock",
+        "expose": {"kind": "host_port"},
+        "authenticator": {"kind": "dummy"},
+        "access": "runtime",
         "cards": [
             {"index": index, "device": str(index), "network": f"gpu-commons-card-{index}"} for index in range(CARDS)
         ],
-        "access": "runtime",
-        "engine": {"hub": "unix:///run/engine/hub.sock", "kernels": "unix:///run/engine/kernels.sock"},
+        **{f"{part}_image": images[part] for part in ("hub", "proxy", "filter", "gateway")},
         "profiles": [
-            {
-                "name": "with-gpu",
-                "title": "Python with a GPU",
-                "description": "The server has it.",
-                "is_default": True,
-                "gpus": 1,
-                "body": _server(images["server"]),
-                "kernels": [],
-            },
-            {
-                "name": "two-gpus",
-                "title": "Python with two GPUs",
-                "description": "",
-                "is_default": False,
-                "gpus": 2,
-                "body": _server(images["server"]),
-                "kernels": [],
-            },
-            {
-                "name": "kernels",
-                "title": "A GPU for each kernel",
-                "description": "Kernels have it.",
-                "is_default": False,
-                "gpus": 0,
-                "body": _server(images["server"], NVIDIA_VISIBLE_DEVICES="void"),
-                "kernels": [
-                    {"name": "gpu", "title": "GPU kernel", "gpus": 1, "body": _kernel(images["kernel"])},
-                    {
-                        "name": "cpu",
-                        "title": "Kernel without GPU",
-                        "gpus": 0,
-                        "body": _kernel(images["kernel"], NVIDIA_VISIBLE_DEVICES="void"),
-                    },
-                ],
-            },
-            {
-                "name": "lost-image",
-                "title": "Lost image",
-                "description": "",
-                "is_default": False,
-                "gpus": 0,
-                "body": _server(images["server"].partition("@")[0] + "@sha256:" + "0" * 64),
-                "kernels": [],
-            },
+            workload("with-gpu", "Python with a GPU", images["server"], 1, is_default=True),
+            workload("two-gpus", "Python with two GPUs", images["server"], 2),
+            workload("kernels", "A GPU for each kernel", images["server"], 0, kernels=kernels),
+            workload("lost-image", "Lost image", lost, 0),
         ],
-        "gateway": {
-            "body": {
-                "Cmd": ["jupyter", "kernelgateway", "--config", "/program/hub_files/gateway_config.py"],
-                "Env": ["NVIDIA_VISIBLE_DEVICES=void", "PYTHONPATH=/program"],
-                "HostConfig": {
-                    **_SAFE,
-                    "Memory": 512 << 20,
-                    "Mounts": [
-                        {"Type": "volume", "Source": f"{HUB}-program", "Target": "/program", "ReadOnly": True},
-                        {"Type": "volume", "Source": f"{HUB}-kernels", "Target": "/run/engine", "ReadOnly": True},
-                    ],
-                },
-                "Image": images["gateway"],
-            },
-            "max_kernels": 2,
-        },
-        "cull": {"idle_s": 3600, "max_age_s": 0, "every_s": 600, "kernel_idle_s": 1800},
-        "options": {
-            "JupyterHub": {"authenticator_class": "shared-password"},
-            "Authenticator": {"allow_all": True},
-        },
+        "kernels_per_user": 2,
+        "start_timeout_s": 120,
+        "http_timeout_s": 60,
+        "cull": {"idle_s": 3600, "kernel_idle_s": 1800},
     }
-
-
-def _server(image: str, **env: str) -> dict[str, Any]:
-    return {
-        "Cmd": ["jupyterhub-singleuser"],
-        "Env": [f"{name}={value}" for name, value in env.items()],
-        "HostConfig": {
-            **_SAFE,
-            "Memory": 1 << 30,
-            "MemorySwap": 1 << 30,
-            "NanoCpus": 1_000_000_000,
-            "ShmSize": 64 << 20,
-        },
-        "Image": image,
-    }
-
-
-def _kernel(image: str, **env: str) -> dict[str, Any]:
-    return {key: value for key, value in _server(image, **env).items() if key != "Cmd"}
+    return hub_document(HUB, parse_hub(HUB, args))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -19,8 +19,7 @@ from platforms.docker.gpu_leases import subnet
 from tests.lab import docker_engines as engines
 from tests.lab.docker_hub_settings import CARDS, HUB, hub_json
 from tests.lab.docker_people import PASSWORD, Person, logged_in, until
-
-HUB_FILES: Final = Path(__file__).parents[2] / "platforms" / "docker" / "hub_files"
+from workloads.hub_programs import PACKAGE, hub_programs
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,11 @@ def _make(hub: DockerHub) -> None:
     mounts = {"program": "/program", "credentials": "/credentials"}
     words = [f"--mount=type=volume,source={HUB}-{name},target={target}" for name, target in mounts.items()]
     hub.docker("create", "--name", f"{HUB}-setup", "--user", "0", *words, hub.images["hub"], "true")
-    hub.docker("cp", str(HUB_FILES), f"{HUB}-setup:/program/hub_files")
+    programs = work / PACKAGE
+    programs.mkdir()
+    for name, text in hub_programs("platforms.docker").items():
+        (programs / name).write_text(text)
+    hub.docker("cp", str(programs), f"{HUB}-setup:/program/{PACKAGE}")
     hub.docker("cp", str(work / "hub.json"), f"{HUB}-setup:/program/hub.json")
     for name in ("cookie-secret", "proxy-token", "login-password"):
         hub.docker("cp", str(work / name), f"{HUB}-setup:/credentials/{name}")

@@ -149,7 +149,7 @@ def test_a_kernel_without_a_gpu_left_says_who_has_them_and_so_does_one_too_many(
 def test_an_image_that_is_nowhere_is_named_to_the_user(person: Callable[[str], Person]) -> None:
     message = failure(person("ann"), "lost-image")
     assert "The image of “Lost image”" in message
-    assert "could not be pulled: manifest" in message
+    assert "cannot be downloaded: the registry does not have it" in message
 
 
 def test_a_kernel_that_was_killed_starts_again_on_its_gpu_and_can_be_interrupted(

@@ -10,15 +10,16 @@ from typing import Final
 
 import pytest
 
-from components.on_slurm.slurm_hub import hub_programs
 from lab.instance import Instance
 from lab.machine import machine_account
 from lab.servers import slurm_files, sshd
 from platforms.slurm.controllers.files import put_files
 from platforms.slurm.hub import FOLDER, files
+from platforms.slurm.hub_files.queue_words import counts_in
 from platforms.slurm.hub_model import parse_hub
 from platforms.slurm.site_model import SlurmAccess
 from tests.lab import slurm_labs as labs
+from workloads.hub_programs import hub_programs
 
 pytestmark = pytest.mark.lab
 
@@ -59,7 +60,9 @@ def slurm(new_instance: Callable[..., Instance]) -> Iterator[Instance]:
         program = Path(site.program)
         program.write_text(PROGRAM)
         program.chmod(0o755)
-        put_files(site, f"{site.image_store}/{FOLDER}", files(HUB, hub, site, sifs, hub_programs()), own=HUB)
+        put_files(
+            site, f"{site.image_store}/{FOLDER}", files(HUB, hub, site, sifs, hub_programs("platforms.slurm")), own=HUB
+        )
         yield instance
 
 
@@ -119,7 +122,14 @@ def queue(instance: Instance) -> set[tuple[str, ...]]:
     return {*labs.queue(instance, "%i %u %P")}
 
 
+def free(instance: Instance, user: str) -> dict[str, object]:
+    """Counts of the profile with two GPUs."""
+    found: dict[str, object] = counts_in(reply(instance, user, f"free {HUB}"))["two-gpus"]
+    return found
+
+
 def test_two_users_have_jobs_of_their_own_accounts_with_exactly_their_devices(slurm: Instance) -> None:
+    before = free(slurm, "ada")
     jobs = {user: reply(slurm, user, f"submit {HUB} two-gpus") for user in ("ada", "bob")}
     seen = {}
     for user, job in jobs.items():
@@ -137,6 +147,9 @@ def test_two_users_have_jobs_of_their_own_accounts_with_exactly_their_devices(sl
         assert second.endswith("--ip=127.0.0.1")
         devices.add(first.split("devices=")[1].split()[0])
     assert devices == {"0,1", "2,3"}
+    assert (before["gpus"], before["busy_gpus"], before["servers"], before["lack"]) == (4, 0, 2, "")
+    now = free(slurm, "bob")
+    assert (now["gpus"], now["busy_gpus"], now["servers"], now["lack"]) == (4, 4, 0, "gpus")
 
     assert reply(slurm, "ada", f"end {HUB}") == "ended 1"
     labs.wait_until(lambda: queue(slurm) == {(jobs["bob"], accounts["bob"], "gpu-shared")})

@@ -14,6 +14,7 @@ from docker.errors import APIError, ImageNotFound, NotFound
 
 from .cards import NoCard, device_requests, free_sets, refusal
 from .engine import holders, remove, words
+from .start_messages import image_missing
 
 TRIES = 4  # where others are faster each time
 PAUSE_S = 0.5
@@ -85,7 +86,7 @@ def _started(
     try:
         engine.create_container_from_config(wish.rendered(cards, access), wish.name)
     except NotFound:
-        raise ImageMissing(missing(wish.title, wish.body["Image"], "it is not on this host")) from None
+        raise ImageMissing(image_missing(wish.title, wish.body["Image"], "not found")) from None
     try:
         for network in [*wish.networks[1:], *(card["network"] for card in cards if card["network"] is not None)]:
             engine.connect_container_to_network(wish.name, network)
@@ -99,26 +100,22 @@ def _started(
     return True
 
 
-def bring(engine: Any, image: str, title: str) -> None:
-    """Have an image on the host: pull it where it is missing. Raises ImageMissing."""
+def bring(engine: Any, image: str, title: str, begins: Callable[[], Any]) -> None:
+    """Have an image on the host: pull it where it is missing; `begins` is called before. Raises ImageMissing."""
     try:
         engine.inspect_image(image)
     except ImageNotFound:
+        begins()
         repository, _, digest = image.partition("@")
         try:
             said = engine.pull(repository, tag=digest or None)
             engine.inspect_image(image)
         except APIError as error:
             reason = words(error) if not isinstance(error, ImageNotFound) else _error_in(said)
-            raise ImageMissing(missing(title, image, f"it could not be pulled: {reason}")) from None
-
-
-def missing(title: str, image: str, reason: str) -> str:
-    """For the user, who cannot help it."""
-    return f"The image of “{title}” ({image}) is missing: {reason}. Please tell the people who run this hub."
+            raise ImageMissing(image_missing(title, image, reason)) from None
 
 
 def _error_in(stream: str) -> str:
     """The engine reports a failed pull within its answer, which is lines of JSON."""
     errors = [json.loads(line).get("error") for line in stream.splitlines() if '"error"' in line]
-    return str(errors[-1]) if errors else "the registry does not have it"
+    return str(errors[-1]) if errors else "not found"

@@ -1,4 +1,4 @@
-"""DockerSpawner that leases GPUs to servers, or gives a user a kernel gateway; says why a start failed, in a sentence.
+"""DockerSpawner that leases GPUs to servers, or gives a user a kernel gateway, and knows how far a start is.
 
 Runs inside the hub only: jupyterhub 5.5, dockerspawner 14.0. Every container is addressed by its name.
 """
@@ -6,64 +6,59 @@ Runs inside the hub only: jupyterhub 5.5, dockerspawner 14.0. Every container is
 from __future__ import annotations
 
 import asyncio
-import html
-import json
 import secrets
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any
 
 from docker.errors import APIError, DockerException, NotFound
 from dockerspawner import DockerSpawner
-from tornado.httpclient import AsyncHTTPClient, HTTPRequest
-from tornado.web import HTTPError
+
+from workloads.hub_files.base_spawner import StartError
+from workloads.hub_files.profiles import HUB, ProfileSpawner
+from workloads.hub_files.start_words import Situation, answering, pulling
 
 from . import engine as engines
+from . import start_messages as messages
 from .cards import NoCard
 from .containers import ImageMissing, Wish, bring, run
 from .names import Names, slug
-from .spawn_form import default_of, render_form
 
-HUB = json.loads(Path(__file__).parent.with_name("hub.json").read_text())
 HOME = HUB.get("home") or "/home/jovyan"
 PORT = 8888
-LOOK_EVERY_S = 1
-HEARD_WITHIN_S = 5  # a browser opens the waiting page, and the page its stream of events
 STOP_WITHIN_S = 10
-SPARE_S = 30  # so that it is ours, and not JupyterHub, who ends a start: JupyterHub has no words for it
 KERNEL_STARTS_WITHIN_S = 120
-TELL = "please tell the people who run this hub."
-
-
-class StartError(HTTPError):
-    """A start that failed, with its sentence. As an HTTPError it is one line in the log, without a traceback."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(503, sentence.replace("%", "%%"))
-        self.jupyterhub_message = sentence
-        self.jupyterhub_html_message = html.escape(sentence)
 
 
 class GivenUp(Exception):  # noqa: N818 - nothing is wrong
     """The user cancelled the start, or it took too long."""
 
 
-class CommonsDockerSpawner(DockerSpawner):
+class Making:
+    """One start, in a thread."""
+
+    def __init__(self) -> None:
+        self.situation = messages.REQUESTED
+        self.is_given_up = threading.Event()
+        self.changes = threading.Lock()  # of the host; a download is none, and nobody need wait for its end
+
+    def reach(self, situation: Situation) -> None:
+        """Before each step: nothing is begun after a start was given up."""
+        if self.is_given_up.is_set():
+            raise GivenUp
+        self.situation = situation
+
+
+class CommonsDockerSpawner(ProfileSpawner, DockerSpawner):
     """A server, and where its profile says so a gateway beside it, in a network of the user's own."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.ip, self.port, self.remove = "0.0.0.0", PORT, True  # noqa: S104 - of a container
-        times = HUB["timeouts"]
-        self.http_timeout = times["http_s"]
-        self.start_timeout = times["start_s"] + times["http_s"] + SPARE_S
         self.cmd = ["jupyterhub-singleuser"]
-        self._said: list[str] = []
-        self._is_heard = asyncio.Event()
-        self._is_given_up = threading.Event()
-        self._making: asyncio.Future[None] | None = None
+        self._making = Making()
 
     @property
     def names(self) -> Names:
@@ -88,23 +83,14 @@ class CommonsDockerSpawner(DockerSpawner):
     def load_state(self, state: dict[str, Any]) -> None:
         """Nothing was remembered."""
 
-    @property
-    def profile(self) -> dict[str, Any]:
-        """What the user chose. Raises StartError."""
-        chosen = (self.user_options or {}).get("profile")
-        if not chosen:
-            return default_of(HUB["profiles"])
-        for each in HUB["profiles"]:
-            if each["name"] == chosen:
-                return each
-        raise StartError("This hub has no such option: choose another one.")
+    def situation(self) -> Situation:
+        """What the start does now."""
+        return self._making.situation
 
-    def _options_form_default(self) -> Any:
-        return lambda spawner: render_form(HUB["profiles"], (spawner.user_options or {}).get("profile"))
-
-    def options_from_form(self, formdata: dict[str, list[str]]) -> dict[str, Any]:
-        """The one field of the form."""
-        return {"profile": (formdata.get("profile") or [""])[0]}
+    async def counts(self) -> Mapping[str, Any]:
+        """GPUs of the host that no server and no kernel holds."""
+        held = await asyncio.to_thread(engines.holders, self.client, HUB["cards"])
+        return messages.counts(HUB["profiles"], HUB["cards"], held)
 
     async def get_object(self) -> dict[str, Any] | None:
         """The server's container as the engine describes it; None where there is none."""
@@ -120,44 +106,40 @@ class CommonsDockerSpawner(DockerSpawner):
             return 0
         return None if state["Running"] else int(state["ExitCode"])
 
-    async def start(self) -> str:
-        """Bring the images, take the cards, start, and wait for the server's answer. The address of the server."""
-        self._said, self._is_heard, self._is_given_up = [], asyncio.Event(), threading.Event()
-        try:
-            return await self._start_or_say_why(self.profile)
-        except StartError:
-            # While JupyterHub clears up after a failure, a page that asks about the start is told that there is none,
-            # and waits for ever. So a failure waits until the page is there.
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_heard.wait(), HEARD_WITHIN_S)
-            raise
+    def start(self) -> Awaitable[str]:
+        self._making = Making()
+        return super().start()
 
-    async def _start_or_say_why(self, profile: dict[str, Any]) -> str:
+    async def make(self) -> str:
+        """Bring the images, take the cards, start. Raises StartError."""
+        making, profile = self._making, self.profile
         self.image = profile["body"]["Image"]  # the server finds it in JUPYTER_IMAGE_SPEC
         try:
-            self._making = asyncio.ensure_future(asyncio.to_thread(self._make, profile, self.get_env()))
-            await asyncio.shield(self._making)
-            url = f"http://{self.names.server}:{PORT}"
-            await self._answer(url, profile)
+            await asyncio.shield(asyncio.to_thread(self._make, making, profile, self.get_env()))
         except (NoCard, ImageMissing) as error:
-            self.log.warning("The server of %s did not start: %s", self._log_name, error)
             raise StartError(str(error)) from None
-        except (DockerException, OSError) as error:
-            self.log.exception("The engine refused the server of %s", self._log_name)
-            said = f": {engines.words(error)}" if isinstance(error, APIError) else " and does not answer as it should"
-            raise StartError(
-                f"The engine of this host did not start your server{said}. Try again; if it happens again, {TELL}"
-            ) from None
         finally:
-            self._is_given_up.set()
-        return url
+            making.is_given_up.set()
+        making.situation = answering(datetime.now(UTC))
+        return f"http://{self.names.server}:{PORT}"
+
+    def why(self, error: Exception) -> str:
+        if isinstance(error, APIError):
+            return messages.refused(engines.words(error))
+        return messages.UNANSWERED if isinstance(error, DockerException | OSError) else super().why(error)
+
+    async def look(self) -> None:
+        state = await asyncio.to_thread(engines.state_of, self.client, self.names.server)
+        if state is None or not state["Running"]:
+            self._making.situation = messages.ended(state or {})
+            with suppress(NotFound):  # the container is removed next
+                lines = await asyncio.to_thread(self.client.logs, self.names.server, tail=20)
+                self.log.warning("The server of %s ended: %s", self._log_name, lines.decode(errors="replace"))
 
     async def stop(self, now: bool = False) -> None:  # noqa: FBT001, FBT002 - JupyterHub's signature
         """End and remove server, gateway, kernels and their network; all cards are free then."""
-        self._is_given_up.set()
-        if self._making is not None and not self._making.done():
-            await asyncio.wait([self._making])
-        await asyncio.to_thread(self._end, 0 if now else STOP_WITHIN_S)
+        self._making.is_given_up.set()
+        await asyncio.to_thread(self._end_made, self._making, 0 if now else STOP_WITHIN_S)
 
     async def run_post_stop_hook(self) -> None:
         """A server that ended by itself was not stopped: its gateway and its kernels end here."""
@@ -165,40 +147,29 @@ class CommonsDockerSpawner(DockerSpawner):
         if self.post_stop_hook:
             super().run_post_stop_hook()
 
-    async def progress(self) -> AsyncIterator[dict[str, Any]]:
-        """What the start does, for the page that waits."""
-        shown = 0
-        self._is_heard.set()
-        while self._spawn_pending:
-            for message in self._said[shown:]:
-                shown += 1
-                yield {"progress": min(90, 20 * shown), "message": message}
-            await asyncio.sleep(LOOK_EVERY_S)
-
-    def _say(self, message: str) -> None:
-        """Before each step: nothing is begun after a start was given up."""
-        if self._is_given_up.is_set():
-            raise GivenUp
-        self._said.append(message)
-
-    def _make(self, profile: dict[str, Any], env: dict[str, str]) -> None:
-        kernels, names, engine = profile.get("kernels") or [], self.names, self.client
-        self._say("Clearing what an earlier server left")
-        self._end(0)
+    def _make(self, making: Making, profile: dict[str, Any], env: dict[str, str]) -> None:
+        kernels = profile["kernels"]
+        with making.changes:
+            making.reach(messages.CLEARING)
+            self._end(0)
         wanted = {each["body"]["Image"]: each["title"] for each in (*kernels, profile)}
         if kernels:
             wanted.setdefault(HUB["gateway"]["body"]["Image"], profile["title"])
         for image, title in wanted.items():
-            self._say(f"Looking for the image of {title}; a first download takes minutes")
-            bring(engine, image, title)
-        networks, more = [HUB["network"]], {}
+            since = pulling("The host", f"of “{title}”", datetime.now(UTC))
+            bring(self.client, image, title, lambda since=since: making.reach(since))
+        with making.changes:
+            self._run(making, profile, env)
+
+    def _run(self, making: Making, profile: dict[str, Any], env: dict[str, str]) -> None:
+        names, kernels, networks, more = self.names, profile["kernels"], [HUB["network"]], {}
         if kernels:
-            self._say("Starting what runs your kernels")
+            making.reach(messages.GATEWAY)
             networks.append(names.network)
             env = {**env, **self._gateway(profile)}
             first = f"--MappingKernelManager.default_kernel_name={kernels[0]['name']}"
             more = {"Cmd": [*profile["body"].get("Cmd", ["jupyterhub-singleuser"]), first]}
-        self._say("Taking a GPU" if profile.get("gpus") else "Starting your server")
+        making.reach(messages.PREPARING)
         wish = Wish(
             name=names.server,
             title=profile["title"],
@@ -208,11 +179,10 @@ class CommonsDockerSpawner(DockerSpawner):
             env=env,
             more=more,
             volumes={names.home: HOME},
-            gpus=profile.get("gpus", 0),
+            gpus=profile["gpus"],
         )
-        taken = run(engine, wish, HUB)
+        taken = run(self.client, wish, HUB)
         self.log.info("The server of %s runs on cards %s", self._log_name, taken or "of nobody")
-        self._say("Waiting for your server to answer")
 
     def _gateway(self, profile: dict[str, Any]) -> dict[str, str]:
         """Start the gateway in a network of the user's own; what the server has to know of it."""
@@ -240,6 +210,11 @@ class CommonsDockerSpawner(DockerSpawner):
             "JUPYTER_GATEWAY_URL": f"http://{names.gateway}:{PORT}",
         }
 
+    def _end_made(self, making: Making, within_s: int) -> None:
+        """After the step that is going on."""
+        with making.changes:
+            self._end(within_s)
+
     def _end(self, within_s: int) -> None:
         """The gateway ends before its kernels: it would start them again."""
         names, engine = self.names, self.client
@@ -251,31 +226,3 @@ class CommonsDockerSpawner(DockerSpawner):
         for each in engines.made_by(engine, names.hub, names.user, "kernel"):
             engines.remove(engine, each["name"])
         engines.remove_network(engine, names.network)
-
-    async def _answer(self, url: str, profile: dict[str, Any]) -> None:
-        """Wait for any answer of the server that is none of a server in trouble. Raises StartError."""
-        loop, client = asyncio.get_running_loop(), AsyncHTTPClient()
-        deadline = loop.time() + self.http_timeout
-        while loop.time() < deadline:
-            if (code := await self.poll()) is not None:
-                await self._log_end()
-                raise StartError(
-                    f"The server of “{profile['title']}” ended right after it started (exit code {code}). "
-                    f"Choose another option, and {TELL}"
-                )
-            request = HTTPRequest(f"{url}{self.server.base_url}api", connect_timeout=5, request_timeout=10)
-            try:
-                if (await client.fetch(request, raise_error=False)).code < 500:
-                    return
-            except OSError:
-                pass  # not yet
-            await asyncio.sleep(LOOK_EVERY_S)
-        raise StartError(
-            f"The server of “{profile['title']}” runs, and gave no answer within {self.http_timeout:g} seconds. "
-            f"Try again; if it happens again, {TELL}"
-        )
-
-    async def _log_end(self) -> None:
-        """For the operator: the container is removed next."""
-        lines = await asyncio.to_thread(self.client.logs, self.names.server, tail=20)
-        self.log.warning("The server of %s ended: %s", self._log_name, lines.decode(errors="replace"))

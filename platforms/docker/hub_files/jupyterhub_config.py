@@ -3,72 +3,9 @@
 Read by JupyterHub inside the hub's container, never imported by this project.
 """
 
-import json
-import os
-import tempfile
 from pathlib import Path
 
+from hub_files.configuration import configure_from_files  # type: ignore[import-not-found]  # beside this file
+
 c = get_config()  # type: ignore[name-defined]  # noqa: F821 - traitlets puts it there
-
-HERE = Path(__file__).parent
-CREDENTIALS = Path("/credentials")
-hub = json.loads(HERE.with_name("hub.json").read_text())
-cull = hub["cull"]
-
-
-def secret(name: str) -> str | None:
-    """A credential; None where this hub has none of that name."""
-    path = CREDENTIALS / name
-    return path.read_text().strip() if path.exists() else None
-
-
-c.JupyterHub.spawner_class = "hub_files.docker_spawner.CommonsDockerSpawner"
-c.JupyterHub.hub_bind_url = "http://:8081"
-c.JupyterHub.hub_connect_url = f"http://{hub['hub']}-hub:8081"
-c.JupyterHub.db_url = "sqlite:////srv/jupyterhub/jupyterhub.sqlite"
-c.JupyterHub.upgrade_db = True
-# A restart of the hub ends no server, and the proxy, a container of its own, keeps the routes.
-c.JupyterHub.cleanup_servers = False
-c.JupyterHub.cleanup_proxy = False
-# Also how often the routes are compared with the proxy's: a restarted proxy has lost them all.
-c.JupyterHub.last_activity_interval = 60
-# Show the progress page at once: an image that is pulled takes longer than the ten seconds a blank page would wait.
-c.JupyterHub.tornado_settings = {"slow_spawn_timeout": 0}
-c.JupyterHub.cookie_secret = bytes.fromhex(secret("cookie-secret") or "")
-c.ConfigurableHTTPProxy.should_start = False
-c.ConfigurableHTTPProxy.api_url = f"http://{hub['hub']}-proxy:8001"
-c.ConfigurableHTTPProxy.auth_token = secret("proxy-token")
-c.Spawner.default_url = "/lab"
-
-culler = [f"--timeout={cull['idle_s']}", f"--cull-every={cull['every_s']}", f"--max-age={cull['max_age_s']}"]
-c.JupyterHub.services = [
-    {"name": "idle-culler", "command": ["python3", "-m", "jupyterhub_idle_culler", *culler]},
-    {
-        "name": "sweeper",
-        "command": ["python3", "-m", "hub_files.sweeper"],
-        "environment": {"PYTHONPATH": str(HERE.parent)},
-    },
-]
-c.JupyterHub.load_roles = [
-    {
-        "name": "idle-culler",
-        "scopes": ["list:users", "read:users:activity", "read:servers", "delete:servers"],
-        "services": ["idle-culler"],
-    },
-    {"name": "sweeper", "scopes": ["list:users", "read:users:name", "read:servers"], "services": ["sweeper"]},
-]
-
-for section, options in hub["options"].items():
-    for option, value in options.items():
-        setattr(c[section], option, value)
-
-if c.JupyterHub.authenticator_class == "shared-password":
-    c.SharedPasswordAuthenticator.user_password = secret("login-password")
-    # Without it nobody is an administrator: the users' password never makes one.
-    c.SharedPasswordAuthenticator.admin_password = secret("admin-password")
-if (client_secret := secret("client-secret")) is not None:
-    os.environ["OAUTH_CLIENT_SECRET"] = client_secret  # where the OAuth authenticator reads it
-if hub.get("login_ca"):
-    trusted = Path(tempfile.mkdtemp()) / "login-ca.pem"
-    trusted.write_text(hub["login_ca"])
-    c.GenericOAuthenticator.http_request_kwargs = {"ca_certs": str(trusted)}
+configure_from_files(c, Path("/credentials"))

@@ -8,42 +8,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from .start_reasons import NoPlace, no_place, pull_problem, shortened
-from .start_refusals import AGAIN, NO_USE, TELL, unanswered
+from workloads.hub_files.start_words import (
+    AGAIN,
+    NO_USE,
+    TELL,
+    Situation,
+    answering,
+    crashed,
+    final,
+    out_of_memory,
+    pull_problem,
+    pulling,
+    shortened,
+)
+
+from .start_reasons import PULL_PROBLEMS, NoPlace, no_place
+from .start_refusals import unanswered
 
 Object = Mapping[str, Any]
 
 IMAGE_ANNOTATION = "gpu-commons.org/image"
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """Where a start stands.
-
-    `line` names the line of the log that the sentence replaces. In both sentences {elapsed} stands for the time since
-    `since`, in `given_up` {limit} for the time that a start may take. A final situation has only `given_up`.
-    """
-
-    line: str
-    percent: int
-    waiting: str
-    given_up: str
-    since: datetime | None = None
-    is_final: bool = False
-
-    def waiting_at(self, now: datetime) -> str:
-        """The sentence of somebody who waits."""
-        return self._at(now, self.waiting or self.given_up)
-
-    def given_up_at(self, now: datetime, limit_s: float) -> str:
-        """The sentence of somebody who need not wait any longer."""
-        return self._at(now, self.given_up).replace("{limit}", duration(timedelta(seconds=limit_s)))
-
-    def _at(self, now: datetime, sentence: str) -> str:
-        return sentence.replace("{elapsed}", duration(now - self.since) if self.since else "some time")
 
 
 def situation(pod: Object | None, events: Iterable[Object], title: str, *, was_there: bool = False) -> Situation:
@@ -58,16 +45,6 @@ def situation(pod: Object | None, events: Iterable[Object], title: str, *, was_t
         return seen.unplaced(status)
     containers = status.get("containerStatuses") or ()
     return seen.container(containers[0]) if containers else seen.preparing()
-
-
-def duration(time: timedelta) -> str:
-    """`45 seconds`, `1 minute`, `2 min 10 s`, `10 minutes`."""
-    seconds = max(0, round(time.total_seconds()))
-    minutes, rest = divmod(seconds, 60)
-    if minutes and rest:
-        return f"{minutes} min {rest} s"
-    amount, unit = (minutes, "minute") if minutes else (rest, "second")
-    return f"{amount} {unit}{'' if amount == 1 else 's'}"
 
 
 # No pod
@@ -85,11 +62,7 @@ def _gone(pod: Object | None) -> Situation:
         "DeletionByTaintManager": "because its machine failed",
         "EvictionByEvictionAPI": "because its machine is being emptied",
     }.get(reason or "", "by the cluster or by somebody who runs it")
-    return _final("gone", f"Your server was removed while it started, {why}. {AGAIN}")
-
-
-def _final(line: str, sentence: str) -> Situation:
-    return Situation(line, 100, "", sentence, is_final=True)
+    return final("gone", f"Your server was removed while it started, {why}. {AGAIN}")
 
 
 # A pod
@@ -196,23 +169,12 @@ class _Seen:
                 f"{trouble} Nothing changed for {{limit}}. {AGAIN}",
             )
         if reason == "Pulling":
-            return self._pulling(last)
+            return pulling("A machine was found; it", self.image, _time(last))
         return Situation(
             "preparing",
             30,
             "A machine was found; it is preparing your server.",
             f"A machine was found, but it did not prepare your server within {{limit}}. {AGAIN}",
-        )
-
-    def _pulling(self, event: Object) -> Situation:
-        return Situation(
-            "pulling",
-            50,
-            f"A machine was found; it is downloading the image {self.image} ({{elapsed}} so far). "
-            "The first time on a machine, this takes several minutes.",
-            f"The image {self.image} was still being downloaded after {{elapsed}}, and a start may take {{limit}}. "
-            f"How much of it had arrived, the machine does not tell. {AGAIN}",
-            since=_time(event),
         )
 
     def container(self, status: Object) -> Situation:
@@ -221,13 +183,7 @@ class _Seen:
         waiting = state.get("waiting") or {}
         reason = waiting.get("reason", "")
         if "running" in state:
-            return Situation(
-                "answering",
-                80,
-                "Your server runs and is getting ready ({elapsed} so far).",
-                f"Your server runs, but did not answer within {{limit}}. {AGAIN}",
-                since=_moment(state["running"].get("startedAt")),
-            )
+            return answering(_moment(state["running"].get("startedAt")))
         ended = state.get("terminated") or (status.get("lastState") or {}).get("terminated")
         if ended:
             return self._crashed(ended, is_last=reason == "CrashLoopBackOff" or status.get("restartCount", 0) > 0)
@@ -235,17 +191,17 @@ class _Seen:
             return self._not_pulled(reason, waiting.get("message", ""))
         if reason in ("CreateContainerConfigError", "CreateContainerError", "RunContainerError"):
             why = shortened(waiting.get("message", ""))
-            return _final("failed", f"The machine could not start “{self.title}”: {why}. {NO_USE}")
+            return final("failed", f"The machine could not start “{self.title}”: {why}. {NO_USE}")
         return self.preparing()
 
     def _not_pulled(self, reason: str, message: str) -> Situation:
         # A back-off says only that it waits; the event before it says why.
         failed = [event.get("message", "") for event in self.events if event.get("reason") == "Failed"]
         tried = [text for text in failed if text.startswith("Failed to pull")]
-        problem = pull_problem(reason, f"{message} {tried[-1]}" if tried else message)
+        problem = PULL_PROBLEMS.get(reason) or pull_problem(f"{message} {tried[-1]}" if tried else message)
         cannot = f"The image {self.image} of “{self.title}” cannot be downloaded: {problem.phrase}."
         if problem.is_lasting:
-            return _final("pulling", f"{cannot} {NO_USE}")
+            return final("pulling", f"{cannot} {NO_USE}")
         return Situation(
             "pulling",
             50,
@@ -257,18 +213,12 @@ class _Seen:
         code, reason = ended.get("exitCode"), ended.get("reason", "")
         message = ended.get("message", "")
         if reason in ("StartError", "ContainerCannotRun") and "exec: " not in message:
-            return _final("failed", f"The machine could not start “{self.title}”: {shortened(message)}. {AGAIN}")
+            return final("failed", f"The machine could not start “{self.title}”: {shortened(message)}. {AGAIN}")
         if reason in ("StartError", "ContainerCannotRun") or code == 127:
-            return _final("failed", f"The image {self.image} has no notebook server that can be started. {NO_USE}")
-        if reason == "OOMKilled":
-            memory = _gib(self._limits_of("memory"))
-            what = f"Your server ran out of memory as it started{f' (it may use {memory})' if memory else ''}."
-            advice = f"Choose an option with more memory, or {TELL}"
-        else:
-            what = f"Your server ended as it started (exit code {code})."
-            advice = f"Packages in your home directory (~/.local) are a common cause. {AGAIN}"
+            return final("failed", f"The image {self.image} has no notebook server that can be started. {NO_USE}")
+        what, advice = out_of_memory(_gib(self._limits_of("memory"))) if reason == "OOMKilled" else crashed(code)
         if is_last or code == 0:
-            return _final("failed", f"{what} {advice}")
+            return final("failed", f"{what} {advice}")
         return Situation("crashed", 80, f"{what} It is being started once more.", f"{what} {advice}")
 
     def ended(self, status: Object) -> Situation:
@@ -283,15 +233,15 @@ class _Seen:
         if reason == "Evicted":
             what = re.search(r"low on resource: ([\w-]+)", message)
             lacked = {"ephemeral-storage": "disk space", "memory": "memory"}.get(what[1] if what else "", "something")
-            return _final("failed", f"The machine ran out of {lacked} and ended your server. {AGAIN}")
+            return final("failed", f"The machine ran out of {lacked} and ended your server. {AGAIN}")
         if reason == "UnexpectedAdmissionError" or reason.startswith("OutOf"):
-            return _final(
+            return final(
                 "failed", f"The machine that was chosen could not give your server what “{self.title}” needs. {AGAIN}"
             )
         if "Shutdown" in reason or reason == "Terminated":
-            return _final("failed", f"The machine that was chosen is being shut down. {AGAIN}")
+            return final("failed", f"The machine that was chosen is being shut down. {AGAIN}")
         why = f": {shortened(message)}" if message else ""
-        return _final("failed", f"The machine that was chosen did not run your server{why}. Choose another option.")
+        return final("failed", f"The machine that was chosen did not run your server{why}. Choose another option.")
 
 
 def _storage(message: str) -> str:

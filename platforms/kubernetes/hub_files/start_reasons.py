@@ -1,6 +1,6 @@
-"""What registries, schedulers and quotas say, as words for a student. Pure, standard library only.
+"""What a container's state, the scheduler and quotas of Kubernetes say, as words for a student. Pure.
 
-The texts are those of Kubernetes 1.34 and containerd; they are no interface, so what is not recognised is said shortly.
+The texts are those of Kubernetes 1.34; they are no interface, so what is not recognised is said shortly.
 """
 
 from __future__ import annotations
@@ -10,75 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-SHORT = 120  # characters of somebody else's text
+from workloads.hub_files.start_words import BAD_NAME, PullProblem
 
-
-@dataclass(frozen=True, slots=True)
-class PullProblem:
-    """Why an image is not there. `is_lasting`: the next try has the same answer."""
-
-    phrase: str
-    is_lasting: bool
-
-
-_BAD_NAME = PullProblem("its name is not valid", is_lasting=True)
-# In this order: a registry that does not answer a request for a token is no refusal.
-_PULL: tuple[tuple[str, PullProblem], ...] = (
-    (r"invalid reference format", _BAD_NAME),
-    (r"no space left on device", PullProblem("the machine has no room left for it", is_lasting=False)),
-    (r"toomanyrequests|too many requests|rate limit", PullProblem("the registry limits requests", is_lasting=False)),
-    (r"HTTP response to HTTPS client", PullProblem("the registry does not speak HTTPS", is_lasting=True)),
-    (
-        r"no such host|server misbehaving|name resolution",
-        PullProblem("the registry's name is not known", is_lasting=False),
-    ),
-    (
-        r"connection refused|no route to host|network is unreachable|timeout|deadline exceeded|connection reset|\bEOF",
-        PullProblem("the registry does not answer", is_lasting=False),
-    ),
-    (r"x509|certificate", PullProblem("the registry's certificate is not trusted", is_lasting=True)),
-    (
-        r"pull access denied|repository does not exist",
-        PullProblem("the registry does not have it, or refuses access to it", is_lasting=True),
-    ),
-    (
-        r"unauthorized|forbidden|denied|authentication required|no basic auth",
-        PullProblem("the registry refuses access to it", is_lasting=True),
-    ),
-    (r"no match for platform|no matching manifest", PullProblem("it is for another kind of machine", is_lasting=True)),
-    (
-        r"not ?found|manifest unknown|name unknown|no such manifest",
-        PullProblem("the registry does not have it", is_lasting=True),
-    ),
-    (
-        r"internal server error|service unavailable|bad gateway|: 5\d\d\b",
-        PullProblem("the registry returned a server error", is_lasting=False),
-    ),
-)
-_PULL_BY_REASON = {
-    "InvalidImageName": _BAD_NAME,
+# Why an image is not there, by the waiting reason of its container.
+PULL_PROBLEMS = {
+    "InvalidImageName": BAD_NAME,
     "ErrImageNeverPull": PullProblem("it is not on the machine, and must not be downloaded", is_lasting=True),
     "SignatureValidationFailed": PullProblem("its signature is not valid", is_lasting=True),
 }
-
-
-def pull_problem(reason: str, text: str) -> PullProblem:
-    """Why an image is not there, by the waiting reason of the container and by what its node says."""
-    if reason in _PULL_BY_REASON:
-        return _PULL_BY_REASON[reason]
-    for pattern, problem in _PULL:
-        if re.search(pattern, text, re.IGNORECASE):
-            return problem
-    said = shortened(text)
-    return PullProblem(f"its machine says “{said}”" if said else "its machine does not say why", is_lasting=False)
-
-
-def shortened(text: str) -> str:
-    """One line of somebody else's text: its last clause, without addresses and what may be in them."""
-    one_line = " ".join(re.sub(r"\S*(?:://|[?&]\w+=|@)\S*?(?=:?(?:\s|$))", "…", text).split())
-    # The runtime ends what it cannot classify with ": unknown".
-    clause = re.split(r": (?=\S)", one_line.removesuffix(": unknown"))[-1].strip(' ."')
-    return clause if len(clause) <= SHORT else clause[: SHORT - 1].rstrip() + "…"
 
 
 class NoPlace(Enum):

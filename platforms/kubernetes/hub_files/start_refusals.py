@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-from .start_reasons import shortages, shortened
+from workloads.hub_files.start_words import AGAIN, NO_USE, shortened
 
-TELL = "please tell the people who run this hub."
-AGAIN = f"Try again in a few minutes; if it happens again, {TELL}"
-NO_USE = f"Starting it again will not help: choose another option, and {TELL}"
+from .start_reasons import shortages
 
 
 def refused(status: int, message: str, title: str) -> str:
@@ -40,11 +38,6 @@ def _refusal(status: int, message: str, title: str) -> str:
 def unanswered() -> str:
     """The API server did not answer, or with an error of its own."""
     return f"The hub could not reach its cluster, so your server was not started. {AGAIN}"
-
-
-def unexpected() -> str:
-    """Anything else: the log of the hub has it."""
-    return f"The hub could not start your server, for a reason that is in its log. {AGAIN}"
 
 
 def _amount(number: str, things: str) -> str:

@@ -1,4 +1,4 @@
-"""What a hub may do as one of its users: start a profile's job, ask for it, end it. Nothing else.
+"""What a hub may do as one of its users: start a profile's job, ask for it, end it, count what is free. Nothing else.
 
 Users let the hub's key in with this program as its only command:
 
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TextIO
+from typing import Any, Dict, Iterator, List, Optional, TextIO
 
 HERE = Path(__file__).resolve().parent
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -30,6 +30,13 @@ LAST_BYTES = 8192
 LONGEST = 1 << 20
 WITHIN_S = 60
 KEPT_LOGS = 10
+# Columns of sinfo, wide enough for what nodes have.
+WIDTHS = {
+    "NodeHost": 64, "Partition": 64, "StateLong": 32, "CPUsState": 32, "Memory": 16, "AllocMem": 16, "Gres": 256,
+    "GresUsed": 256,
+}  # fmt: skip
+COLUMNS = ",".join("{}:{}".format(name, width) for name, width in WIDTHS.items())
+USABLE = re.compile(r"(idle|mixed|allocated|completing|planned)[~#%+@^-]?")  # up, or woken when somebody asks
 WAITS = frozenset(
     {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
 )
@@ -46,7 +53,7 @@ def main(asked: str, given: TextIO) -> str:
     if os.getuid() == 0:
         raise Refused("jobs never run as root")
     if len(words) < 2 or not NAME.fullmatch(words[1]):
-        raise Refused("asks for nothing that there is: submit HUB PROFILE, query HUB JOB, end HUB")
+        raise Refused("asks for nothing that there is: submit HUB PROFILE, query HUB JOB, end HUB, free HUB")
     verb, hub, rest = words[0], words[1], words[2:]
     folder = HERE / hub
     try:
@@ -61,6 +68,8 @@ def main(asked: str, given: TextIO) -> str:
         return query(hub, rest[0])
     if verb == "end" and not rest:
         return end(hub)
+    if verb == "free" and not rest:
+        return json.dumps(free(known["profiles"]), sort_keys=True)
     raise Refused("may not {}".format(" ".join(words)))
 
 
@@ -114,6 +123,74 @@ def end(hub: str) -> str:
         slurm("scancel", *numbers)
     tidy(own_folder(hub))
     return "ended {}".format(len(numbers))
+
+
+def free(profiles: Dict[str, Any]) -> Dict[str, Any]:
+    """Counts of each profile: of GPUs in its partitions, of servers that still fit, of jobs that wait for the same."""
+    names = sorted({each["partition"] for asks in profiles.values() for each in asks["partitions"]})
+    rows = slurm("sinfo", "--Node", "--noheader", "--partition=" + ",".join(names), "--Format=" + COLUMNS)
+    nodes = [dict(zip(WIDTHS, cells(line))) for line in rows.splitlines() if line.strip()]
+    waiting = slurm("squeue", "--noheader", "--states=PENDING", "--partition=" + ",".join(names), "--format=%P|%b")
+    queue = [line.split("|", 1) for line in waiting.splitlines() if "|" in line]
+    return {name: count(asks, nodes, queue) for name, asks in profiles.items()}
+
+
+def count(asks: Dict[str, Any], nodes: List[Dict[str, str]], queue: List[List[str]]) -> Dict[str, Any]:
+    """Of one profile. A node of several partitions counts once."""
+    seen = {}  # type: Dict[str, Dict[str, int]]
+    for partition in asks["partitions"]:
+        for node in nodes:
+            if node["Partition"] == partition["partition"]:
+                seen.setdefault(node["NodeHost"], room(node, partition, asks))
+    usable = [each for each in seen.values() if each["is_usable"]]
+    gpus, busy = (sum(each[key] for each in seen.values()) for key in ("gpus", "busy"))
+    idle = sum(each["gpus"] - each["busy"] for each in usable)
+    servers = sum(each["servers"] for each in usable)
+    lack = "room"
+    if not usable:
+        lack = "nodes"
+    elif asks["gpus"] and all(each["gpus"] - each["busy"] < asks["gpus"] for each in usable):
+        lack = "gpus"
+    here = {each["partition"] for each in asks["partitions"]}
+    same = [line for line in queue if here & set(line[0].split(",")) and ("gpu" in line[1]) == bool(asks["gpus"])]
+    return {
+        "gpus": gpus, "busy_gpus": busy, "free_gpus": idle, "servers": servers, "lack": "" if servers else lack,
+        "waiting": len(same),
+    }  # fmt: skip
+
+
+def room(node: Dict[str, str], partition: Dict[str, Any], asks: Dict[str, Any]) -> Dict[str, int]:
+    """Of one node, for one profile: GPUs of the type, how many are busy, and servers that fit."""
+    is_usable = bool(USABLE.fullmatch(node["StateLong"]))
+    gpus, busy = (gres(node[key], partition.get("gres")) for key in ("Gres", "GresUsed"))
+    idle_cpus = int((node["CPUsState"].split("/") + ["0", "0"])[1] or 0)
+    fits = [
+        idle_cpus // max(1, asks["cpus"]),
+        (number(node["Memory"]) - number(node["AllocMem"])) // asks["memory_mib"],
+    ]
+    if asks["gpus"]:
+        fits.append((gpus - busy) // asks["gpus"])
+    if partition.get("exclusive"):
+        fits = [min(1, *fits) if node["StateLong"].startswith("idle") else 0]
+    return {"is_usable": is_usable, "gpus": gpus, "busy": busy, "servers": max(0, min(fits))}
+
+
+def gres(text: str, kind: Optional[str]) -> int:
+    """GPUs in what Slurm prints: gpu:p100:4(S:0-1),gpu:k80:2, (null)."""
+    found = re.findall(r"(?:^|,)gpu(?::([A-Za-z_][\w.-]*))?:(\d+)", text)
+    return sum(int(amount) for name, amount in found if kind is None or name == kind)
+
+
+def number(text: str) -> int:
+    """A number, or 0 where Slurm has none."""
+    return int(text) if text.isdigit() else 0
+
+
+def cells(line: str) -> Iterator[str]:
+    """Columns of a line of sinfo, which pads and cuts them."""
+    for width in WIDTHS.values():
+        yield line[:width].strip()
+        line = line[width:]
 
 
 def address(node: str) -> str:

@@ -177,7 +177,7 @@ class Service:
         """Changes with what makes another process of it."""
         told = json.dumps(self.argv(part)).encode()
         if part == "hub":
-            programs = sorted((self.folder / "hub_files").glob("*.py"))
+            programs = sorted((self.folder / "hub_files").iterdir())
             told += self.text.encode() + b"".join(path.read_bytes() for path in programs)
         else:
             with contextlib.suppress(OSError):

@@ -7,30 +7,30 @@ here: batchspawner hands commands to a shell.
 from __future__ import annotations
 
 import asyncio
-import html
-import json
 import os
 import re
 import shlex
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any
 
 from batchspawner import SlurmSpawner
 from jupyterhub.apihandlers import APIHandler, default_handlers
 from tornado.web import HTTPError, authenticated
-from traitlets import Unicode, default
+from traitlets import Unicode, default, observe
 
-from .spawn_form import default_of, render_form
+from workloads.hub_files.base_spawner import StartError
+from workloads.hub_files.profiles import HUB, ProfileSpawner
+from workloads.hub_files.start_words import TELL, Situation
 
-HUB = json.loads(Path(__file__).parent.with_name("hub.json").read_text())
+from .queue_words import UNREACHED, counts_in, finds_no_room, refused, situation
+
 IDENTITY, KNOWN_HOSTS = "/identity", "/known_hosts"  # where `service` binds them
 PORT_PATH = "/api/batchspawner"
 PORTS = range(1024, 65536)
 LOOK_EVERY_S = 2
-HEARD_WITHIN_S = 5  # a browser opens the waiting page, and the page its stream of events
 # What ssh or the agent could not do says nothing of the job: only the agent's own words end a server.
 UNKNOWN = r"^(?!GONE)"
 VARIABLE = re.compile(r"JUPYTERHUB_(?!SINGLEUSER_APP$|SINGLEUSER_EXTENSION$)[A-Z0-9_]+|JPY_API_TOKEN")
@@ -38,16 +38,6 @@ ANSWER = "gpu-commons: "  # of the agent; what a login shell prints is none
 NODE = re.compile(r"RUNNING ([A-Za-z0-9.-]{1,253})")
 ANSWERS_WITHIN_S = 90
 LONGEST_ANSWER = 1 << 16
-TELL = "please tell the people who run this hub."
-
-
-class StartError(HTTPError):
-    """A start that failed, with its sentence. As an HTTPError it is one line in the log, without a traceback."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(503, sentence.replace("%", "%%"))
-        self.jupyterhub_message = sentence
-        self.jupyterhub_html_message = html.escape(sentence)
 
 
 class ServerPort(APIHandler):
@@ -75,14 +65,15 @@ default_handlers[:] = [each for each in default_handlers if each[0] != PORT_PATH
 default_handlers.append((PORT_PATH, ServerPort))
 
 
-class CommonsSlurmSpawner(SlurmSpawner):
+class CommonsSlurmSpawner(ProfileSpawner, SlurmSpawner):
     """A server is one job of Slurm, which runs as the account that its user has on the cluster."""
 
     req_profile = Unicode()
+    counts_last_s = 15.0  # each look is a login and two questions to Slurm
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        submit, times, name = HUB["submit"], HUB["timeouts"], HUB["hub"]
+        submit, name = HUB["submit"], HUB["hub"]
         ssh = ["ssh", "-F", "none", "-T", "-i", IDENTITY, "-p", str(submit["port"])]
         options = {
             "BatchMode": "yes",
@@ -98,8 +89,7 @@ class CommonsSlurmSpawner(SlurmSpawner):
         self.batch_cancel_cmd = f"end {name}"
         self.state_unknown_re = UNKNOWN
         self.startup_poll_interval = LOOK_EVERY_S
-        self.start_timeout, self.http_timeout = times["start_s"], times["http_s"]
-        self._is_heard, self._ended_as = asyncio.Event(), ""
+        self._said, self._said_at = "", datetime.now(UTC)
 
     @default("req_username")
     def _req_username_default(self) -> str:
@@ -121,23 +111,28 @@ class CommonsSlurmSpawner(SlurmSpawner):
         """As it is: the account is the job's, and no user of this image."""
         return env
 
+    @observe("job_status")
+    def _hear(self, change: Any) -> None:
+        """The agent's last word, which is kept when batchspawner forgets a job that has ended."""
+        if re.match("PENDING|RUNNING|GONE", change["new"]):
+            self._said, self._said_at = change["new"], datetime.now(UTC)
+
+    def situation(self) -> Situation:
+        """Where the job of the start stands."""
+        return situation(self._said, self.title, self._said_at)
+
+    def finds_no_room(self) -> bool:
+        return finds_no_room(self._said)
+
     @property
-    def profile(self) -> dict[str, Any]:
-        """What the user chose. Raises StartError."""
-        chosen = (self.user_options or {}).get("profile")
-        if not chosen:
-            return default_of(HUB["profiles"])  # type: ignore[return-value]
-        for each in HUB["profiles"]:
-            if each["name"] == chosen:
-                return each  # type: ignore[no-any-return]
-        raise StartError("This hub has no such option: choose another one.")
+    def counts_for(self) -> str:
+        """Nobody else: an account may print what it likes, and Slurm may show each account something else."""
+        return str(self.user.name)
 
-    def _options_form_default(self) -> Any:
-        return lambda spawner: render_form(HUB["profiles"], (spawner.user_options or {}).get("profile"))
-
-    def options_from_form(self, formdata: dict[str, list[str]]) -> dict[str, Any]:
-        """The one field of the form."""
-        return {"profile": (formdata.get("profile") or [""])[0]}
+    async def counts(self) -> Mapping[str, Any]:
+        """What Slurm tells this user of the partitions of each profile. Raises RuntimeError, ValueError."""
+        where = self.exec_prefix.format(username=self._req_username_default())
+        return counts_in(await self.run_command(f"{where} free {HUB['hub']}"))
 
     async def _get_batch_script(self, **_subvars: Any) -> str:
         """Variables for the agent, which has the text of the job: no token gets into a text that Slurm keeps."""
@@ -196,28 +191,21 @@ class CommonsSlurmSpawner(SlurmSpawner):
             raise StartError(f"Slurm gave your server no number of a job: {TELL}")
         return output.strip()
 
-    async def start(self) -> tuple[str, int]:
-        """Submit, and wait until the server says where it listens. Raises StartError."""
+    async def make(self) -> str:
+        """Submit, and wait until the server says where it listens. Raises StartError, RuntimeError."""
         self.req_username, self.req_profile = self._req_username_default(), self._req_profile_default()
-        title = self.profile["title"]
-        self.job_id = self.job_status = self._ended_as = ""
-        self._is_heard = asyncio.Event()
-        try:
-            return await super().start()  # type: ignore[no-any-return]
-        except RuntimeError as error:
-            ended = self._ended_as.removeprefix("GONE").strip()
-            why = (ended or str(error).strip() or "no reason is known").splitlines()[-1]
-            self.log.warning("The server of %s did not start: %s", self._log_name, why)
-            # While JupyterHub clears up after a failure, a page that asks about the start is told that there is none,
-            # and waits for ever. So a failure waits until the page is there.
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_heard.wait(), HEARD_WITHIN_S)
-            raise StartError(f"Slurm did not start “{title}”: {why}. Choose another option, or {TELL}") from None
+        self.job_id = self.job_status = self._said = ""
+        ip, port = await SlurmSpawner.start(self)
+        return f"http://{ip}:{port}"
 
-    def clear_state(self) -> None:
-        """Forget the job, but not how it ended."""
-        self._ended_as = self.job_status
-        super().clear_state()
+    async def look(self) -> None:
+        if self.job_id:
+            await self.query_job_status()
+
+    def why(self, error: Exception) -> str:
+        if self.situation().is_final:
+            return self.situation().given_up_at(datetime.now(UTC), 0)
+        return refused(str(error), self.title) if isinstance(error, RuntimeError) else UNREACHED
 
     async def poll(self) -> int | None:
         """None while the job waits or runs, else 1; also of who has lost the account: an update ended it."""
@@ -230,21 +218,6 @@ class CommonsSlurmSpawner(SlurmSpawner):
         """End the user's jobs of this hub: one, or also what a hub that was killed had submitted."""
         self.req_username = self._req_username_default()
         await super().stop(now)
-
-    async def progress(self) -> AsyncIterator[dict[str, Any]]:
-        """What the job waits for, in Slurm's words."""
-        said = ""
-        self._is_heard.set()
-        while self._spawn_pending:
-            state, _, more = self.job_status.partition(" ")
-            message = {
-                "PENDING": f"Job {self.job_id} waits in the queue of Slurm ({more or 'no reason given'})",
-                "RUNNING": f"Job {self.job_id} runs on {more}; waiting for your server to answer",
-            }.get(state, "Asking Slurm for a job")
-            if message != said:
-                said = message
-                yield {"progress": {"PENDING": 20, "RUNNING": 60}.get(state, 5), "message": message}
-            await asyncio.sleep(LOOK_EVERY_S)
 
 
 async def _beginning(stream: asyncio.StreamReader, kill: Callable[[], None]) -> str:

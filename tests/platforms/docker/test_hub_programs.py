@@ -21,7 +21,7 @@ from platforms.docker.hub_files.containers import ImageMissing, Wish, bring, run
 from platforms.docker.hub_files.engine import in_order
 from platforms.docker.hub_files.names import LONGEST_SLUG, Names, slug
 from platforms.docker.hub_files.relay import Relay
-from platforms.docker.hub_files.spawn_form import default_of, render_form
+from platforms.docker.hub_files.start_messages import counts, ended
 from platforms.docker.hub_files.sweeper import active_users, orphans
 
 CARDS = [{"index": index, "device": f"GPU-{index}", "network": f"gpu-commons-card-{index}"} for index in range(3)]
@@ -187,7 +187,7 @@ def test_a_start_that_gets_no_card_leaves_no_container() -> None:
 def test_a_container_without_an_image_is_refused_with_a_sentence_for_its_user() -> None:
     engine = Engine()
     engine.has_image = False
-    with pytest.raises(ImageMissing, match=r"The image of “Lab” \(i@sha256:0\) is missing: it is not on this host"):
+    with pytest.raises(ImageMissing, match=r"The image of “Lab” \(i@sha256:0\) cannot be downloaded: the registry"):
         run(engine, wish(0), HOST)
 
 
@@ -201,7 +201,7 @@ def test_a_container_that_cannot_be_prepared_is_removed_and_holds_nothing() -> N
     assert (engine.made, engine.held) == ({}, {})
 
 
-def test_a_failed_pull_is_reported_with_the_registrys_words() -> None:
+def test_a_failed_pull_is_reported_with_its_reason() -> None:
     class NoImages:
         def inspect_image(self, _: str) -> None:
             from docker.errors import ImageNotFound  # noqa: PLC0415 - beside its only use
@@ -211,8 +211,10 @@ def test_a_failed_pull_is_reported_with_the_registrys_words() -> None:
         def pull(self, *_: str, **__: str) -> str:
             return '{"status":"Pulling"}\r\n{"errorDetail":{},"error":"manifest unknown"}\r\n'
 
-    with pytest.raises(ImageMissing, match=r"could not be pulled: manifest unknown. Please tell"):
-        bring(NoImages(), "registry/i@sha256:0", "Lab")
+    pulls: list[str] = []
+    with pytest.raises(ImageMissing, match=r"cannot be downloaded: the registry does not have it\. Starting it again"):
+        bring(NoImages(), "registry/i@sha256:0", "Lab", lambda: pulls.append("begins"))
+    assert pulls == ["begins"]
 
 
 def test_what_is_sent_to_the_engine_has_its_keys_in_order() -> None:
@@ -221,27 +223,38 @@ def test_what_is_sent_to_the_engine_has_its_keys_in_order() -> None:
     assert list(sent) == ["a", "b"]
 
 
-def profile(name: str, **more: Any) -> dict[str, Any]:
-    body = {"HostConfig": {"NanoCpus": 2_000_000_000, "Memory": 8 << 30}}
-    return {"name": name, "title": name.title(), "description": "", "gpus": 1, "body": body, "kernels": [], **more}
+@each_row(
+    ("held", "profile", "expected"),
+    [
+        ([], {"gpus": 1, "kernels": []}, {"servers": 3, "lack": "", "free_gpus": 3}),
+        ([0, 1], {"gpus": 1, "kernels": []}, {"servers": 1, "lack": "", "busy_gpus": 2}),
+        ([0, 1], {"gpus": 2, "kernels": []}, {"servers": 0, "lack": "gpus", "free_gpus": 1}),
+        ([0], {"gpus": 0, "kernels": [{"gpus": 1}]}, {"servers": 0, "for_kernels": True, "free_gpus": 2}),
+    ],
+)
+def test_what_is_free_are_gpus_that_nobody_holds(
+    held: list[int], profile: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    found = counts([{"name": "x", **profile}], CARDS, held)["x"]
+    assert (found["gpus"], found["waiting"]) == (3, 0)
+    assert expected.items() <= found.items()
 
 
-def test_the_form_shows_what_each_choice_has_and_checks_one() -> None:
-    profiles = [profile("one", title="A <b> & more"), profile("two", is_default=True, gpus=0)]
-    html = render_form(profiles)
-    assert "A &lt;b&gt; &amp; more" in html
-    assert "2 cores, 8 GiB of memory, 1 GPU." in html
-    assert "2 cores, 8 GiB of memory, no GPU." in html
-    assert 'value="two" aria-describedby="profile-two-about" checked>' in html
-    assert html.count("checked") == 1
-    assert 'value="one" aria-describedby="profile-one-about" checked>' in render_form(profiles, "one")
-    assert default_of([profile("first"), profile("second")])["name"] == "first"
+def test_of_shared_gpus_and_of_profiles_without_any_nothing_is_counted() -> None:
+    assert counts([{"name": "x", "gpus": 1, "kernels": []}], SHARED, []) == {}
+    assert counts([{"name": "x", "gpus": 0, "kernels": [{"gpus": 0}]}], CARDS, []) == {}
 
 
-def test_the_form_says_where_kernels_run() -> None:
-    kernels = [{"title": "Big", "gpus": 2, "body": {}}]
-    html = render_form([profile("k", gpus=0, kernels=kernels)])
-    assert "every kernel is a container of its own, and has its GPU as long as it runs (Big: 2 GPUs)." in html
+@each_row(
+    ("state", "words"),
+    [
+        ({"ExitCode": 3, "OOMKilled": False}, "Your server ended as it started (exit code 3)."),
+        ({"ExitCode": 137, "OOMKilled": True}, "Your server ran out of memory as it started."),
+    ],
+)
+def test_a_container_that_is_over_says_why(state: dict[str, Any], words: str) -> None:
+    assert ended(state).is_final
+    assert ended(state).given_up.startswith(words)
 
 
 def test_what_belongs_to_nobody_with_a_server_is_found_by_the_slug_of_its_user() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rows import each_row
 
 from platforms.kubernetes.hub_files.availability import Count, Counts, count, quantity, requests, server
-from platforms.kubernetes.hub_files.free_words import free_words, waiting_words
+from workloads.hub_files.free_words import free_words, waiting_words
 
 GIB = 2**30
 GPU = "nvidia.com/gpu"

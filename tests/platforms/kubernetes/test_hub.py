@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import runpy
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,16 +18,16 @@ import trustme
 import yaml
 from rows import each_row
 
+from components.on_kubernetes.notebook_hub import hub_files
 from platforms.kubernetes import hub as objects
 from platforms.kubernetes import hub_access, hub_availability, hub_pods
 from platforms.kubernetes.hub_arguments import parse_hub
 from platforms.kubernetes.hub_files.availability import count
-from platforms.kubernetes.hub_page import render_page
-from platforms.kubernetes.user_servers import render_availability, render_options
+from platforms.kubernetes.user_servers import render_availability, render_options, render_page
 from workloads.hub import Hub
+from workloads.hub_programs import PACKAGE
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "hub"
-CONFIG = Path(objects.__file__).with_name("jupyterhub_config.py")
 DIGEST = "sha256:" + "0" * 64
 
 
@@ -385,15 +386,18 @@ class Sections(defaultdict[str, SimpleNamespace]):
 def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
     """Runs jupyterhub_config.py on the files of one hub: its globals, with the configuration as `c`."""
     monkeypatch.setenv("DUMMY_PASSWORD", "born in the cluster")
-    monkeypatch.syspath_prepend(str(CONFIG.parent))  # the package hub_files: in the cluster it is the file's own folder
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    folder = tmp_path / PACKAGE
+    folder.mkdir()
 
     def start(**changes: Any) -> dict[str, Any]:
         one = hub(**changes)
-        files = {objects.CONFIG_FILE: CONFIG.read_text()}
-        data = objects.config_data(one, files=files, images=objects.image_table(one.images))
+        data = objects.config_data(one, files=hub_files(), images=objects.image_table(one.images))
         for name, text in data.items():
-            (tmp_path / name).write_text(text)
-        return runpy.run_path(str(tmp_path / objects.CONFIG_FILE), init_globals={"get_config": Sections})
+            (folder / name).write_text(text)
+        for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
+            monkeypatch.delitem(sys.modules, name)
+        return runpy.run_path(str(folder / objects.CONFIG_FILE), init_globals={"get_config": Sections})
 
     return start
 
@@ -447,7 +451,7 @@ def test_a_hub_trusts_the_authority_that_signed_its_identity_provider_and_no_oth
     pem = trustme.CA().cert_pem.bytes().decode()
     section = started(authenticator={**OAUTH, "ca_certificates": pem})["c"].GenericOAuthenticator
     trusted = Path(section.http_request_kwargs["ca_certs"])
-    assert (trusted.parent, trusted.read_text()) == (tmp_path, pem)
+    assert (trusted.parent, trusted.read_text()) == (tmp_path / PACKAGE, pem)
 
 
 @pytest.mark.slow

@@ -10,8 +10,9 @@ from rows import each_row
 
 from errors.problems import SettingsError
 from platforms.kubernetes.hub_arguments import parse_hub
-from platforms.kubernetes.hub_page import duration_words, ends_words, render_page
+from platforms.kubernetes.user_servers import render_page
 from workloads.hub import Cull
+from workloads.hub_page import duration_words, ends_words
 
 CONTENTS = {"title": "Machine learning", "cuda_lines": ["10.1"], "frameworks": ["PyTorch 1.7.1"]}
 ONE: dict[str, Any] = {

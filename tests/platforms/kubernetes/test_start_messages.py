@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from rows import each_row
 
-from platforms.kubernetes.hub_files.start_messages import Situation, situation
+from platforms.kubernetes.hub_files.start_messages import situation
 from platforms.kubernetes.hub_files.start_refusals import refused
+from workloads.hub_files.start_words import Situation
 
 TITLE = "One RTX 2080 Ti (11 GB)"
 IMAGE = "registry.example.edu/gpu-commons/scipy-ml-notebook@sha256:" + "0" * 64

@@ -121,9 +121,9 @@ def notebook() -> Iterator[int]:
 def running(tmp_path_factory: pytest.TempPathFactory, notebook: int) -> Iterator[Site]:
     cluster = RecordedCluster()
     config = f"""
-import hub_files.spawner
+import hub_files.base_spawner
 
-hub_files.spawner.SAY_EVERY_S = 1
+hub_files.base_spawner.SAY_EVERY_S = 1
 c.KubeSpawner.port = {notebook}
 """
     with (

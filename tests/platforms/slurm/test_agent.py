@@ -14,6 +14,20 @@ import pytest
 
 AGENT: Final = Path(__file__).parents[3] / "platforms" / "slurm" / "hub_files" / "agent.py"
 GIVEN: Final = "JUPYTERHUB_API_TOKEN=secret\0JUPYTERHUB_USER=ada\0LD_PRELOAD=/evil.so\0JPY_API_TOKEN=a=b="
+ONE: Final = {
+    "partitions": [{"partition": "gpu", "gres": "p100", "exclusive": False}],
+    "gpus": 1,
+    "cpus": 2,
+    "memory_mib": 8192,
+}
+PROFILES: Final = {
+    "one": ONE,
+    "pair": {**ONE, "gpus": 2},
+    "whole": {**ONE, "partitions": [{"partition": "gpu", "gres": "p100", "exclusive": True}]},
+    "k80": {**ONE, "partitions": [{"partition": "gpu", "gres": "k80", "exclusive": False}]},
+    "cpu": {**ONE, "partitions": [{"partition": "shared", "gres": None, "exclusive": False}], "gpus": 0},
+    "big": {**ONE, "partitions": [{"partition": "shared", "gres": None, "exclusive": False}], "gpus": 0, "cpus": 99},
+}
 # Each writes down how it was called, and prints what the test has put beside it.
 PROGRAM: Final = """#!/bin/sh
 folder=$(dirname "$0")
@@ -31,8 +45,8 @@ class Site:
         for folder in (self.hubs / "quest" / "profiles", self.bin, self.home):
             folder.mkdir(parents=True)
         (self.hubs / "agent.py").write_text(AGENT.read_text())
-        (self.hubs / "quest" / "jobs.json").write_text(json.dumps({"config": "/etc/slurm.conf", "profiles": ["one"]}))
-        for name in ("sbatch", "squeue", "scancel", "scontrol"):
+        (self.hubs / "quest" / "jobs.json").write_text(json.dumps({"config": "/etc/slurm.conf", "profiles": PROFILES}))
+        for name in ("sbatch", "sinfo", "squeue", "scancel", "scontrol"):
             (self.bin / name).write_text(PROGRAM)
             (self.bin / name).chmod(0o755)
 
@@ -202,3 +216,42 @@ def test_it_never_works_as_root(site: Site) -> None:
     done = site.ask("submit quest one", GIVEN, as_root=True)
     assert "never run as root" in done.stderr
     assert site.called == []
+
+
+def node(name: str, partition: str, state: str, cpus: str, used_mib: int, gres: str, used: str) -> str:
+    """A line of sinfo, which pads its columns."""
+    cells = (name, partition, state, cpus, "65536", str(used_mib), gres, used)
+    return (
+        "".join(cell.ljust(width) for cell, width in zip(cells, (64, 64, 32, 32, 16, 16, 256, 256), strict=True)) + "\n"
+    )
+
+
+def test_it_counts_what_fits_now_and_who_waits_for_the_same(site: Site) -> None:
+    p100, k80 = "gpu:p100:4(S:0-1)", "gpu:k80:2"
+    site.says(
+        "sinfo",
+        node("g1", "gpu", "mixed", "8/20/0/28", 8192, p100, "gpu:p100:3(IDX:0-2)")
+        + node("g2", "gpu", "idle", "0/28/0/28", 0, p100, "gpu:p100:0(IDX:N/A)")
+        + node("g3", "gpu", "down*", "0/0/28/28", 0, p100, "gpu:p100:0(IDX:N/A)")
+        + node("g4", "gpu", "allocated", "28/0/0/28", 0, f"{k80},{p100}", "gpu:k80:2(IDX:0,1),gpu:p100:0(IDX:N/A)")
+        + node("c1", "shared", "idle", "0/6/0/6", 57344, "(null)", "gpu:0"),
+    )
+    site.says("squeue", "gpu|gres/gpu:1\ngpu,shared|gpu:p100:2\nshared|N/A\n")
+    done = site.ask("free quest")
+    assert done.stderr == ""
+    found = json.loads(done.stdout.removeprefix("gpu-commons: "))
+    assert found["one"] == {
+        "gpus": 16, "busy_gpus": 3, "free_gpus": 9, "servers": 5, "lack": "", "waiting": 2,
+    }  # fmt: skip
+    assert {name: (each["servers"], each["lack"]) for name, each in found.items()} == {
+        "one": (5, ""), "pair": (2, ""), "whole": (1, ""), "k80": (0, "gpus"), "cpu": (1, ""), "big": (0, "room"),
+    }  # fmt: skip
+    assert found["cpu"]["waiting"] == 1
+    (call,) = [each for each in site.called if each.startswith("sinfo")]
+    assert "--partition=gpu,shared" in call
+
+
+def test_where_no_node_is_up_there_is_none(site: Site) -> None:
+    site.says("sinfo", node("g1", "gpu", "drained", "0/0/28/28", 0, "gpu:p100:4", "gpu:p100:0(IDX:N/A)"))
+    found = json.loads(site.ask("free quest").stdout.removeprefix("gpu-commons: "))
+    assert (found["one"]["servers"], found["one"]["lack"]) == (0, "nodes")

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from rows import each_row
 
-from components.on_slurm.slurm_hub import hub_programs
 from errors.problems import SettingsError
 from platforms.slurm.batch_script import options_of
 from platforms.slurm.hub import agent_path, files
 from platforms.slurm.hub_model import Hub, parse_hub
 from platforms.slurm.server_script import server_script
 from platforms.slurm.site_model import SlurmAccess
+from workloads.hub_programs import hub_programs
 
 IMAGE = f"notebook@sha256:{'0' * 64}"
 STORE = "/projects/gpu-commons/images"
@@ -54,7 +54,9 @@ def hub(**given: Any) -> Hub:
 
 
 def document(made: Hub) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(files("quest", made, site(), SIFS, hub_programs())["quest/hub.json"])
+    found: dict[str, Any] = json.loads(
+        files("quest", made, site(), SIFS, hub_programs("platforms.slurm"))["quest/hub.json"]
+    )
     return found
 
 
@@ -85,12 +87,16 @@ def test_only_people_with_an_account_log_in_whoever_the_sites_login_knows() -> N
 
 
 def test_administrators_are_a_whole_list_for_the_role_of_jupyterhub() -> None:
-    assert document(hub())["admins"] == []
-    assert document(hub(authenticator={**OAUTH, "admins": ["ada"]}))["admins"] == ["ada"]
+    def admins(made: Hub) -> list[str]:
+        (role,) = [each for each in document(made)["options"]["JupyterHub"]["load_roles"] if each["name"] == "admin"]
+        return list(role["users"])
+
+    assert admins(hub()) == []
+    assert admins(hub(authenticator={**OAUTH, "admins": ["ada"]})) == ["ada"]
 
 
 def test_no_secret_is_in_a_file_of_the_stack() -> None:
-    made = files("quest", hub(), site(), SIFS, hub_programs())
+    made = files("quest", hub(), site(), SIFS, hub_programs("platforms.slurm"))
     where = json.loads(made["quest/hub.json"])["client_secret"]
     assert where == "/etc/gpu-commons/secrets/quest/client-secret"
     assert {"agent.py", "quest/service.py", "quest/profiles/one-gpu.sbatch"} <= {*made}
@@ -98,8 +104,9 @@ def test_no_secret_is_in_a_file_of_the_stack() -> None:
 
 
 def test_people_read_how_much_they_get_and_for_how_long() -> None:
-    (profile,) = document(hub())["profiles"]
-    assert profile["size"] == "1 GPU, 2 CPU cores, 8 GiB memory (Tesla P100-PCIE-16GB), at most 4 hours"
+    (card,) = document(hub())["page"]["cards"]
+    assert card["gpu"] == "Tesla P100-PCIE-16GB"
+    assert card["choices"][0]["size"] == "1 GPU, 2 CPU cores, 8 GiB memory, at most 4 hours"
 
 
 @each_row(

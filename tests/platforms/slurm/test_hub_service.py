@@ -20,9 +20,9 @@ from typing import Any
 import psutil
 import pytest
 
-from components.on_slurm.slurm_hub import hub_programs
 from platforms.slurm.hub import files
 from tests.platforms.slurm.test_hub import SIFS, hub, site
+from workloads.hub_programs import hub_programs
 
 PROGRAM = """#!{python}
 import json, os, socket, ssl, sys, time
@@ -73,7 +73,7 @@ class Node:
         here = site(program=str(self.root / "starts-images"))
         assert here.hubs
         here = here.model_copy(update={"hubs": here.hubs.model_copy(update={"identity": str(self.root / "identity")})})
-        for path, text in files("quest", made, here, SIFS, hub_programs()).items():
+        for path, text in files("quest", made, here, SIFS, hub_programs("platforms.slurm")).items():
             target = self.root / "hubs" / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)

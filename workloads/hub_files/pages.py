@@ -6,8 +6,8 @@ Runs inside the hub only: jupyterhub 5.5.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,78 +15,63 @@ from jupyterhub.handlers.base import BaseHandler
 from jupyterhub.scopes import needs_scope
 from jupyterhub.utils import url_escape_path, url_path_join
 from tornado import web
-from tornado.httpclient import AsyncHTTPClient
 
-from .free_words import choices, free_words, waiting_words
+from .free_words import choices, free_words, is_free, waiting_words
 
 ANSWER_WITHIN_S = 1.5
-FRESH_S = 3.0
+KEPT_S = 60.0  # while a slow answer is awaited
 SETTLES_WITHIN_S = 5.0
 
 
 class Free:
-    """Numbers of the service `availability`, or None where it does not answer: the pages then say nothing of them."""
+    """What spawners say is free, remembered for a short time. None: the pages then say nothing of it."""
 
-    def __init__(self, url: str | None) -> None:
-        self.url = url
-        self.lock = asyncio.Lock()
-        self.asked_at = float("-inf")
-        self.counts: Mapping[str, Any] | None = None
+    def __init__(self) -> None:
+        self._asking: asyncio.Future[None] | None = None
+        self._asked_at = self._heard_at = float("-inf")
+        self._counts: Mapping[str, Any] | None = None
 
-    async def now(self) -> Mapping[str, Any] | None:
-        """The last numbers; one request asks, those beside it wait for its answer."""
-        if self.url is None:
-            return None
-        async with self.lock:
-            if time.monotonic() - self.asked_at >= FRESH_S:
-                self.counts = await self._ask(self.url)
-                self.asked_at = time.monotonic()
-            return self.counts
+    async def now(self, spawner: Any) -> Mapping[str, Any] | None:
+        """The last numbers. One request asks, those beside it wait for its answer, and none waits for long."""
+        is_over = self._asking is None or self._asking.done()
+        if is_over and time.monotonic() - self._asked_at >= spawner.counts_last_s:
+            self._asked_at = time.monotonic()
+            self._asking = asyncio.ensure_future(self._ask(spawner))
+        if self._asking is not None:
+            await asyncio.wait([self._asking], timeout=ANSWER_WITHIN_S)
+        return self._counts if time.monotonic() - self._heard_at < KEPT_S else None
 
-    async def _ask(self, url: str) -> Mapping[str, Any] | None:
+    async def _ask(self, spawner: Any) -> None:
         try:
-            fetching = AsyncHTTPClient().fetch(url, connect_timeout=ANSWER_WITHIN_S, request_timeout=ANSWER_WITHIN_S)
-            # Looking up a name is not bounded by the client.
-            answer = await asyncio.wait_for(fetching, ANSWER_WITHIN_S)
-            counts = json.loads(answer.body)["profiles"]
-        except Exception:  # noqa: BLE001 - whatever it is, the page is more important than the numbers
-            return None
-        return counts if isinstance(counts, dict) else None
+            self._counts = await spawner.counts()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the page is more important than the numbers
+            spawner.log.warning("It is not known what is free: %s", error)
+            self._counts = None
+        self._heard_at = time.monotonic()
 
 
 def page_variables(page: Mapping[str, Any]) -> dict[str, Any]:
-    """What templates see as `gpu_commons`: page.json, and what has to be asked."""
-    free = Free(page["availability_url"])
+    """What templates see as `gpu_commons`: the page's data, and what has to be asked."""
+    free: defaultdict[str, Free] = defaultdict(Free)  # by reader
     known = choices(page)
 
-    async def free_now() -> dict[str, dict[str, Any]]:
+    async def free_now(spawner: Any) -> dict[str, dict[str, Any]]:
         """Words of each profile, and whether there is room."""
-        counts = await free.now() or {}
+        counts = await free[spawner.counts_for].now(spawner) or {}
         return {
-            name: {"words": free_words(choice, counts[name]), "is_free": counts[name]["servers"] > 0}
+            name: {"words": free_words(choice, counts[name]), "is_free": is_free(counts[name])}
             for name, choice in known.items()
             if name in counts
         }
 
     async def waiting(spawner: Any) -> list[str]:
-        """What a start waits for; nothing while a node may still be found."""
-        if not finds_no_node(spawner):
+        """What a start waits for; nothing while room may still be found."""
+        if not spawner.finds_no_room():
             return []
-        counts = await free.now() or {}
+        counts = await free[spawner.counts_for].now(spawner) or {}
         return list(waiting_words(page, counts, (spawner.user_options or {}).get("profile") or page["default"]))
 
     return {**page, "free_now": free_now, "waiting": waiting}
-
-
-def finds_no_node(spawner: Any) -> bool:
-    """The scheduler has tried, and there was no room."""
-    reflector = getattr(spawner, "pod_reflector", None)
-    pod = reflector.pods.get(f"{spawner.namespace}/{spawner.pod_name}") if reflector else None
-    conditions = ((pod or {}).get("status") or {}).get("conditions") or ()
-    return any(
-        each["type"] == "PodScheduled" and each["status"] == "False" and each.get("reason") == "Unschedulable"
-        for each in conditions
-    )
 
 
 class Waiting(BaseHandler):

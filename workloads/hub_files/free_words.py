@@ -1,6 +1,9 @@
 """What is free, and what a start waits for, as sentences for people. Pure, standard library only.
 
-Numbers are those of availability.py, by profile; `page` is page.json. No name of a pool, a node or a person is in them.
+A count has numbers of one profile: `servers` that still fit, else what they `lack` (nodes, gpus, cpu, memory, or room
+that no machine has at once); its `gpus`, and of them `busy_gpus` and `free_gpus`; how many `waiting` for the same are
+`queued` (jobs, or servers). Where kernels take the GPUs, not servers, it is `for_kernels`. `page` is that of
+`workloads.hub_page`. No name of a pool, a node or a person is in them.
 """
 
 from __future__ import annotations
@@ -22,12 +25,19 @@ def choices(page: Object) -> dict[str, Object]:
 
 def free_words(choice: Object, count: Object) -> str:
     """How many servers of this kind fit now: 12 free now; or why none does."""
+    if count.get("for_kernels"):
+        return f"{count['free_gpus']} of {count['gpus']} GPUs free for kernels now"
     if count["servers"]:
         room = _room(choice, count)
         return f"{room[0].upper()}{room[1:]}"
-    waiting = count["waiting"]
-    queue = f"; {waiting} {'server waits' if waiting == 1 else 'servers wait'}" if waiting else ""
+    waiting, thing = count["waiting"], count.get("queued", "server")
+    queue = f"; {waiting} {f'{thing} waits' if waiting == 1 else f'{thing}s wait'}" if waiting else ""
     return f"None free now: {_why(choice, count)}{queue}"
+
+
+def is_free(count: Object) -> bool:
+    """Is there room for one more?"""
+    return bool(count["free_gpus"] if count.get("for_kernels") else count["servers"])
 
 
 def waiting_words(page: Object, counts: Counts, profile: str) -> Iterator[str]:

@@ -5,29 +5,64 @@ Words are chosen here; templates only place them. Internal names (pools, images)
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Protocol, TypeVar
 
-from platforms.kubernetes.user_servers import AVAILABILITY_URL
-from workloads.hub import Cull, Hub, Profile
+from imaging.spec.hub_description import Contents
+from workloads.hub import Cull
 
-PAGE_FILE = "page.json"
-_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+_UNITS: Final = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
-def render_page(hub: Hub) -> str:
-    """Text of `page.json`."""
-    default = next((profile for profile in hub.profiles if profile.is_default), hub.profiles[0])
-    page = {
-        "availability_url": AVAILABILITY_URL if hub.availability else None,
-        "cards": [_card(profiles) for profiles in _grouped(hub)],
+class Shown(Protocol):
+    """As much of a profile as the page shows."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def page_size(self) -> str: ...
+    @property
+    def note(self) -> str: ...
+    @property
+    def gpus(self) -> int: ...
+    @property
+    def gpu(self) -> str: ...
+    @property
+    def gpu_memory_gb(self) -> float: ...
+    @property
+    def contents(self) -> Contents: ...
+    @property
+    def is_default(self) -> bool: ...
+    @property
+    def image_name(self) -> str: ...
+
+
+class ShownHub(Protocol):
+    """As much of a hub as the page shows."""
+
+    @property
+    def cull(self) -> Cull: ...
+    @property
+    def help_url(self) -> str | None: ...
+    @property
+    def site_name(self) -> str: ...
+
+
+P = TypeVar("P", bound=Shown)
+
+
+def page_of(hub: ShownHub, profiles: Sequence[P], place: Callable[[P], object]) -> dict[str, Any]:
+    """What the templates of `hub_files` show. Profiles of one `place` differ only in size."""
+    default = next((profile for profile in profiles if profile.is_default), profiles[0])
+    return {
+        "cards": [_card(group) for group in _grouped(profiles, place)],
         "default": default.name,
         "ends": ends_words(hub.cull),
         "help_url": hub.help_url,
         "site": hub.site_name,
     }
-    return json.dumps(page, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def ends_words(cull: Cull) -> str:
@@ -46,19 +81,17 @@ def duration_words(seconds: int) -> str:
     return " ".join(parts)
 
 
-def _grouped(hub: Hub) -> Iterable[list[Profile]]:
+def _grouped(profiles: Sequence[P], place: Callable[[P], object]) -> Iterable[list[P]]:
     """Groups profiles that differ only in size, in order of their first."""
-    groups: dict[Any, list[Profile]] = {}
-    for profile in hub.profiles:
-        tolerations = json.dumps([each.manifest() for each in profile.tolerations], sort_keys=True)
+    groups: dict[Any, list[P]] = {}
+    for profile in profiles:
         # Choosing between a GPU and none is not a choice of size.
-        nodes = (hub.pools_of(profile), tuple(sorted(hub.selector_of(profile).items())), tolerations)
-        same = (profile.image_name, nodes, bool(profile.gpus))
+        same = (profile.image_name, place(profile), bool(profile.gpus))
         groups.setdefault(same, []).append(profile)
     return groups.values()
 
 
-def _card(profiles: Sequence[Profile]) -> dict[str, Any]:
+def _card(profiles: Sequence[Shown]) -> dict[str, Any]:
     first = profiles[0]
     contents = first.contents
     gpu = _gpu(first)
@@ -83,20 +116,19 @@ def _card(profiles: Sequence[Profile]) -> dict[str, Any]:
     }
 
 
-def _gpu(profile: Profile) -> str:
+def _gpu(profile: Shown) -> str:
     if not profile.gpus:
         return ""
     memory = f", {profile.gpu_memory_gb:g} GB" if profile.gpu_memory_gb else ""
     return f"{profile.gpu}{memory}" if profile.gpu else ""
 
 
-def _choice(profile: Profile) -> dict[str, Any]:
+def _choice(profile: Shown) -> dict[str, Any]:
     return {
         "name": profile.name,
         "title": profile.title,
-        "size": profile.size,
-        # Operator text beyond the size.
+        "size": profile.page_size,
         "gpus": profile.gpus,
         "gpu": profile.gpu,
-        "note": "" if profile.second_line == profile.size else profile.second_line,
+        "note": profile.note,
     }

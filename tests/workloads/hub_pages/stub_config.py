@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from jupyterhub.proxy import Proxy
 from kubespawner import KubeSpawner
+
+sys.path.insert(0, str(Path(__file__).parent))
+from no_proxy import alone
 
 FILES = Path(os.environ["FILES"])
 PORT = int(os.environ["PORT"])
@@ -21,19 +24,6 @@ c = get_config()  # type: ignore[name-defined]  # noqa: F821 - traitlets puts it
 load_subconfig(str(FILES / "jupyterhub_config.py"))  # type: ignore[name-defined]  # noqa: F821 - as well
 
 from hub_files.spawner import CommonsSpawner  # noqa: E402 - found by our configuration
-
-
-class NoProxy(Proxy):
-    """Browsers talk to the hub itself."""
-
-    should_start = False
-
-    async def add_route(self, routespec: str, target: str, data: Any) -> None: ...
-
-    async def delete_route(self, routespec: str) -> None: ...
-
-    async def get_all_routes(self) -> dict[str, Any]:
-        return {}
 
 
 async def wait(spawner: KubeSpawner) -> str:
@@ -80,11 +70,5 @@ class Waiting(CommonsSpawner):
         return 0 if self.is_stopped else None
 
 
-c.JupyterHub.proxy_class = NoProxy
-c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{PORT}"
-c.JupyterHub.hub_connect_url = f"http://127.0.0.1:{PORT}"
-c.JupyterHub.db_url = "sqlite://"
-c.JupyterHub.cookie_secret = b"0" * 32
-c.JupyterHub.services = []
-c.JupyterHub.load_roles = []
+alone(c, PORT)
 c.JupyterHub.spawner_class = Waiting
