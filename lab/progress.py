@@ -16,6 +16,7 @@ from typing import Any, Final
 from cli.review.values import NOTHING, differences, elided, mapping, place, shown, text, without_secrets
 from imaging.build.buildkit import Buildx, Client
 from imaging.build.faults import advice
+from policies.report import for_people
 
 IMAGE: Final = "gpu-commons:index:GpuImage"
 BUILD: Final = "docker-build:index:Image"
@@ -149,7 +150,7 @@ class Progress:
     def _says(self, body: Mapping[str, Any]) -> list[str]:
         severity = text(body.get("severity")).partition("#")[0]
         urn = text(body.get("urn"))
-        message = without_secrets(_MARKUP.sub("", text(body.get("message"))).strip("\n"))
+        message = without_secrets(_MARKUP.sub("", for_people(text(body.get("message")))).strip("\n"))
         # Whatever an error cancelled is not at fault itself.
         is_cancelled = severity == "error" and self.has_error and "context canceled" in message
         if severity == "debug" or is_cancelled or not message.strip():
@@ -219,7 +220,7 @@ def _block(head: str, message: str) -> list[str]:
 def _policy(body: Mapping[str, Any]) -> list[str]:
     level = "refused" if text(body.get("enforcementLevel")) == "mandatory" else "advice"
     pack, policy = text(body.get("policyPackName")), text(body.get("policyName"))
-    message = without_secrets(_MARKUP.sub("", text(body.get("message"))).strip("\n"))
+    message = without_secrets(_MARKUP.sub("", for_people(text(body.get("message")))).strip("\n"))
     return _block(f"{level} ({pack}, {policy}): {_named(text(body.get('resourceUrn')))}", message)
 
 

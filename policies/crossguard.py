@@ -129,7 +129,7 @@ def _validation(
                 subject = f"{described.name} {args.name}" if described else args.name
                 first = memory.site_unknown.setdefault(text, subject)
                 again = f"nothing is proved, for the reason given for {first}"
-                report(report_message("P-SITE", subject, Finding(text if first == subject else again)).text, None)
+                report(report_message("P-SITE", subject, Finding(text if first == subject else again)).reported, None)
             return
         # The refusing policy runs first and judges again: new facts may be known. The other repeats its result.
         if Level.REFUSE in levels or args.urn not in memory.fresh:
@@ -142,7 +142,7 @@ def _validation(
             # An update must refuse each resource itself, so only a preview abbreviates repeated refusals.
             is_always_reported = each.level is Level.REFUSE and not is_surely_preview()
             if each.level in levels and (memory.repeated.is_first(each, args.urn) or is_always_reported):
-                report(each.text, None)
+                report(each.reported, None)
 
     return validate
 
@@ -152,7 +152,7 @@ def _stack_validation(
 ) -> Callable[[sdk.StackValidationArgs, Report], Awaitable[Any] | None]:
     def validate(args: sdk.StackValidationArgs, report: Report) -> None:
         for places in memory.repeated.together():
-            report(places.text, None)
+            report(places.reported, None)
         pods = [resource for resource in args.resources if holds_pods(resource.resource_type)]
         if not pods:
             return
@@ -171,7 +171,7 @@ def _stack_validation(
         for rule in ALL_RULES:
             if rule.check_together is not None:
                 for finding in findings(functools.partial(rule.check_together, found, site)):
-                    report(message(rule, finding.subject or "stack", finding, hiding(secrets)).text, None)
+                    report(message(rule, finding.subject or "stack", finding, hiding(secrets)).reported, None)
 
     return validate
 

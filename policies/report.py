@@ -1,29 +1,29 @@
-"""Formats and parses the pack's reports, which Pulumi carries as text.
+"""Writes and reads the pack's reports, which Pulumi carries as text.
 
     RULE: SUBJECT: FIRST LINE              or: RULE: SUBJECT: could not be proved: FIRST LINE
       why: …                               lines below, each with its label
+      finding/1 {"rule":…}                 the last line: the same for programs
     RULE: 40 places: SUBJECT, SUBJECT      the subjects that share one finding
       the same: FIRST LINE
+      finding/1 {"rule":…,"subjects":[…]}
 
-Pulumi passes text from the pack to readers of its events, so both use this module.
+Programs read the last line and cut its known beginning off the first. They interpret no sentence.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from policies.finding import Finding, Level
 
-NAMED: Final = 50  # listed subjects; a pull request comment shows each of them
-_NOT_PROVED: Final = "could not be proved: "
-_SAME: Final = "\n  the same: "
-_RULE: Final = r"[A-Z]-[A-Z][A-Z0-9-]*"
-_MESSAGE: Final = re.compile(rf"(?:^|\n)(?P<rule>{_RULE}): (?P<subject>[^\n]*?): (?P<body>.*)", re.DOTALL)
-_PLACES: Final = re.compile(r"(?P<count>\d+) places")
-_MORE: Final = re.compile(r" and \d+ more$")
+NAMED: Final = 50  # subjects of a shared finding that programs get; a pull request comment shows each of them
+_SHOWN: Final = 8  # those that people get
+_MARK: Final = "\n  finding/1 "  # with the version of its keys
 _AMOUNT: Final = re.compile(r"(?<![\w.-])\d[\d.,]*\s?(?:B|[kKMGT]i?B|s|min|minutes?|seconds?|hours?)\b")
 
 
@@ -35,40 +35,49 @@ class Message:
     rule: str
     subject: str  # Deployment datahub/hub
     body: str  # the finding and its remedy
+    finding: str  # short name of what is found; a summary of its subjects has it too
+    question: str = ""  # short name of what could not be proved, whatever its amounts and the order of its words
 
     @property
     def shown(self) -> str:
         """The body, introduced if unproved."""
-        return f"{_NOT_PROVED if self.level is Level.UNPROVED else ''}{self.body}"
+        return f"{_introduction(self.level)}{self.body}"
 
     @property
     def text(self) -> str:
-        """Pulumi's output."""
+        """For people."""
         return f"{self.rule}: {self.subject}: {self.shown}"
+
+    @property
+    def reported(self) -> str:
+        """Pulumi's output, for people and programs."""
+        data = {"rule": self.rule, "level": self.level, "subject": self.subject, "finding": self.finding}
+        return _with_line(self.text, {**data, **({"question": self.question} if self.question else {})})
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
     """One finding about several subjects, after the full report for the first."""
 
+    level: Level
     rule: str
-    is_unproved: bool
-    subjects: tuple[str, ...]  # listed subjects
-    more: int  # number of unlisted ones
+    subjects: tuple[str, ...]  # at most NAMED
+    more: int  # number of the others
+    finding: str  # as in the full report
     first_line: str
 
     @property
     def text(self) -> str:
-        """Pulumi's output."""
-        names = ", ".join(self.subjects) + (f" and {self.more} more" if self.more else "")
-        shown = f"{_NOT_PROVED if self.is_unproved else ''}{self.first_line}"
-        return f"{self.rule}: {len(self.subjects) + self.more} places: {names}{_SAME}{shown}"
+        """For people, with a few of the subjects."""
+        count = len(self.subjects) + self.more
+        names = ", ".join(self.subjects[:_SHOWN]) + (f" and {count - _SHOWN} more" if count > _SHOWN else "")
+        return f"{self.rule}: {count} places: {names}\n  the same: {_introduction(self.level)}{self.first_line}"
 
-    def repeats(self, message: Message) -> bool:
-        """Whether that message has the full finding."""
-        is_unproved = message.level is Level.UNPROVED
-        is_same = (message.rule, is_unproved) == (self.rule, self.is_unproved)
-        return is_same and message.body.startswith(self.first_line)
+    @property
+    def reported(self) -> str:
+        """Pulumi's output, for people and programs."""
+        data = {"rule": self.rule, "level": self.level, "subjects": self.subjects, "more": self.more}
+        return _with_line(self.text, {**data, "finding": self.finding})
 
 
 def message(rule: str, subject: str, finding: Finding, remedy: str = "") -> Message:
@@ -78,9 +87,10 @@ def message(rule: str, subject: str, finding: Finding, remedy: str = "") -> Mess
         body = f"{finding.message}{'' if is_long else '.'}"
     else:
         body = f"{finding.message}\n{line('change', remedy)}" if is_long else f"{finding.message}. {remedy}"
-    # A name containing the separators of a message would be parsed as two parts.
-    subject = " ".join(re.sub(r"([:,])\s+", r"\1", subject).split())
-    return Message(finding.level, rule, subject, body.strip())
+    body = body.strip()
+    question = _question(body) if finding.level is Level.UNPROVED else ""
+    name = _short(f"{rule} {finding.level} {body}")
+    return Message(finding.level, rule, " ".join(subject.split()), body, name, question)
 
 
 def line(label: str, text: str) -> str:
@@ -90,34 +100,66 @@ def line(label: str, text: str) -> str:
 
 def places(first: Message, subjects: Sequence[str]) -> Places:
     """Subjects that share this finding."""
-    first_line = first.body.splitlines()[0]
     named = tuple(subjects[:NAMED])
-    return Places(first.rule, first.level is Level.UNPROVED, named, len(subjects) - len(named), first_line)
+    more = len(subjects) - len(named)
+    return Places(first.level, first.rule, named, more, first.finding, first.body.partition("\n")[0])
 
 
-def read(text: str, *, is_refused: bool) -> Message | Places | None:
-    """Parses one text of the pack; None for other texts. Lines above the report are skipped.
+def read(reported: str) -> Message | Places | None:
+    """What the last line of a report says; None for other texts. Ignores what stands above the report."""
+    text, data = _taken_apart(reported)
+    match data:
+        case {"rule": str(rule), "level": "refuse" | "warn" | "unproved" as level, "finding": str(name)}:
+            pass
+        case _:
+            return None
+    match data:
+        case {"subjects": [*subjects], "more": int(more)}:
+            places_ = Places(Level(level), rule, tuple(map(str, subjects)), more, name, "")
+            return replace(places_, first_line=_after(places_.text, text))
+        case {"subject": str(subject)}:
+            message_ = Message(Level(level), rule, subject, "", name, str(data.get("question", "")))
+            return replace(message_, body=_after(message_.text, text))
+    return None
 
-    `is_refused` comes from the engine, separately: the refusing policy sent it.
-    """
-    if (match := _MESSAGE.search(text.strip())) is None:
-        return None
-    rule, subject, body = match["rule"], match["subject"], match["body"]
-    if (count := _PLACES.fullmatch(subject)) and _SAME in body:
-        names, _, first_line = body.partition(_SAME)
-        subjects = tuple(names.split(", "))
-        if more := int(count["count"]) - len(subjects):
-            subjects = (*subjects[:-1], _MORE.sub("", subjects[-1]))
-        return Places(rule, first_line.startswith(_NOT_PROVED), subjects, more, first_line.removeprefix(_NOT_PROVED))
-    level = Level.REFUSE if is_refused else Level.UNPROVED if body.startswith(_NOT_PROVED) else Level.WARN
-    return Message(level, rule, subject, body.removeprefix(_NOT_PROVED) if level is Level.UNPROVED else body)
+
+def for_people(reported: str) -> str:
+    """A text of the pack without its line for programs."""
+    return _taken_apart(reported)[0]
 
 
-def question(body: str) -> tuple[str, ...]:
-    """The unproved question and its reasons as sorted words without amounts, for comparing branches."""
+def _taken_apart(reported: str) -> tuple[str, Mapping[str, Any]]:
+    """The text for people and the data; no data if the last line is not ours."""
+    text, mark, last = reported.rstrip().rpartition(_MARK)
+    try:
+        data = json.loads(last)
+    except (ValueError, RecursionError):
+        return reported, {}
+    return (text, data) if mark and isinstance(data, dict) else (reported, {})
+
+
+def _with_line(text: str, data: Mapping[str, Any]) -> str:
+    return f"{text}{_MARK}{json.dumps(data, ensure_ascii=False, separators=(',', ':'))}"
+
+
+def _after(head: str, text: str) -> str:
+    """What follows the known beginning of a report; all of it if something replaced that, as the engine may."""
+    return text.partition(head)[2] or text
+
+
+def _introduction(level: Level) -> str:
+    return "could not be proved: " if level is Level.UNPROVED else ""
+
+
+def _question(body: str) -> str:
+    """The question and its reasons, but neither amounts nor the order of words: other branches have others."""
     first, *more = body.splitlines() or [""]
     why = [each for each in more if each.startswith(line("why", ""))]
-    return tuple(sorted(re.split(r"[\s,;]+", _AMOUNT.sub("", " ".join((first, *why))))))
+    return _short(" ".join(sorted(re.split(r"[\s,;]+", _AMOUNT.sub("", " ".join((first, *why)))))))
+
+
+def _short(text: str) -> str:
+    return hashlib.blake2s(text.encode(errors="backslashreplace"), digest_size=4).hexdigest()
 
 
 def image_subject(name: str) -> str:

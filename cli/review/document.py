@@ -199,7 +199,7 @@ def review_data(review: Review) -> dict[str, Any]:
         ],
         "cells_not_told": list(review.cells.not_compared),
         "findings": [
-            {key: value for key, value in asdict(each).items() if key != "is_ours"}
+            {key: value for key, value in asdict(each).items() if key not in {"is_ours", "question"}}
             | {"level": each.level.value, "since": each.since.value or None}
             for each in review.findings
         ],

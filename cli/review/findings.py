@@ -34,7 +34,7 @@ class Since(StrEnum):
     NOT_COMPARED = ""
 
 
-Key = tuple[str, str, str, str, tuple[str, ...]]
+Key = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +49,32 @@ class Finding:
     since: Since = Since.NOT_COMPARED
     is_routine: bool = False  # open until the image is built, as in every build
     is_ours: bool = field(default=True, compare=False)
+    question: str = field(default="", compare=False)  # what is undecided: one rule may leave several questions open
 
     @property
     def key(self) -> Key:
-        """Equal on two branches. One rule may leave several questions open about one workload.
-
-        Our findings name their subject; all places but the first report only that.
-        """
-        open_ = report.question(self.text) if self.level is Level.UNDECIDED else ()
-        return (self.level, self.rule, "" if self.is_ours else self.urn, self.about, open_)
+        """Equal on two branches. Our findings name their subject; all places but the first report only that."""
+        question = self.question if self.level is Level.UNDECIDED else ""
+        return (self.level, self.rule, "" if self.is_ours else self.urn, self.about, question)
 
 
 def findings_of(stream: Stream) -> tuple[Finding, ...]:
     """Every finding once, worst first, by rule; those about the whole stack follow their possible causes."""
-    read = [(each, _read(each)) for each in stream.messages]
-    reported = [(parsed, _ours(parsed, each)) for each, parsed in read if isinstance(parsed, report.Message)]
-    findings = [each for parsed, each in reported if parsed.rule != _WAIVER]
-    for each, parsed in read:
-        if isinstance(parsed, report.Places):
-            findings += _everywhere(parsed, reported, each)
-        elif parsed is None:
+    findings: list[Finding] = []
+    in_full: dict[str, Finding] = {}  # by the pack's name of a finding
+    summaries: list[tuple[report.Places, PolicyMessage]] = []
+    for each in stream.messages:
+        told = report.read(each.message) if each.pack == PACK else None
+        if told is None:
             findings.append(_foreign(each))
+        elif isinstance(told, report.Places):
+            summaries.append((told, each))
+        else:
+            finding = _ours(told, each)
+            in_full.setdefault(told.finding, finding)
+            findings += [finding] if told.rule != _WAIVER else []
+    for places, each in summaries:
+        findings += _everywhere(places, in_full.get(places.finding), each)
     order = list(Level)
 
     def place(each: Finding) -> tuple[int, bool, str, str, str]:
@@ -79,11 +84,6 @@ def findings_of(stream: Stream) -> tuple[Finding, ...]:
     return tuple(sorted(dict.fromkeys(findings), key=place))
 
 
-def _read(message: PolicyMessage) -> report.Message | report.Places | None:
-    is_refused = message.level == "mandatory"
-    return report.read(message.message, is_refused=is_refused) if message.pack == PACK else None
-
-
 _LEVELS: Final = {
     Weight.REFUSE: Level.REFUSED,
     Weight.UNPROVED: Level.UNDECIDED,
@@ -91,25 +91,27 @@ _LEVELS: Final = {
 }
 
 
-def _ours(parsed: report.Message, message: PolicyMessage) -> Finding:
-    return Finding(_LEVELS[parsed.level], parsed.rule, parsed.subject, without_secrets(parsed.body), message.urn)
+def _ours(told: report.Message, message: PolicyMessage) -> Finding:
+    """The engine's level counts: a site may make advice mandatory, or a refusal advice."""
+    if message.level == "mandatory":
+        level = Level.REFUSED
+    else:
+        level = Level.UNDECIDED if told.level is Weight.UNPROVED else Level.ADVICE
+    text = told.body if level is Level.UNDECIDED else told.shown
+    return Finding(level, told.rule, told.subject, without_secrets(text), message.urn, question=told.question)
 
 
-def _everywhere(
-    places: report.Places, reported: Sequence[tuple[report.Message, Finding]], message: PolicyMessage
-) -> Iterator[Finding]:
+def _everywhere(places: report.Places, first: Finding | None, message: PolicyMessage) -> Iterator[Finding]:
     """The finding at each place; the pack reports it in full only at the first."""
-    first = next((each for parsed, each in reported if places.repeats(parsed)), None)
     if first is None:  # the stream lost it
-        level = Level.UNDECIDED if places.is_unproved else Level.ADVICE
-        first = Finding(level, places.rule, "", without_secrets(places.first_line), message.urn)
+        first = Finding(_LEVELS[places.level], places.rule, "", without_secrets(places.first_line), message.urn)
     further = (f"a further place ({number})" for number in range(1, 1 + places.more))
     for place in (*places.subjects, *further):
         yield replace(first, about=place)
 
 
 def _foreign(message: PolicyMessage) -> Finding:
-    """A report of another pack, or of the SDK when a policy gave up."""
+    """A report without our line: of another pack, of another version, or of the SDK when a policy gave up."""
     text = message.message.strip()
     if message.pack == PACK and not message.gave_up:
         text = text.partition("\n")[2].strip() or text  # the policy's own description stands above it

@@ -109,7 +109,7 @@ def test_a_refused_image_that_ran_gets_its_deployed_versions_as_the_nearest_way(
     text = run("comment", "-", *IN_TERM, stdin=previews.recorded("image")).stdout
     refusal = text.partition("Refused: `P-RUN`")[2]
     back = "  - nearest: go back to torch==1.7.1+cu101 (CUDA 10.1, version 1.0.0 of the image), as deployed\n"
-    assert refusal.index(back) < refusal.index("  - change: Use torch")
+    assert refusal.index(back) < refusal.index("  - change: On gtx1080ti: Use torch")
 
 
 def test_of_two_branches_without_a_state_only_differences_are_shown(run: Run, tmp_path: Path) -> None:

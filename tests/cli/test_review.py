@@ -24,14 +24,13 @@ from cli.review.markdown import LIMIT, review_markdown
 from cli.review.stream import StreamError, read_stream
 from cli.review.values import HIDDEN, shown, without_secrets
 from cli.review.waivers import Waiver
-from errors.problems import listing
 from imaging.spec.compat_cases import cases_of
 from imaging.spec.load import load_named
 from imaging.spec.plan import pinned
 from policies import finding as policies
+from policies import report
 from policies.evaluate import message
 from policies.model import Rule
-from policies.report import NAMED
 from policies.rules.index import ALL_RULES
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
@@ -156,7 +155,7 @@ def test_what_a_rule_could_not_prove_is_undecided_whatever_its_words(text: str) 
 def test_what_the_pack_writes_of_a_rule_weighs_in_the_comment_as_in_the_pack(
     rule: Rule, level: policies.Level, expected: str
 ) -> None:
-    text = message(rule, "profile ml of hub h", policies.Finding("whether ml runs is not known", level)).text
+    text = message(rule, "profile ml of hub h", policies.Finding("whether ml runs is not known", level)).reported
     (finding,) = review(previews.message(text, "advisory")).findings
     assert (finding.level, finding.rule, finding.about) == (expected, rule.id, "profile ml of hub h")
 
@@ -167,9 +166,12 @@ NO_DIGEST = "containers of x have no digest: what runs can change"
 
 def everywhere(places: list[str], first: int = 0) -> list[previews.Event]:
     """A finding of many places as the pack reports it: once for the first that it saw, then for all at the end."""
-    full = previews.message(f"P-PIN: {places[first]}: {NO_DIGEST}. Write a digest.", name=f"web-{first}")
-    names = listing(sorted(places), most=NAMED)
-    return [full, previews.message(f"P-PIN: {len(places)} places: {names}\n  the same: {NO_DIGEST}.", "advisory")]
+    full = report.message("P-PIN", places[first], policies.Finding(NO_DIGEST), "Write a digest.")
+    together = report.places(full, sorted(places))
+    return [
+        previews.message(full.reported, name=f"web-{first}"),
+        previews.message(together.reported, "advisory", f"gpu-commons-{first}", previews.STACK),
+    ]
 
 
 def test_a_finding_of_forty_places_is_one_refusal_with_all_of_them() -> None:
@@ -274,6 +276,24 @@ def test_a_message_of_several_lines_keeps_them() -> None:
 def test_the_message_of_a_foreign_pack_is_shown_whole() -> None:
     text = markdown(there(), previews.message("a: b", policyPackName="other", policyName="tags"), result="failed")
     assert "`other tags` datahub: What is refused" in text
+
+
+@each_row(
+    "line", ["", '\n  finding/0 {"rule":"P-HOST","level":"refuse","subject":"x"}', '\n  finding/1 {"rule":"P-HOST"}']
+)
+@each_row(("level", "shown"), [("mandatory", "Refused"), ("advisory", "Advice")])
+def test_a_message_of_our_pack_without_a_line_that_we_know_is_shown_as_it_is(line: str, level: str, shown: str) -> None:
+    text = previews.message("x")[1]["message"].replace("x", f"{REFUSED}{line}")
+    policy = {"policyName": "workloads", "enforcementLevel": level, "resourceUrn": previews.urn(HUB, "datahub")}
+    changed = step(POOL, "a", previews.pool("a"), previews.pool("a", "580.95.05"))
+    comment = markdown(changed, ("policyEvent", {**previews.PACK, **policy, "message": text}))
+    assert f"- {shown}: `gpu-commons workloads` datahub: P-HOST: profile ml of hub datahub: no pool can" in comment
+
+
+def test_the_line_for_programs_is_not_shown() -> None:
+    assert "finding/1" in previews.message(REFUSED)[1]["message"]
+    comment = markdown(there(), previews.message(REFUSED), previews.message(LATER, "advisory"), result="failed")
+    assert "finding/1" not in comment
 
 
 # --- changes

@@ -19,6 +19,7 @@ from cli.review.findings import Finding, findings_of
 from cli.review.stream import read_stream
 from imaging.inspection.facts import ImageContents
 from imaging.inspection.store import Store, store_folder
+from policies.report import for_people
 
 PROGRAM = Path(__file__).with_name("plain_program")
 Resource = Mapping[str, Any]  # type, name, inputs; or `raise`, where the program fails
@@ -40,7 +41,7 @@ class Previewed:
             (
                 each["enforcementLevel"],
                 each["resourceUrn"].rpartition("::")[2],
-                each["message"].partition("\n")[2].strip(),
+                for_people(each["message"]).partition("\n")[2].strip(),
             )
             for each in events
         ]

@@ -11,6 +11,8 @@ import pytest
 from plain_stack import PlainStack, Previewed, Resource, plain_stack
 from running_lab import RunningLab
 
+from errors.problems import listing
+
 NAMES = [f"web-{number:02}" for number in range(40)]
 UNPINNED = "containers[0].image docker.io/library/busybox:1.36 has no digest"
 
@@ -50,7 +52,7 @@ def test_the_same_finding_on_forty_deployments_is_one_finding_with_forty_places(
         f"P-PIN: Deployment {first}: containers[0].image",
     )
     assert together[:2] == ("advisory", "plain-plain")
-    assert together[2].startswith(f"P-PIN: 40 places: {', '.join(f'Deployment {name}' for name in NAMES)}\n")
+    assert together[2].startswith(f"P-PIN: 40 places: {listing([f'Deployment {name}' for name in NAMES], most=8)}\n")
     found = [finding for finding in previewed.findings if finding.rule == "P-PIN"]
     assert sorted(finding.about for finding in found) == [f"Deployment {name}" for name in NAMES]
     assert {(finding.level.value, finding.text) for finding in found} == {("refused", found[0].text)}

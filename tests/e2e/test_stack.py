@@ -12,6 +12,8 @@ import pytest
 import yaml
 from running_lab import HUB_NAMESPACE, PROJECT, STACK, STACK_FILE, Ended, Object, RunningLab
 
+from policies.report import for_people
+
 SAME = {"same", "read", "refresh"}  # a node that is only read is no change of the stack
 
 
@@ -156,8 +158,9 @@ def test_the_engine_refuses_a_workload_that_takes_gpus_and_is_not_pinned(lab: Ru
     reported = [event["policyEvent"] for event in preview.events() if "policyEvent" in event]
     refused = [each for each in reported if each["enforcementLevel"] == "mandatory"]
     assert {each["policyName"] for each in refused} == {"workloads"}
-    # Each message begins with what the policy is for; what it found is the last line, up to places and advice.
-    found = sorted(re.split(r" \(|: what |; the |\. ", each["message"].strip().splitlines()[-1])[0] for each in refused)
+    # A message begins with what its policy is for; its last line for people, up to places and advice, is the finding.
+    shown = [for_people(each["message"]).splitlines()[-1] for each in refused]
+    found = sorted(re.split(r" \(|: what |; the |\. ", each)[0] for each in shown)
     intruder = "Deployment default/intruder"
     assert found == [
         f"P-GPU: {intruder}: containers[0].env.NVIDIA_VISIBLE_DEVICES selects GPUs and bypasses the scheduler",

@@ -11,6 +11,8 @@ import pytest
 
 from imaging.build.buildkit import Buildctl
 from lab.progress import Mode, Progress
+from policies.finding import Finding
+from policies.report import message
 
 if TYPE_CHECKING:
     from conftest import GoldenFile
@@ -19,6 +21,8 @@ RECORDED = Path(__file__).parent / "engine_events"
 LOGS = sorted(path.stem for path in RECORDED.glob("*.jsonl"))
 URN = "urn:pulumi:dsmlp-fall::gpu-commons::"
 IMAGE = f"{URN}gpu-commons:index:GpuImage$docker-build:index:Image::hub-build"
+
+TOLD = message("P-HOST", "profile ml", Finding("no pool can host it"))
 
 
 def recorded(name: str) -> list[dict[str, Any]]:
@@ -222,10 +226,10 @@ def test_what_an_error_has_cancelled_is_no_error_of_its_own() -> None:
 
 def test_a_refusal_of_the_pack_comes_in_full() -> None:
     body = {"policyPackName": "gpu-commons", "policyName": "workloads", "enforcementLevel": "mandatory"}
-    event = {"policyEvent": {**body, "message": "Why.\nP-HOST: no pool can host it", "resourceUrn": IMAGE}}
+    event = {"policyEvent": {**body, "message": f"Why.\n{TOLD.reported}", "resourceUrn": IMAGE}}
     assert lines_of([event]) == [
         "  refused (gpu-commons, workloads): Image hub-build: Why.",
-        "    P-HOST: no pool can host it",
+        "    P-HOST: profile ml: no pool can host it.",
     ]
 
 

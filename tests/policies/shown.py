@@ -31,15 +31,16 @@ def shown(site: Site, token: str, inputs: Any, *before: tuple[str, Any]) -> list
         sent = {"type": each, "name": "x", "urn": f"urn:pulumi:s::p::{each}::x", "properties": properties}
         request = proto.AnalyzeRequest.FromString(proto.AnalyzeRequest(**sent).SerializeToString())
         found = [
-            (_kind(diagnostic), diagnostic.message.removeprefix(diagnostic.description).strip())
+            (_kind(diagnostic), report.for_people(diagnostic.message).removeprefix(diagnostic.description).strip())
             for diagnostic in servicer.Analyze(request, None).diagnostics
         ]
     return found
 
 
 def _kind(diagnostic: proto.AnalyzeDiagnostic) -> str:
-    found = report.read(diagnostic.message, is_refused=diagnostic.enforcementLevel == proto.MANDATORY)
+    found = report.read(diagnostic.message)
     assert isinstance(found, report.Message), diagnostic.message
+    assert (found.level is Level.REFUSE) == (diagnostic.enforcementLevel == proto.MANDATORY)
     return {Level.REFUSE: REFUSED, Level.UNPROVED: UNPROVED, Level.WARN: ADVISED}[found.level]
 
 

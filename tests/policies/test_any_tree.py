@@ -102,7 +102,7 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Any], Answer]:
         end = proto.AnalyzeStackRequest(resources=[proto.AnalyzerResource(**sent)])
         diagnostics += servicer.AnalyzeStack(end, None).diagnostics
         messages = [each.message.removeprefix(each.description).strip() for each in diagnostics]
-        found = [report.read(each.message, is_refused=each.enforcementLevel == proto.MANDATORY) for each in diagnostics]
+        found = [report.read(each.message) for each in diagnostics]
         refused, unproved = (
             frozenset(
                 (each.rule, each.body) for each in found if isinstance(each, report.Message) and each.level is level

@@ -23,6 +23,7 @@ from policies import sdk_handlers
 from policies.configuration import POLICIES, PolicyConfig
 from policies.crossguard import pack_policies
 from policies.from_settings import site_of
+from policies.report import for_people
 from policies.stacks import DEFAULT_STACKS, configure, site_of_stack
 from settings.reading import SettingsError, load_stack
 
@@ -77,7 +78,8 @@ class Pack:
         urn = f"urn:pulumi:dev::training::{token}::{name}"
         request = proto.AnalyzeRequest(type=token, urn=urn, name=name)
         request.properties.update(inputs or {})
-        return [each.message.partition("\n")[2] for each in self._served.Analyze(request, None).diagnostics]
+        diagnostics = self._served.Analyze(request, None).diagnostics
+        return [for_people(each.message).partition("\n")[2] for each in diagnostics]
 
 
 @pytest.fixture

@@ -10,9 +10,11 @@ from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi.runtime.proto.analyzer_pb2 import EnforcementLevel
 from pulumi_policy import policy as sdk
 
+from errors.problems import listing
 from policies import phase, sdk_handlers
 from policies.crossguard import pack_policies
 from policies.model import Site
+from policies.report import for_people
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 REPEATED = [f"web-{number:02}" for number in range(40)]
@@ -47,7 +49,11 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Report]]:
             end = servicer.AnalyzeStack(proto.AnalyzeStackRequest(), None)
             found += [("", each) for each in end.diagnostics]
         return [
-            (EnforcementLevel.Name(each.enforcementLevel), name, each.message.removeprefix(each.description).strip())
+            (
+                EnforcementLevel.Name(each.enforcementLevel),
+                name,
+                for_people(each.message).removeprefix(each.description).strip(),
+            )
             for name, each in found
         ]
 
@@ -63,7 +69,7 @@ def test_the_first_place_is_reported_at_once_and_all_places_together_at_the_end(
     (together,) = others
     assert together[:2] == ("ADVISORY", "")
     places, same = together[2].splitlines()
-    assert places == f"P-PIN: 40 places: {', '.join(f'Deployment {name}' for name in REPEATED)}"
+    assert places == f"P-PIN: 40 places: {listing([f'Deployment {name}' for name in REPEATED], most=8)}"
     assert same.startswith(f"  the same: {NO_DIGEST}")
 
 
@@ -71,7 +77,7 @@ def test_more_places_than_anybody_reads_are_counted(shown: Callable[..., list[Re
     names = [f"web-{number:03}" for number in range(120)]
     (together,) = [text for _, name, text in shown(names) if not name and text.startswith("P-PIN")]
     assert together.startswith("P-PIN: 120 places: Deployment web-000, ")
-    assert together.splitlines()[0].endswith("Deployment web-049 and 70 more")
+    assert together.splitlines()[0].endswith("Deployment web-007 and 112 more")
 
 
 def test_another_order_of_the_resources_reports_the_same_places(shown: Callable[..., list[Report]]) -> None:

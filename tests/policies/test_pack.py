@@ -40,6 +40,7 @@ from policies.finding import Level
 from policies.from_settings import site_of
 from policies.model import Site, Workload
 from policies.proxies import plain
+from policies.report import for_people
 from policies.rules.index import ABOUT_THE_PACK, ALL_RULES
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 from settings.reading import load_stack
@@ -51,7 +52,7 @@ def reports(props: dict[str, Any], *, policy: str) -> list[str]:
     (chosen,) = [each for each in pack_policies(lambda _: SITE) if each.name == policy]
     assert isinstance(chosen, ResourceValidationPolicy)
     found: list[str] = []
-    chosen.validate(arguments(props), lambda message, _=None: found.append(message))
+    chosen.validate(arguments(props), lambda message, _=None: found.append(for_people(message)))
     return found
 
 
@@ -91,7 +92,7 @@ def test_a_runtime_class_of_the_stack_keeps_its_pods_from_nodes_that_it_does_not
 
     def show(shown: ResourceValidationArgs) -> list[str]:
         found.clear()
-        policy.validate(shown, lambda message, _=None: found.append(message))
+        policy.validate(shown, lambda message, _=None: found.append(for_people(message)))
         return list(found)
 
     fast = {"metadata": {"name": "fast"}, "scheduling": {"nodeSelector": {"example.edu/disk": "ssd"}}}
@@ -165,7 +166,7 @@ def test_a_stack_whose_file_cannot_be_read_is_refused(monkeypatch: pytest.Monkey
     (policy,) = [each for each in pack_policies(site_of_stack) if each.name == "workloads"]
     assert isinstance(policy, ResourceValidationPolicy)
     found: list[str] = []
-    policy.validate(arguments({"spec": {}}), lambda message, _=None: found.append(message))
+    policy.validate(arguments({"spec": {}}), lambda message, _=None: found.append(for_people(message)))
     (message,) = found
     assert re.match(r"P-SITE: \w+ \S+: the site of stack s is not known, so nothing is proved", message)
     assert "Pulumi.s.yaml" in message
@@ -181,7 +182,7 @@ def test_a_custom_resource_needs_a_site_only_where_it_makes_pods(
     train = {"spec": {"worker": {"template": {"spec": {"containers": [{"image": "x"}]}}}}}
     for kind, props in {"Certificate": {"spec": {"secretName": "tls"}}, "Train": train}.items():
         shown = replace_type(arguments(props), f"kubernetes:example.org/v1:{kind}", kind.lower())
-        policy.validate(shown, lambda message, _=None: found.append(message))
+        policy.validate(shown, lambda message, _=None: found.append(for_people(message)))
     (message,) = found
     assert message.startswith("P-SITE: ")
 
@@ -327,7 +328,9 @@ class Run:
         ]
         policy = self.policies["fleet-advice"]
         assert isinstance(policy, StackValidationPolicy)
-        policy.validate(StackValidationArgs(resources), lambda message, _=None: self.messages.append(message))
+        policy.validate(
+            StackValidationArgs(resources), lambda message, _=None: self.messages.append(for_people(message))
+        )
         return self.messages
 
 
@@ -397,7 +400,7 @@ def test_a_waiver_of_a_rule_that_is_none_proves_nothing_and_is_refused_with_the_
     (policy,) = [each for each in pack_policies(site_of_stack) if each.name == "workloads"]
     assert isinstance(policy, ResourceValidationPolicy)
     found: list[str] = []
-    policy.validate(arguments({"spec": {}}), lambda message, _=None: found.append(message))
+    policy.validate(arguments({"spec": {}}), lambda message, _=None: found.append(for_people(message)))
     (message,) = found
     assert message.startswith("P-SITE: ")
     assert 'policies.waivers[0].rule: "P-STRAT" is not a rule' in message
@@ -414,7 +417,7 @@ def test_a_stack_that_softens_a_rule_or_hardens_one_that_only_advises_gets_a_fin
         found: list[str] = []
         (chosen,) = [each for each in pack_policies(site_of_stack) if each.name == policy]
         assert isinstance(chosen, ResourceValidationPolicy)
-        chosen.validate(shown, lambda message, _=None: found.append(message))
+        chosen.validate(shown, lambda message, _=None: found.append(for_people(message)))
         return found
 
     monkeypatch.setenv("GPU_COMMONS_STACKS", str(tmp_path))
