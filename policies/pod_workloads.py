@@ -176,7 +176,7 @@ def workloads(token: str, name: str, inputs: Mapping[str, Any]) -> Iterator[Work
     elif token == SLURM_HUB_TOKEN:
         yield from of_slurm_hub(name, inputs)
     elif why := OUT_OF_SIGHT.get(token):
-        yield Workload(f"{token.rpartition(':')[2]} {name}", {}, unread=f"{why}, and none of that was checked")
+        yield Workload(f"{token.rpartition(':')[2]} {name}", unread=f"{why}, and none of that was checked")
     elif (kind := kind_of(token)) is not None:
         yield from _of_kubernetes(kind, token, name, inputs)
 
@@ -185,17 +185,14 @@ def _of_kubernetes(kind: Kind, token: str, name: str, inputs: Mapping[str, Any])
     called = token.rpartition(":")[2].removesuffix("Patch")
     label = f"{called} {object_name(name, inputs)}"
     if kind == ANY_LIST:
-        yield Workload(
-            label,
-            {},
-            unread="it lists objects of any kind, but only objects that are separate resources are checked",
-        )
+        unread = "it lists objects of any kind, but only objects that are separate resources are checked"
+        yield Workload(label, unread=unread)
     elif _is_known(kind) and kind.is_list:
         for index, each in objects(kind, inputs):
             if isinstance(each, Mapping):
                 yield from _of_kind(replace(kind, is_list=False), f"{name}[{index}]", each)
             else:
-                yield Workload(f"{called} {name}", {}, unread="it is not known yet which objects it lists")
+                yield Workload(f"{called} {name}", unread="it is not known yet which objects it lists")
     elif _is_known(kind):
         yield from _of_kind(kind, name, inputs)
     elif is_custom(token):
@@ -215,9 +212,7 @@ def _of_kind(kind: Kind, name: str, inputs: Mapping[str, Any]) -> Iterator[Workl
 def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> Iterator[Workload]:
     """Its pod templates by path, and one extra workload for everything unreadable."""
     if why := out_of_sight(token):
-        yield Workload(
-            label, {}, unread=f"what it creates is deployed outside Pulumi, so none of it was checked: {why}"
-        )
+        yield Workload(label, unread=f"what it creates is deployed outside Pulumi, so none of it was checked: {why}")
         return
     others: list[Place] = []
     for place in places(token, inputs):
@@ -226,16 +221,15 @@ def _of_custom_resource(token: str, label: str, inputs: Mapping[str, Any]) -> It
             name, is_patch = f"{place.path} of {label}", token.endswith("Patch")
             yield _of_template(name, pod, metadata, is_patch=is_patch, chosen=_CHOSEN)
         elif place.doubt is Doubt.CHANGES:
-            yield Workload(label, {}, unread=f"{place.path} {place.why}")
+            yield Workload(label, unread=f"{place.path} {place.why}")
         else:
             others.append(place)
     if others:
         what = "only the pod templates of such a resource are checked"
         surely_first = sorted(others, key=lambda place: place.doubt is Doubt.MAKES)
         reasons = [f"{place.path} {place.why}" for place in surely_first]
-        yield Workload(
-            label, {}, unread=f"{listing(reasons, most=3)}, so it is not known which pods it creates: {what}"
-        )
+        unread = f"{listing(reasons, most=3)}, so it is not known which pods it creates: {what}"
+        yield Workload(label, unread=unread)
 
 
 def _of_template(label: str, pod: Any, metadata: Any, *, is_patch: bool, chosen: str = "") -> Workload:

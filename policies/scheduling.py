@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from decimal import Decimal
 from typing import Final
 
 from fleet import scheduling
 from fleet.labels import POOL
 from fleet.nodes import Node
-from fleet.quantities import Amounts, QuantityError, quantity
+from fleet.quantities import QuantityError, quantity
 from fleet.scheduling import Landing
-from fleet.scheduling_blockers import InsufficientResource, LabelMismatch, OtherBlocker, SchedulingBlocker, Undescribed
+from fleet.scheduling_blockers import LabelMismatch, OtherBlocker, SchedulingBlocker, Undescribed
 from fleet.unknown import UNKNOWN, Unknown
 from policies.model import Placement, Site, Workload
 
@@ -44,39 +43,20 @@ def landing_on(nodes: Sequence[Node], workload: Workload, site: Site) -> Landing
 def _placed(placement: Placement, nodes: Sequence[Node]) -> Landing:
     """Outside Kubernetes only the pool and the amounts decide: there are no taints."""
     amounts = {name: quantity(amount) for name, amount in placement.amounts.items()}
-    unknown: set[str | Undescribed] = {placement.places[name] for name, amount in amounts.items() if amount is UNKNOWN}
-    unknown |= {*placement.unknown}
-    is_open = bool(unknown)
-    possible, certain = [], []
-    refused: dict[str, tuple[SchedulingBlocker, ...]] = {}
-    for node in nodes:
-        blockers = tuple(_blockers(placement, amounts, node))
-        if blockers:
-            refused.setdefault(node.pool, blockers)
-            continue
-        doubts = {Undescribed(name) for name, amount in amounts.items() if amount and node.amount(name) is UNKNOWN}
+    unknown = {placement.places[name] for name, amount in amounts.items() if amount is UNKNOWN}
+
+    def blockers(node: Node) -> Iterator[SchedulingBlocker]:
+        has, pools = node.label(POOL), placement.pools
+        if pools is not None and not isinstance(has, Unknown) and has not in pools:
+            yield OtherBlocker(placement.other_pool) if placement.other_pool else LabelMismatch(POOL, pools[0], has)
+        yield from scheduling.resource_blockers(amounts, node)
+
+    def doubts(node: Node) -> Iterator[Undescribed]:
         if placement.pools is not None and node.label(POOL) is UNKNOWN:
-            doubts.add(Undescribed(f"label {POOL}"))
-        possible.append(node)
-        unknown |= doubts
-        if not doubts and not is_open:
-            certain.append(node)
-    open_pools = {node.pool for node in possible}
-    refused = {pool: found for pool, found in refused.items() if pool not in open_pools}
-    return Landing(tuple(possible), refused, tuple(unknown), (), tuple(certain))
+            yield Undescribed(f"label {POOL}")
+        yield from scheduling.resource_doubts(amounts, node)
 
-
-def _blockers(placement: Placement, amounts: Amounts, node: Node) -> Iterator[SchedulingBlocker]:
-    """Why the node can never take it; unknown values are no reason."""
-    has = node.label(POOL)
-    if placement.pools is not None and not isinstance(has, Unknown) and has not in placement.pools:
-        yield (
-            OtherBlocker(placement.other_pool) if placement.other_pool else LabelMismatch(POOL, placement.pools[0], has)
-        )
-    for name, amount in amounts.items():
-        there = node.amount(name)
-        if isinstance(amount, Decimal) and isinstance(there, Decimal) and amount > there:
-            yield InsufficientResource(name, amount, there)
+    return scheduling.landing_by(nodes, blockers, doubts, {*unknown, *placement.unknown})
 
 
 def possible_pools(workload: Workload, site: Site) -> list[str]:

@@ -11,7 +11,7 @@ from policies.finding import Finding, Level
 from policies.host_paths import reaches
 from policies.model import Workload
 from policies.visibility import DEVICE_ANNOTATIONS
-from policies.wording import Vocabulary
+from policies.wording import DOCKER, Vocabulary
 
 # With these, another scheduler allocates GPU fractions. Source: github:NVIDIA/KAI-Scheduler docs/gpu-sharing.
 PARTS = frozenset({"gpu-fraction", "gpu-fraction-num-devices", "gpu-memory"})
@@ -45,7 +45,7 @@ def of_annotations(workload: Workload) -> Iterator[Finding]:
 
 def bypassing(words: Vocabulary) -> str:
     """How a workload that selects GPUs itself takes them."""
-    return "by hand, no matter who holds them" if words.node == "host" else "and bypasses the scheduler"
+    return "by hand, no matter who holds them" if words.system == DOCKER.system else "and bypasses the scheduler"
 
 
 def _names_gpus(key: str, value: str) -> bool:

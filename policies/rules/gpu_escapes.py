@@ -20,7 +20,7 @@ from policies.rules.gpu_exemptions import WITHOUT_PRIVILEGES, exemption
 from policies.rules.gpu_privileges import host_processes, privileges
 from policies.shapes import items, some
 from policies.visibility import VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
-from policies.wording import Vocabulary, sentence
+from policies.wording import DOCKER, Vocabulary, sentence
 
 # GPUs in a device plugin's arguments, or a pattern that includes them.
 HANDED_OUT = re.compile(r"/dev/(?:nv|dxg|\*)|\^nv|nvidia")
@@ -150,7 +150,8 @@ def _variables(container: Container, words: Vocabulary) -> Iterator[Finding]:
             yield Finding(f"{where}.{each.name} is not known yet", Level.UNPROVED)
         elif each.is_set_elsewhere or not is_hiding(each.value, VISIBILITY_VARIABLES[each.name]):
             # The value may be a Secret's: it is not repeated.
-            sets_it = "the runtime sets it from deviceRequests" if words.node == "host" else "the device plugin sets it"
+            is_docker = words.system == DOCKER.system
+            sets_it = "the runtime sets it from deviceRequests" if is_docker else "the device plugin sets it"
             why = sets_it if each.name == VISIBLE_DEVICES else "programs see their own GPUs without it"
             yield Finding(f"{where}.{each.name} selects GPUs {bypassing(words)}; {why}")
 

@@ -9,6 +9,7 @@ from imaging.size.origin import Origin
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.scheduling import possible_pools
+from policies.wording import DOCKER, Vocabulary
 from policies.workload_images import ImageFacts, at_least, different_images
 
 
@@ -58,13 +59,14 @@ def _unpacked(image: ImageFacts, size: Size, workload: Workload, site: Site) -> 
         assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
         yield Finding(
             f"{image.name} is {at_least(size)}{amount(size.unpacked)} unpacked: more than {share:.0%} of the"
-            f" {machine.disk_gib:g} GiB disk{assumed} of {_a_node_of(pool, workload.words.node)}",
+            f" {machine.disk_gib:g} GiB disk{assumed} of {_a_node_of(pool, workload.words)}",
             Level.WARN,
         )
 
 
-def _a_node_of(pool: str, node: str) -> str:
-    return f"the host {pool}" if node == "host" else f"a {node} of pool {pool}"
+def _a_node_of(pool: str, words: Vocabulary) -> str:
+    """A pool of Docker is one host."""
+    return f"the host {pool}" if words.system == DOCKER.system else f"a {words.node} of pool {pool}"
 
 
 RULE = Rule(

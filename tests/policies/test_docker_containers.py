@@ -161,6 +161,12 @@ def test_a_container_without_gpus_of_a_host_without_gpus_may_do_there_what_it_wa
     assert texts(findings(site, **changes, labels=[]), REFUSED) != []
 
 
+def test_what_decides_where_it_lands_has_its_name_in_the_container() -> None:
+    unknown = {"runtime": UNKNOWN, "memory": UNKNOWN, "deviceRequests": UNKNOWN}
+    expected = "which pools can host it depends on deviceRequests, memory, runtime."
+    assert expected in one(UNPROVED, "P-HOST", **unknown)
+
+
 # --- the engine
 
 
