@@ -9,7 +9,8 @@ tests/lab/test_scheduler.py compares the answers with a real scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -70,21 +71,33 @@ def landing(
     elsewhere = sorted(_others(pod))
     if is_daemon:
         pod, runtime_class = as_daemon(pod, runtime_class)
+    described = {"", *NVIDIA_CLASSES, *(runtime_classes or {})}
+    foreign = name if isinstance(name, str) and name not in described and not is_daemon else ""
+    wanted = _wanted(pod, runtime_class, foreign)
+    blockers, doubts = functools.partial(_blockers, wanted), functools.partial(_doubts, wanted)
+    return landing_by(nodes, blockers, doubts, everywhere, elsewhere)
+
+
+def landing_by(
+    nodes: Iterable[Node],
+    blockers: Callable[[Node], Iterable[SchedulingBlocker]],
+    doubts: Callable[[Node], Iterable[str | Undescribed]],
+    everywhere: Collection[str],
+    elsewhere: Iterable[str] = (),
+) -> Landing:
+    """The nodes that nothing blocks. `everywhere` are paths of unknown values that leave every node uncertain."""
     possible: list[Node] = []
     certain: list[Node] = []
     unknown: set[str | Undescribed] = set(everywhere)
     reasons: dict[str, tuple[SchedulingBlocker, ...]] = {}
-    described = {"", *NVIDIA_CLASSES, *(runtime_classes or {})}
-    foreign = name if isinstance(name, str) and name not in described and not is_daemon else ""
-    wanted = _wanted(pod, runtime_class, foreign)
     for node in nodes:
-        if found := tuple(_blockers(wanted, node)):
+        if found := tuple(blockers(node)):
             reasons.setdefault(node.pool, found)
             continue
         possible.append(node)
-        doubts = set(_doubts(wanted, node))
-        unknown |= doubts
-        if not doubts and not everywhere:
+        may_block = set(doubts(node))
+        unknown |= may_block
+        if not may_block and not everywhere:
             certain.append(node)
     open_pools = {node.pool for node in possible}
     refused = {pool: found for pool, found in reasons.items() if pool not in open_pools}
@@ -147,7 +160,7 @@ def _blockers(wanted: _Wanted, node: Node) -> Iterator[SchedulingBlocker]:
     yield from affinity_blockers(pod, node)
     if wanted.tolerations is not None:
         yield from taint_blockers(wanted.tolerations, node, is_bound=bool(pod.get("nodeName")))
-    yield from _resources(wanted.amounts, node)
+    yield from resource_blockers(wanted.amounts, node)
 
 
 def _name(pod: Mapping[str, Any], node: Node) -> Iterator[OtherBlocker]:
@@ -156,7 +169,8 @@ def _name(pod: Mapping[str, Any], node: Node) -> Iterator[OtherBlocker]:
         yield OtherBlocker(f"it is bound to node {wanted}")
 
 
-def _resources(wanted: Amounts, node: Node) -> Iterator[NoPods | InsufficientResource]:
+def resource_blockers(wanted: Amounts, node: Node) -> Iterator[NoPods | InsufficientResource]:
+    """Resources that the node lacks."""
     if node.allocatable.get("pods", Decimal(1)) < 1:
         yield NoPods()
     for name, requested in wanted.items():
@@ -179,7 +193,12 @@ def _doubts(wanted: _Wanted, node: Node) -> Iterator[str | Undescribed]:
         yield from unknown_paths(wanted.scheduling.get("tolerations"), "tolerations of its runtime class")
         if wanted.foreign_class:
             yield f"the tolerations of the runtime class {wanted.foreign_class}, which is not of this stack"
-    yield from (Undescribed(name) for name, amount in wanted.amounts.items() if amount and node.amount(name) is UNKNOWN)
+    yield from resource_doubts(wanted.amounts, node)
+
+
+def resource_doubts(wanted: Amounts, node: Node) -> Iterator[Undescribed]:
+    """Resources that the node may lack: their amount there is not described."""
+    yield from (Undescribed(name) for name, amount in wanted.items() if amount and node.amount(name) is UNKNOWN)
 
 
 def _known_tolerations(wanted: _Wanted) -> list[Any]:

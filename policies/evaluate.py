@@ -108,7 +108,7 @@ def read(token: str, name: str, inputs: Mapping[str, Any]) -> tuple[Workload, ..
             found.append(workload)  # noqa: PERF402 - what came before a failure counts
     except Exception as error:  # noqa: BLE001 - whatever it is: it would end every policy of the run
         unread = f"its pods could not be read ({type(error).__name__})"
-        found.append(Workload(f"{token.rpartition(':')[2]} {name}", {}, unread=unread))
+        found.append(Workload(f"{token.rpartition(':')[2]} {name}", unread=unread))
     return tuple(found)
 
 

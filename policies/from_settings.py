@@ -13,8 +13,11 @@ from fleet.dra_devices import device_of
 from fleet.nodes import Node
 from imaging.inspection.facts import ImageContents
 from imaging.size.estimate import GB
+from imaging.size.expected import expected_of
 from imaging.spec.compat_cases import Use, uses_of
 from imaging.spec.load import IMAGES, load_named
+from imaging.spec.plan import plan_image
+from imaging.spec.problems import SpecError
 from platforms.docker.hub_names import Names
 from platforms.kubernetes.runtime import DAEMONS as RUNTIME_DAEMONS
 from platforms.kubernetes.runtime import NAMESPACE as RUNTIME_NAMESPACE
@@ -22,8 +25,7 @@ from platforms.kubernetes.runtime import driver_daemon
 from policies.configuration import Configuration
 from policies.enforcement import Strictness, Waiver
 from policies.finding import Level
-from policies.model import ClaimedGpus, Coverage, Limits, Site, SizeWaiver
-from policies.plans import planner
+from policies.model import ClaimedGpus, Coverage, Limits, Planned, Site, SizeWaiver
 from settings.fleet import courses, default_runtimes, machine_of, nodes_of, pools_gpus, usages
 from settings.host_pools import HostPool
 from settings.instance_pools import InstancePool
@@ -56,7 +58,7 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
         limits=replace(_limits(stack.site.image_limits), waivers=_size_waivers(stack)),
         contents_of=_remembering(_known),
         own_images=frozenset(image.full_name for image in stack.images),
-        planned_of=planner(stack, images),
+        planned_of=_planner(stack, images),
         gpus=pools_gpus(stack.fleet.pools),
         claimed=_claimed(stack),
         unlisted=unlisted(stack),
@@ -181,6 +183,21 @@ def _strictness(chosen: Policies) -> Strictness:
 @functools.cache
 def _uses_of(folder: Path, image: str) -> tuple[Use, ...]:
     return uses_of(load_named(image, images=folder))
+
+
+def _planner(stack: Stack, folder: Path) -> Callable[[str], Planned | None]:
+    """Reads each image's spec once; faulty ones yield nothing, since the program stops with their mistakes."""
+    substitutes = stack.site.planned_substitutes
+
+    @functools.cache
+    def planned(name: str) -> Planned | None:
+        try:
+            base = plan_image(load_named(name, images=folder), substitutes=substitutes).root
+            return Planned(expected_of(name, folder, substitutes), base)
+        except SpecError:
+            return None
+
+    return planned
 
 
 def _known(reference: str) -> ImageContents | None:

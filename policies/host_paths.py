@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
+from policies.model import HostPath
 from policies.node_trees import is_below, is_data, is_obeyed, is_socket
+from policies.shapes import at, items
 from policies.wording import KUBERNETES, Vocabulary, sentence
 
 # Access to one of these starts containers outside the scheduler, with all GPUs. /var/run is /run.
@@ -43,6 +45,7 @@ PLUGINS: Final = (DEVICE_PLUGINS, "/var/lib/kubelet/plugins_registry")
 # accept-nvidia-visible-devices-as-volume-mounts. Source: github:NVIDIA/nvidia-container-toolkit
 # internal/config/image/cuda_image.go.
 DEVICES_AS_MOUNTS: Final = "/run/nvidia-container-devices"
+_ALL: Final = "volumes"  # place of volumes that are not known yet
 _PATHS: Final = re.compile(r"(?<![\w.@/-])/[\w./-]*")  # paths in a text
 # Per user: /run/user/1000/podman/podman.sock, docker.sock, the bus by which systemd starts programs, and their
 # folders; LXD's; a runtime socket moved elsewhere.
@@ -74,7 +77,7 @@ _PROCESS: Final = re.compile(
 )
 
 
-def of_path(
+def check_path(
     label: str, path: str, words: Vocabulary = KUBERNETES, *, is_written: bool | None = False
 ) -> Iterator[Finding]:
     """GPU access by a mount of this host path; `label` names the mount in messages.
@@ -98,10 +101,11 @@ def _reached(label: str, path: str, words: Vocabulary, *, is_written: bool | Non
         yield Finding(f"{label} reaches into a process of the {node}, and through it every GPU")
     elif is_written is not False and is_obeyed(path) and path not in PLUGINS:
         doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
+        read_only = "Mount it with readOnly: true" if words == KUBERNETES else "Mount it read-only (readOnly: true)"
         yield Finding(
             f"{label} controls what root on the {node} does: whoever writes there reaches every GPU{doubt}",
             Level.REFUSE if is_written else Level.UNPROVED,
-            remedy=f"{words.mount_read_only}, or mount only the file that it needs.",
+            remedy=f"{read_only}, or mount only the file that it needs.",
         )
     elif path == "/proc":
         yield Finding(
@@ -113,7 +117,7 @@ def _reached(label: str, path: str, words: Vocabulary, *, is_written: bool | Non
         yield Finding(
             f"{label} reaches the devices of the {node}'s GPUs, of any vendor",
             Level.WARN,
-            remedy=f"{sentence(words.request_a_gpu)}, and remove the {words.volume}.",
+            remedy=f"{sentence(words.requests)}, and remove the {words.volume}.",
         )
     elif _OTHER_SOCKETS.search(path) or any(
         path in {socket, f"{socket}.ttrpc"} or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS
@@ -134,6 +138,7 @@ def _reached(label: str, path: str, words: Vocabulary, *, is_written: bool | Non
 def _of_plugins(label: str, words: Vocabulary, *, is_written: bool | None) -> Finding:
     """Device plugin folder: an unprivileged plugin can allocate GPUs, even those of others."""
     doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
+    exempt = ", or name the image of a device plugin in site.runtime_daemons" if words == KUBERNETES else ""
     return Finding(
         f"{label} reaches the sockets through which containers get their GPUs"
         + (
@@ -142,33 +147,42 @@ def _of_plugins(label: str, words: Vocabulary, *, is_written: bool | None) -> Fi
             else f": a process that can write there can register a device plugin and allocate any GPU{doubt}"
         ),
         Level.WARN if is_written is False else Level.REFUSE if is_written else Level.UNPROVED,
-        remedy=words.remove_plugins,
+        remedy=f"Remove the {words.volume}{exempt}.",
     )
 
 
-def of_volume(
-    path: str,
-    volume: Any,
-    words: Vocabulary = KUBERNETES,
-    *,
-    kinds: tuple[str, ...] = ("hostPath",),
-    is_written: bool | None = True,
-) -> Iterator[Finding]:
-    """GPU access by a volume or PersistentVolume at `path`, by `hostPath.path` or `local.path`."""
-    yield from _of_driver(path, volume)
+def check_host_path(mount: HostPath, words: Vocabulary = KUBERNETES, *, is_written: bool | None) -> Iterator[Finding]:
+    """GPU access by a host path that a workload or PersistentVolume mounts."""
+    if isinstance(mount.path, str):
+        yield from check_path(f"{mount.place} {mount.path}", mount.path, words, is_written=is_written)
+    elif mount.path is UNKNOWN:
+        what = "are not known yet: one" if mount.place == _ALL else "is not known yet: it"
+        yield Finding(f"{mount.place} {what} may reach the devices of the {words.node}", Level.UNPROVED)
+
+
+def of_volumes(volumes: Any) -> Iterator[HostPath]:
+    """Host paths among a pod's volumes."""
+    if volumes is UNKNOWN:
+        yield HostPath(_ALL, UNKNOWN, UNKNOWN)
+        return
+    for index, volume in enumerate(items(volumes)):
+        yield from of_volume(f"volumes[{index}]", volume)
+
+
+def of_volume(place: str, volume: Any, kinds: Sequence[str] = ("hostPath",)) -> Iterator[HostPath]:
+    """Paths of the node in a volume or PersistentVolume: `hostPath.path`, `local.path`."""
     for kind in kinds:
-        source = volume if volume is UNKNOWN else volume.get(kind)
-        where = source.get("path") if isinstance(source, Mapping) else source
-        if where is UNKNOWN:
-            message = f"{words.place(path)} is not known yet: it may reach the devices of the {words.node}"
-            yield Finding(message, Level.UNPROVED)
+        source = at(volume, kind)
+        path = source.get("path") if isinstance(source, Mapping) else source
+        if path is UNKNOWN:
+            yield HostPath(place, UNKNOWN, at(volume, "name"))
             return
-        if isinstance(where, str):
-            yield from of_path(f"{words.place(f'{path}.{kind}')} {where}", where, words, is_written=is_written)
+        if isinstance(path, str):
+            yield HostPath(f"{place}.{kind}", path, at(volume, "name"))
 
 
-def _of_driver(path: str, volume: Any) -> Iterator[Finding]:
-    """Host paths in a storage driver's options: their use is unknown."""
+def check_driver(path: str, volume: Any) -> Iterator[Finding]:
+    """Host paths in the options of a volume's storage driver: their use is unknown."""
     for kind in ("csi", "flexVolume"):
         source = volume.get(kind) if isinstance(volume, Mapping) else None
         options = [source.get(key) for key in ("volumeAttributes", "options")] if isinstance(source, Mapping) else []
@@ -179,7 +193,7 @@ def _of_driver(path: str, volume: Any) -> Iterator[Finding]:
 def reaches(text: str) -> Iterator[str]:
     """Paths in a text, such as an annotation, that reach node GPUs."""
     for path in _PATHS.findall(text):
-        if any(each.level is Level.REFUSE for each in of_path("", path)):
+        if any(each.level is Level.REFUSE for each in check_path("", path)):
             yield path
 
 

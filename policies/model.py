@@ -10,16 +10,20 @@ from typing import Any, Final
 
 from fleet.courses import Course, Usage
 from fleet.dra_devices import Device
+from fleet.labels import NVIDIA_PREFIX
 from fleet.machines import Machine
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
-from fleet.scheduling import Landing, landing, shape
+from fleet.quantities import quantity
+from fleet.scheduling import Landing
 from fleet.unknown import UNKNOWN, Unknown
 from imaging.inspection.facts import ImageContents
 from imaging.size.estimate import GB, Size
 from imaging.spec.compat_cases import Use
 from policies.enforcement import Strictness
 from policies.finding import Finding
+from policies.shapes import some
+from policies.visibility import VISIBLE_DEVICES, is_hiding
 from policies.wording import KUBERNETES, Vocabulary
 from settings.models import ImageLimits
 
@@ -38,55 +42,137 @@ class Daemon:
 
 
 @dataclass(frozen=True, slots=True)
-class DockerContainer:
-    """Docker-specific data of a container that is read as a pod."""
+class Image:
+    """An image as a workload names it; `place` is its place in the user's input, as everywhere below."""
 
-    name: str | Unknown
-    inputs: Mapping[str, Any]  # of docker.Container
+    place: str  # containers[0].image
+    text: Any  # its reference
+    name: str = ""  # the stack's name for it; empty if unknown
+    unread: str = ""  # why the text does not show what runs
 
 
 @dataclass(frozen=True, slots=True)
-class SlurmJob:
-    """Slurm-specific data of a job that is read as a pod."""
+class Variable:
+    """An environment variable."""
 
-    inputs: Mapping[str, Any]  # resource inputs: text, pools, gpus
+    name: Any
+    value: Any
+    is_set_elsewhere: bool = False  # from a Secret or a ConfigMap
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A mount inside a container: the name of its volume, and its path there."""
+
+    place: str  # containers[0].volumeMounts[0]
+    volume: Any
+    path: Any
+    is_read_only: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostPath:
+    """A path of the node that a workload mounts as a volume, or may mount if it is not known yet."""
+
+    place: str  # volumes[0].hostPath; volumes[0] or volumes if not known yet
+    path: Any
+    volume: Any = None  # name of the volume
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container, or all of one kind if their list is not known yet. Amounts are Kubernetes quantities by name."""
+
+    place: str  # containers[0]
+    image: Image
+    is_known: bool = True
+    limits: Any = None
+    requests: Any = None
+    amounts_place: str = ""
+    has_claims: bool = False  # for devices, which may be GPUs
+    env: tuple[Variable, ...] | Unknown = ()
+    env_place: str = ""
+    mounts: tuple[Mount, ...] = ()
+    privileged: Any = None
+    capabilities: tuple[str | Unknown, ...] = ()  # added ones, without CAP_
+    spec: Mapping[str, Any] = field(default_factory=dict)  # Kubernetes JSON, for what only a pod can do
+
+    @property
+    def asks_for_gpus(self) -> bool | None:
+        """None if not known yet."""
+        if not self.is_known or self.limits is UNKNOWN:
+            return None
+        known = (each for each in (self.requests, self.limits) if isinstance(each, Mapping))
+        requested = {name: each[name] for each in known for name in each if name.startswith(NVIDIA_PREFIX)}
+        if UNKNOWN in requested.values():
+            return None
+        return True if not all(map(_is_zero, requested.values())) else None if self.has_claims else False
+
+    @property
+    def hides_gpus(self) -> bool | None:
+        """Whether it hides GPUs from itself; None if not known yet. The last of equal names counts."""
+        if isinstance(self.env, Unknown) or any(each.name is UNKNOWN for each in self.env):
+            return None
+        values = [each.value for each in self.env if each.name == VISIBLE_DEVICES]
+        return None if UNKNOWN in values else bool(values) and is_hiding(values[-1])
+
+
+def _is_zero(amount: Any) -> bool:
+    """True for 0, "0.0" and "0m", and a missing amount; P-HOST refuses invalid quantities."""
+    try:
+        return amount in (None, "") or quantity(amount) == 0
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a workload outside Kubernetes may land, and what it needs of a node there."""
+
+    pools: tuple[Any, ...] | None  # None: any, or not known yet
+    amounts: Mapping[str, Any]  # Kubernetes quantities
+    places: Mapping[str, str]  # of the amounts
+    unknown: tuple[str, ...] = ()  # places of other deciding values that are not known yet
+    other_pool: str = ""  # why a node of another pool does not fit; by default, its label
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A source of pods. `pod` is a pod spec in Kubernetes JSON; UNKNOWN marks unknown values."""
+    """What starts containers: a pod template, a Docker container, a Slurm job, a profile of a hub.
+
+    Values are as given: UNKNOWN if not known yet, and of any type.
+    """
 
     name: str  # display name: Deployment datahub/hub, profile gtx1080ti of hub datahub
-    pod: Mapping[str, Any]
-    annotations: Mapping[str, Any] | Unknown = field(default_factory=dict)  # pod annotations
-    unread: str = ""  # why its pods could not be read; the pod is then empty
-    left_out: Mapping[str, str] = field(default_factory=dict)  # images not named: containers[0].image → reason
+    pod: Mapping[str, Any] = field(default_factory=dict)  # pod spec in Kubernetes JSON, for what only a pod can do
+    words: Vocabulary = KUBERNETES
+    unread: str = ""  # why it could not be read; all else is then empty
+    containers: tuple[Container, ...] = ()
+    host_paths: tuple[HostPath, ...] = ()
+    mounted_images: tuple[Image, ...] = ()  # and those of sidecars that an annotation adds
+    placement: Placement | None = None  # None: the Kubernetes scheduler places its pods
+    landing_key: str = ""  # workloads with the same key land on the same nodes
+    runtime: Any = None  # its name, if not the default one: a runtime class
+    sees_processes: Any = None  # of the node
+    annotations: Mapping[str, Any] | Unknown = field(default_factory=dict)  # of its pods
     daemon: Daemon | None = None  # for workloads that run on every matching node
     start_timeout_s: float | Unknown | None = None  # for a hub's profile: seconds until its server must answer
     is_pre_pulled: bool = False  # its image is on all nodes before a user requests it
-    image_names: tuple[str, ...] = ()  # the stack's names of its images, in container order
-    container: DockerContainer | None = None  # if the pod represents a Docker container
-    batch: SlurmJob | None = None  # if the pod represents a Slurm job
-    words: Vocabulary = KUBERNETES  # vocabulary of the rules
-    _shapes: list[str] = field(default_factory=list, compare=False, repr=False)
+    container_name: str | Unknown = ""  # on a Docker host
+    container_inputs: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of docker.Container, for what only Docker can do
+    job_inputs: Mapping[str, Any] = field(default_factory=dict)  # text, pools, gpus: for what only Slurm can do
 
     @property
-    def is_daemon(self) -> bool:
-        """True if it runs on every matching node."""
-        return self.daemon is not None
+    def images(self) -> tuple[Image, ...]:
+        """Those of its containers in order, then others."""
+        return (*(each.image for each in self.containers), *self.mounted_images)
 
-    def landing(self, site: Site) -> Landing:
-        """Possible nodes of its pods. The site caches it: most rules need it, and most pods land alike."""
-        if not self._shapes:
-            self._shapes.append(shape(self.pod))
-        name = self.pod.get("runtimeClassName")
-        runtime_class = site.runtime_classes.get(name) if isinstance(name, str) else None
-        key = f"{self.is_daemon} {runtime_class} {self._shapes[0]}"
-        nodes, found = site.landings.get(key, ((), None))
-        if found is None or nodes is not site.nodes:
-            found = landing(self.pod, site.nodes, runtime_classes=site.runtime_classes, is_daemon=self.is_daemon)
-            site.landings[key] = site.nodes, found
-        return found
+    @property
+    def asks_for_gpus(self) -> bool | None:
+        """Whether any container does; None if not known yet."""
+        return some(each.asks_for_gpus for each in self.containers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +246,6 @@ class Site:
     coverage: Coverage = Coverage.ALL
     runtime_daemons: Mapping[str, frozenset[str]] = field(default_factory=dict)  # GPU daemons: namespace/name, by image
     runtime_daemons_key: str = ""  # key to list others; empty: none
-    engine_users: Mapping[str, frozenset[str]] = field(default_factory=dict)  # containers that may use the engine
     engine_filters: Mapping[str, str] = field(default_factory=dict)  # this stack's hub filters; value: its repository
     shared_hosts: frozenset[str] = frozenset()  # pools whose GPUs are shared
     scratch: tuple[str, ...] = ()  # purged folders of a Slurm site
@@ -197,28 +282,17 @@ class Site:
             return False
         return None if UNKNOWN in (daemon.name, image) else True
 
-    def may_use_engine(self, container: DockerContainer | None, image: object) -> bool | None:
-        """Whether a Docker container may reach its engine; None if not known yet.
-
-        It is listed with its image, like a daemon.
-        """
-        named = {name for each, names in self.engine_users.items() if image in (each, UNKNOWN) for name in names}
-        if container is None or not named or container.name not in {*named, UNKNOWN}:
-            return False
-        return None if UNKNOWN in (container.name, image) else True
-
     def alike(self, pools: Iterable[str]) -> list[str]:
         """GPU nodes of these pools, as names of groups of alike nodes."""
         wanted = set(pools)
         return [name for name, gpus in self.gpus.items() if (gpus.pool or name) in wanted]
 
-    def is_engine_filter(self, container: DockerContainer | None, image: object) -> bool:
+    def is_engine_filter(self, container: str | Unknown, image: object) -> bool:
         """Whether a container is this stack's hub filter for an engine, with the image built by the stack.
 
         An image not known yet is assumed correct: the update knows it.
         """
-        name = container.name if container else None
-        repository = self.engine_filters.get(name) if isinstance(name, str) else None
+        repository = self.engine_filters.get(container) if isinstance(container, str) else None
         return repository is not None and (image is UNKNOWN or str(image).partition("@")[0] == repository)
 
 

@@ -23,11 +23,14 @@ def is_list(value: Any) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
+def listed(value: Any) -> Sequence[Any]:
+    """A list's items of any type. A list not known yet is one unknown item."""
+    return (UNKNOWN,) if value is UNKNOWN else value if is_list(value) else ()
+
+
 def items(value: Any) -> list[Mapping[str, Any] | Unknown]:
-    """A list's items in order. A list not known yet is one unknown item."""
-    if value is UNKNOWN:
-        return [UNKNOWN]
-    return [each if isinstance(each, Mapping | Unknown) else {} for each in value] if is_list(value) else []
+    """A list's items in order, empty if they are no mappings."""
+    return [each if isinstance(each, Mapping | Unknown) else {} for each in listed(value)]
 
 
 def some(answers: Iterable[bool | None]) -> bool | None:
@@ -45,3 +48,8 @@ def object_name(logical: str, inputs: Mapping[str, Any]) -> str:
     """A Kubernetes object's `namespace/name`, name, or else its logical name."""
     parts = (text(at(inputs, "metadata", key)) for key in ("namespace", "name"))
     return "/".join(filter(None, parts)) or logical
+
+
+def capabilities(added: Any) -> tuple[str | Unknown, ...]:
+    """Names without CAP_, in capitals."""
+    return tuple(each if each is UNKNOWN else str(each).upper().removeprefix("CAP_") for each in listed(added))

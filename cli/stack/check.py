@@ -29,7 +29,7 @@ from platforms.slurm.batch_script import Unwritable, batch_script
 from platforms.slurm.hub import texts
 from platforms.slurm.hub_model import parse_hub as parse_slurm_hub
 from platforms.slurm.job_model import parse_slurm_job
-from policies.docker_hubs import DOCKER_HUB_TOKEN
+from policies.docker_workloads import DOCKER_HUB_TOKEN
 from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN, ImageRefusals, Seen, judged, message
 from policies.evaluate import findings as results
 from policies.finding import Level
@@ -38,7 +38,7 @@ from policies.model import Site, Workload, nothing_known
 from policies.pod_workloads import HUB_TOKEN
 from policies.report import Message
 from policies.rules.index import ALL_RULES
-from policies.slurm_jobs import SLURM_HUB_TOKEN, SLURM_JOB_TOKEN
+from policies.slurm_workloads import SLURM_HUB_TOKEN, SLURM_JOB_TOKEN
 from policies.stacks import consistent
 from settings import resolve
 from settings.host_pools import HostPool

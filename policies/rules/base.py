@@ -9,7 +9,7 @@ from imaging.inspection.facts import ImageContents
 from imaging.spec.os_support import Release, release_in
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.pod_images import PodImage, different_images
+from policies.workload_images import ImageFacts, different_images
 
 SOON = dt.timedelta(days=90)
 # Labels set by distributions; Ubuntu's name and version are separate.
@@ -27,7 +27,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             yield Finding(_unknown(image), Level.UNPROVED, is_own=not was_read)
 
 
-def _of_release(image: PodImage, release: Release, site: Site) -> Iterator[Finding]:
+def _of_release(image: ImageFacts, release: Release, site: Site) -> Iterator[Finding]:
     left = release.ends - site.today
     support = f"{release.what} of {release}, the base of {image.name},"
     if left < dt.timedelta(0):
@@ -37,7 +37,7 @@ def _of_release(image: PodImage, release: Release, site: Site) -> Iterator[Findi
         yield Finding(f"{support} ends on {release.ends}, in {left.days} days ({release.source})", Level.WARN)
 
 
-def _release(image: PodImage) -> Release | None:
+def _release(image: ImageFacts) -> Release | None:
     if image.contents is None:
         return release_in(image.planned.base) if image.planned else None
     deep = image.contents.deep
@@ -49,7 +49,7 @@ def _labelled(contents: ImageContents) -> Release | None:
     return release_in(f"{labels.get(_NAME, '')} {labels.get(_VERSION, '')}") or release_in(labels.get(_BASE, ""))
 
 
-def _unknown(image: PodImage) -> str:
+def _unknown(image: ImageFacts) -> str:
     deep = image.contents.deep if image.contents else None
     if deep is None:
         return f"the Linux release of {image.name} is not known: its layers were not read"

@@ -26,9 +26,7 @@ _IMAGE: Final = re.compile(r"(?<![\w.])/[^\s'\":;]+\.(?:sif|simg|img)\b")
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """The job's text and GPU count."""
-    if workload.batch is None:
-        return
-    inputs = workload.batch.inputs
+    inputs = workload.job_inputs
     script = inputs.get("text")
     if script is UNKNOWN:
         yield Finding("its text is not known yet: it may load modules or bind folders of the node", Level.UNPROVED)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fleet.machines import Machine
 from imaging.size.estimate import amount, disk_use, room
 from imaging.size.origin import Origin
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.pod_images import NOT_CERTAIN, different_images, is_certain, possible_pools
+from policies.scheduling import NOT_CERTAIN, is_certain, possible_pools
+from policies.wording import KUBERNETES, Vocabulary
+from policies.workload_images import different_images
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -20,19 +23,28 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     least = "at least " if any(size.origin is Origin.SPEC for _, size in images) else ""
     machines = {pool: site.machines[pool] for pool in possible_pools(workload, site) if pool in site.machines}
     too_small = {pool: machine for pool, machine in machines.items() if use.total > room(machine.disk_gib)}
-    words = workload.words
     level = Level.REFUSE if is_certain(too_small, workload, site) else Level.UNPROVED
     for pool, machine in too_small.items():
         names = ", ".join(name for name, _ in images)
-        assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
         nodes = [node.name for node in site.nodes if node.pool == pool]
-        where = f"{nodes[0]} of pool {pool}" if len(nodes) == 1 else f"the {len(nodes)} {words.nodes} of pool {pool}"
+        where = (
+            f"{nodes[0]} of pool {pool}"
+            if len(nodes) == 1
+            else f"the {len(nodes)} {workload.words.node}s of pool {pool}"
+        )
         yield Finding(
             f"{names} cannot fit the disk of {where}: {least}{amount(use.compressed)} compressed plus"
-            f" {amount(use.unpacked)} unpacked, but of {machine.disk_gib:g} GiB{assumed} {words.leaves}"
-            f" {amount(room(machine.disk_gib))} for images{'' if level is Level.REFUSE else NOT_CERTAIN}",
+            f" {amount(use.unpacked)} unpacked, but {space_for_images(machine, workload.words)}"
+            f"{'' if level is Level.REFUSE else NOT_CERTAIN}",
             level,
         )
+
+
+def space_for_images(machine: Machine, words: Vocabulary) -> str:
+    """`of 20 GiB the kubelet leaves 18 GB for images`."""
+    assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
+    leaves = "the kubelet leaves" if words == KUBERNETES else f"a {words.node} should leave"
+    return f"of {machine.disk_gib:g} GiB{assumed} {leaves} {amount(room(machine.disk_gib))} for images"
 
 
 RULE = Rule(

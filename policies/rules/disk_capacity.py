@@ -10,8 +10,10 @@ from imaging.size.estimate import Size, amount, disk_use, room
 from imaging.size.origin import Origin
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.pod_images import PodImage, different_images, possible_pools
-from policies.wording import KUBERNETES, Vocabulary
+from policies.rules.disk import space_for_images
+from policies.scheduling import possible_pools
+from policies.wording import KUBERNETES, SLURM, Vocabulary
+from policies.workload_images import ImageFacts, different_images
 
 _SHOWN = 3
 
@@ -21,7 +23,7 @@ def check(workloads: Sequence[Workload], site: Site) -> Iterator[Finding]:
 
     Only warns: the kubelet makes room by deleting images without pods, and pulls them again.
     """
-    there: dict[str, dict[str, PodImage]] = {pool: {} for pool in site.machines}
+    there: dict[str, dict[str, ImageFacts]] = {pool: {} for pool in site.machines}
     words: dict[str, Vocabulary] = {}  # vocabulary of the workloads on a pool
     for workload in workloads:
         images = [(image.key, image) for image in different_images(workload, site)]
@@ -32,14 +34,13 @@ def check(workloads: Sequence[Workload], site: Site) -> Iterator[Finding]:
         yield from _of_pool(pool, machine, list(there[pool].values()), words.get(pool, KUBERNETES))
 
 
-def _of_pool(pool: str, machine: Machine, images: Sequence[PodImage], words: Vocabulary) -> Iterator[Finding]:
+def _of_pool(pool: str, machine: Machine, images: Sequence[ImageFacts], words: Vocabulary) -> Iterator[Finding]:
     known = [(image.name, size) for image in images if (size := image.size) is not None]
     open_ones = [image.name for image in images if image.is_own and (not image.size or _is_bound(image.size))]
     unknown = [image.name for image in images if image.size is None]
     use = disk_use(size for _, size in known)
     least = "at least " if unknown or any(_is_bound(size) for _, size in known) else ""
-    assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
-    space = f"of {machine.disk_gib:g} GiB{assumed} {words.leaves} {amount(room(machine.disk_gib))} for images"
+    space = space_for_images(machine, words)
     if use.total > room(machine.disk_gib):
         shared = f", shared layers counted once ({amount(use.shared)} saved)" if use.shared else ""
         biggest = sorted(known, key=lambda each: (-_total(each[1]), each[0]))
@@ -48,7 +49,7 @@ def _of_pool(pool: str, machine: Machine, images: Sequence[PodImage], words: Voc
         together = f"{least}{amount(use.compressed)} compressed plus {amount(use.unpacked)} unpacked{shared}"
         yield Finding(
             f"{len(known)} {'image' if len(known) == 1 else 'images'} may be on one {words.node}:"
-            f" {together}, but {space}: {words.on_a_full_disk}."
+            f" {together}, but {space}: {_on_a_full_disk(words)}."
             f" The largest: {names}{more}",
             Level.WARN,
             subject=f"pool {pool}",
@@ -60,6 +61,12 @@ def _of_pool(pool: str, machine: Machine, images: Sequence[PodImage], words: Voc
             Level.UNPROVED,
             subject=f"pool {pool}",
         )
+
+
+def _on_a_full_disk(words: Vocabulary) -> str:
+    if words == KUBERNETES:
+        return "it will remove unused images and pull them again"
+    return f"{words.system if words == SLURM else 'the engine'} does not remove images by itself"
 
 
 def _is_bound(size: Size) -> bool:

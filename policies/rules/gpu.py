@@ -9,14 +9,14 @@ from typing import Any
 
 from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX
 from fleet.quantities import quantity
-from fleet.scheduling import landing
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
-from policies.model import Coverage, Rule, Site, Workload
-from policies.pod_workloads import containers
+from policies.model import Container, Coverage, Rule, Site, Workload
 from policies.rules.gpu_docker_escapes import faults
 from policies.rules.gpu_escapes import escapes, weighed
-from policies.wording import Vocabulary
+from policies.scheduling import landing_on
+from policies.shapes import at
+from policies.wording import DOCKER, KUBERNETES, Vocabulary, sentence
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -34,9 +34,9 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
     if whole is UNKNOWN or (isinstance(whole, Mapping) and UNKNOWN in (whole.get("limits"), whole.get("requests"))):
         yield Finding("resources of the pod are not known yet: they may ask for GPUs", Level.UNPROVED)
     yield from faults(workload)
-    for container in containers(workload.pod):
-        if container.spec is not UNKNOWN:
-            yield from _amounts(container.path, container.spec, workload.words)
+    for container in workload.containers:
+        if container.is_known:
+            yield from _amounts(container, workload.words.system)
     if found := list(escapes(workload, site)):
         comes = _comes_to_gpus(workload, site)
         if comes is None:
@@ -56,7 +56,7 @@ def _comes_to_gpus(workload: Workload, site: Site) -> bool | None:
     if site.coverage is Coverage.SOME or (site.coverage is Coverage.ALL and len(nodes) == len(site.nodes)):
         return True  # P-HOST refuses pods of our own stacks that fit no node
     try:
-        found = landing(workload.pod, nodes, runtime_classes=site.runtime_classes, is_daemon=workload.is_daemon)
+        found = landing_on(nodes, workload, site)
     except ValueError:  # an invalid amount: P-HOST refuses it
         return True
     if workload.pod.get("schedulerName") not in (None, "", "default-scheduler") and not found.certain:
@@ -64,37 +64,27 @@ def _comes_to_gpus(workload: Workload, site: Site) -> bool | None:
     return True if found.certain else None if found.possible else False
 
 
-def _amounts(path: str, container: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
-    where = words.place(f"{path}.resources")
-    resources = container.get("resources")
-    if resources is UNKNOWN:
-        resources = dict.fromkeys(("limits", "requests"), UNKNOWN)
-    kinds = [resources.get(kind) for kind in ("limits", "requests")] if isinstance(resources, Mapping) else []
-    names = {name for each in kinds if isinstance(each, Mapping) for name in each if name.startswith(NVIDIA_PREFIX)}
-    for name in sorted({GPU_RESOURCE, *names}) if kinds else ():
-        limit, request = (_amount(each, name) for each in kinds)
+def _amounts(container: Container, system: str) -> Iterator[Finding]:
+    kinds, where = (container.limits, container.requests), container.amounts_place
+    names = {name for each in kinds for name in _names(each) if name.startswith(NVIDIA_PREFIX)}
+    for name in sorted({GPU_RESOURCE, *names}):
+        limit, request = (at(each, name) for each in kinds)
         if UNKNOWN in (limit, request):
             yield Finding(f"{where}: the GPU request is not known yet", Level.UNPROVED)
             return
         if request is not None and limit is None:
-            yield Finding(f"{where}.requests has {name} without a limit: {words.system} rejects such a pod")
+            yield Finding(f"{where}.requests has {name} without a limit: {system} rejects such a pod")
         elif request is not None and _number(request) != _number(limit):
             yield Finding(f"{where}: {name} is {request} in requests and {limit} in limits; they must be equal")
         elif isinstance(number := _number(limit), Decimal) and (number < 0 or number != number.to_integral_value()):
             yield Finding(
-                f"{where}: {name} is {limit}: {words.system} only accepts whole numbers",
+                f"{where}: {name} is {limit}: {system} only accepts whole numbers",
                 remedy="Ask for whole devices; slices and shared GPUs have their own resource names.",
             )
 
 
 def _names(amounts: Any) -> list[str]:
     return [str(name) for name in amounts] if isinstance(amounts, Mapping) else []
-
-
-def _amount(amounts: Any, name: str) -> Any:
-    if amounts is UNKNOWN:
-        return UNKNOWN
-    return amounts.get(name) if isinstance(amounts, Mapping) else None
 
 
 def _number(amount: Any) -> Any:
@@ -105,9 +95,18 @@ def _number(amount: Any) -> Any:
         return str(amount)
 
 
+def _remedy(words: Vocabulary) -> str:
+    if words == KUBERNETES:
+        return "Set nvidia.com/gpu in resources.limits, and remove the variable or the volume."
+    if words == DOCKER:
+        held = "Name the GPUs that the container holds in deviceRequests, as DockerGpuContainer does"
+        return f"{held}, and remove what bypasses that."
+    return f"{sentence(words.requests)}."
+
+
 RULE = Rule(
     id="P-GPU",
     says="GPUs are requested as nvidia.com/gpu, with equal requests and limits, and nothing bypasses that",
-    remedy=lambda words: words.only_request,
+    remedy=_remedy,
     check=check,
 )

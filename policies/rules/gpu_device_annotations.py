@@ -11,6 +11,7 @@ from policies.finding import Finding, Level
 from policies.host_paths import reaches
 from policies.model import Workload
 from policies.visibility import DEVICE_ANNOTATIONS
+from policies.wording import DOCKER, Vocabulary
 
 # With these, another scheduler allocates GPU fractions. Source: github:NVIDIA/KAI-Scheduler docs/gpu-sharing.
 PARTS = frozenset({"gpu-fraction", "gpu-fraction-num-devices", "gpu-memory"})
@@ -27,7 +28,7 @@ def of_annotations(workload: Workload) -> Iterator[Finding]:
         if key in PARTS:
             yield Finding(
                 f"annotation {key} asks for part of a GPU without {GPU_RESOURCE}, so nothing accounts for it",
-                remedy=f"Remove it; {workload.words.request_a_gpu}.",
+                remedy=f"Remove it; {workload.words.requests}.",
             )
             continue
         adds_volume = isinstance(value, str) and "hostPath" in value
@@ -37,9 +38,14 @@ def of_annotations(workload: Workload) -> Iterator[Finding]:
             yield Finding(f"annotation {key} is not known yet: it may add GPUs", Level.UNPROVED)
         elif _names_gpus(key, str(value)):
             yield Finding(
-                f"annotation {key} adds GPUs {workload.words.selects}",
-                remedy=f"Remove it; {workload.words.request_a_gpu}.",
+                f"annotation {key} adds GPUs {bypassing(workload.words)}",
+                remedy=f"Remove it; {workload.words.requests}.",
             )
+
+
+def bypassing(words: Vocabulary) -> str:
+    """How a workload that selects GPUs itself takes them."""
+    return "by hand, no matter who holds them" if words.system == DOCKER.system else "and bypasses the scheduler"
 
 
 def _names_gpus(key: str, value: str) -> bool:

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from fleet.unknown import UNKNOWN, Unknown
 from platforms.docker.gpu_leases import NETWORK
-from policies.docker_gpus import GPU_DEVICES, GpuRequest, gpu_requests
+from policies.docker_gpus import GPU_DEVICES, gpu_requests
 from policies.finding import Finding, Level
 from policies.model import Coverage, Site, Workload
-from policies.shapes import at, is_list, items, text
+from policies.scheduling import possible_pools
+from policies.shapes import at, items, listed, text
 
 # NVIDIA's device number is 195; a container may create device files itself.
 _OPENS_GPUS: Final = re.compile(r"^\s*[ac]\s+(?:195|\*)\s*:")
@@ -36,7 +37,7 @@ _SHARED: Final = {
 
 def faults(workload: Workload) -> Iterator[Finding]:
     """GPU requests rejected by the provider or the engine."""
-    for each in _requests(workload):
+    for each in gpu_requests(workload.container_inputs):
         if each.fault:
             yield Finding(
                 each.fault, remedy='Write deviceRequests: [{driver: nvidia, capabilities: [gpu], deviceIds: ["0"]}].'
@@ -45,9 +46,7 @@ def faults(workload: Workload) -> Iterator[Finding]:
 
 def of_container(workload: Workload, site: Site) -> Iterator[Finding]:
     """Empty for pods."""
-    if workload.container is None:
-        return
-    inputs = workload.container.inputs
+    inputs = workload.container_inputs
     yield from _uncounted(workload, site)
     yield from _cgroup_rules(inputs.get("deviceCgroupRules"))
     yield from _devices(inputs.get("devices"))
@@ -65,13 +64,9 @@ def of_container(workload: Workload, site: Site) -> Iterator[Finding]:
             )
 
 
-def _requests(workload: Workload) -> list[GpuRequest]:
-    return list(gpu_requests(workload.container.inputs)) if workload.container else []
-
-
 def _uncounted(workload: Workload, site: Site) -> Iterator[Finding]:
     """Requests for GPUs others may hold. A manually mapped device is no request; other checks refuse it."""
-    requests = [each for each in _requests(workload) if not each.is_by_hand and not each.fault]
+    requests = [each for each in gpu_requests(workload.container_inputs) if not each.is_by_hand and not each.fault]
     for each in requests:
         if each.takes_all:
             yield Finding(f"{each.where} takes every GPU of the host, including those that other containers hold")
@@ -80,23 +75,10 @@ def _uncounted(workload: Workload, site: Site) -> Iterator[Finding]:
             which = "the first GPU" if each.count == 1 else f"the first {each.count} GPUs"
             yield Finding(f"{each.where} has a count, which always gives {which} of the host, no matter who holds them")
     named = [device for each in requests if not each.takes_all for device in each.devices]
-    if named and not _are_shared(workload, site):
-        yield from _not_held(named, _networks(workload), site)
-
-
-def _are_shared(workload: Workload, site: Site) -> bool:
-    """Whether every possible host shares its GPUs."""
-    try:
-        pools = {node.pool for node in workload.landing(site).possible}
-    except ValueError:  # an invalid amount: P-HOST refuses it
-        return False
-    return bool(pools) and pools <= site.shared_hosts
-
-
-def _networks(workload: Workload) -> list[str | Unknown]:
-    listed = items(workload.container.inputs.get("networksAdvanced")) if workload.container else []
-    names = [at(each, "name") for each in listed]
-    return [each for each in names if isinstance(each, str | Unknown)]
+    pools = {*possible_pools(workload, site)} if named else ()
+    if named and not (pools and pools <= site.shared_hosts):
+        names = [at(each, "name") for each in items(workload.container_inputs.get("networksAdvanced"))]
+        yield from _not_held(named, [each for each in names if isinstance(each, str | Unknown)], site)
 
 
 def _not_held(named: list[str], networks: list[str | Unknown], site: Site) -> Iterator[Finding]:
@@ -120,7 +102,7 @@ def _not_held(named: list[str], networks: list[str | Unknown], site: Site) -> It
 
 
 def _cgroup_rules(rules: Any) -> Iterator[Finding]:
-    for index, rule in enumerate(rules if is_list(rules) else [UNKNOWN] if rules is UNKNOWN else ()):
+    for index, rule in enumerate(listed(rules)):
         if rule is UNKNOWN:
             yield Finding(f"deviceCgroupRules[{index}] is not known yet: it may grant access to GPUs", Level.UNPROVED)
         elif _OPENS_GPUS.match(text(rule)):
@@ -142,7 +124,7 @@ def _devices(devices: Any) -> Iterator[Finding]:
 
 
 def _walls(options: Any) -> Iterator[Finding]:
-    for each in options if is_list(options) else [UNKNOWN] if options is UNKNOWN else ():
+    for each in listed(options):
         if each is UNKNOWN:
             yield Finding("securityOpts are not known yet", Level.UNPROVED)
         elif wall := _OPEN_WALLS.get(text(each).replace(":", "=")):

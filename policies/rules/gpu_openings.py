@@ -11,10 +11,10 @@ from fleet.labels import GPU_RESOURCE, NVIDIA_PREFIX, OWNED_PREFIXES
 from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
-from policies.host_paths import of_path, of_volume
+from policies.host_paths import check_driver, check_host_path, check_path, of_volume
 from policies.kinds import kind_of, objects
-from policies.model import Coverage, Site
-from policies.rules.pin import of_reference
+from policies.model import Coverage, Image, Site
+from policies.rules.pin import of_image
 from policies.rules.resource_claims import check_claim
 from policies.shapes import at, items, object_name, text
 from policies.wording import DOCKER
@@ -74,9 +74,9 @@ def called(token: str, name: str, inputs: Mapping[str, Any]) -> str:
 
 
 def _volume(_: str, inputs: Mapping[str, Any], __: Site) -> Iterator[Finding]:
-    spec = inputs.get("spec")
-    if spec is UNKNOWN or isinstance(spec, Mapping):
-        yield from of_volume("spec", spec, kinds=("hostPath", "local"))
+    yield from check_driver("spec", inputs.get("spec"))
+    for each in of_volume("spec", inputs.get("spec"), kinds=("hostPath", "local")):
+        yield from check_host_path(each, is_written=True)
 
 
 def _engine_volume(inputs: Mapping[str, Any], _: Site) -> Iterator[Finding]:
@@ -85,7 +85,7 @@ def _engine_volume(inputs: Mapping[str, Any], _: Site) -> Iterator[Finding]:
     if device is UNKNOWN:
         yield Finding(f"{path} is not known yet: it may reach the devices of the host", Level.UNPROVED)
     elif isinstance(device, str) and device.startswith("/"):
-        for finding in of_path(f"{path} {device}", device, DOCKER, is_written=True):
+        for finding in check_path(f"{path} {device}", device, DOCKER, is_written=True):
             yield replace(finding, remedy="Leave the folder to the engine: remove driverOpts.")
 
 
@@ -96,7 +96,7 @@ def _pulled(inputs: Mapping[str, Any], site: Site) -> Iterator[Finding]:
     elif inputs.get("name") is UNKNOWN:
         yield Finding("name is not known yet", Level.UNPROVED)
     else:
-        yield from of_reference("name", inputs.get("name"), site)
+        yield from of_image(Image("name", inputs.get("name")), site)
 
 
 def _claim(_: str, inputs: Mapping[str, Any], __: Site) -> Iterator[Finding]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from fleet.unknown import UNKNOWN, Unknown, mapping_at
+from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.host_paths import names_gpus, plain
-from policies.shapes import at, is_list, items
-from policies.wording import Vocabulary
+from policies.model import Container, Workload
+from policies.wording import KUBERNETES
 
 ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
 # These let a container enter every process it sees.
@@ -21,59 +21,46 @@ def is_true(value: Any) -> bool:
     return value is True or (isinstance(value, str) and value.lower() == "true")
 
 
-def privileges(path: str, container: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
-    """A container that may escape isolation; `path` is its place in the pod."""
-    called = words.place(path)
-    privileged = at(container, "securityContext", "privileged")
-    if privileged is UNKNOWN:
+def privileges(container: Container, workload: Workload) -> Iterator[Finding]:
+    """A container that may escape isolation, or enter the node's processes: nsenter, /proc/1/root."""
+    called, node = container.place, workload.words.node
+    if container.privileged is UNKNOWN:
         yield Finding(f"it is not known yet whether {called} is privileged", Level.UNPROVED)
-    elif is_true(privileged):
+    elif is_true(container.privileged):
         yield Finding(
-            f"{called} is privileged: it reaches every GPU of the {words.node}",
-            remedy=f"Remove privileged: true; {words.request_a_gpu}.",
+            f"{called} is privileged: it reaches every GPU of the {node}",
+            remedy=f"Remove privileged: true; {workload.words.requests}.",
         )
-    added = _added(container)
-    if UNKNOWN in added:
+    if UNKNOWN in container.capabilities:
         yield Finding(f"the capabilities of {called} are not known yet", Level.UNPROVED)
-    for name in sorted(ROOT_CAPABILITIES & set(map(str, added))):
+    for name in sorted(ROOT_CAPABILITIES.intersection(container.capabilities)):
         yield Finding(
             f"{called} has the capability {name}, which lets it leave its container and reach every GPU",
             Level.WARN,
             remedy="Add only the capability that it needs.",
         )
-
-
-def enters(path: str, container: Mapping[str, Any], pod: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
-    """A container that sees the node's processes and may enter them: nsenter, /proc/1/root."""
-    entering = sorted(ENTERING_CAPABILITIES & set(map(str, _added(container))))
-    mounted = [at(volume, "hostPath", "path") for volume in items(pod.get("volumes"))]
-    by_paths = [where for where in mounted if isinstance(where, str) and plain(where) == "/proc"]
-    shares = is_true(pod.get("hostPID"))
-    if entering and (shares or by_paths):
-        through = words.host_pid if shares else f"hostPath {by_paths[0]}"
+    entering = sorted(ENTERING_CAPABILITIES.intersection(container.capabilities))
+    mounted = [each.path for each in workload.host_paths if isinstance(each.path, str) and plain(each.path) == "/proc"]
+    shares = is_true(workload.sees_processes)
+    if entering and (shares or mounted):
+        through = workload.words.processes if shares else f"hostPath {mounted[0]}"
         yield Finding(
-            f"{words.place(path)} sees the processes of the {words.node} through {through} and can enter them with "
+            f"{called} sees the processes of the {node} through {through} and can enter them with "
             f"{entering[0]}: it reaches every GPU",
             remedy="Remove one of the two.",
-            names_gpus=not shares and names_gpus(by_paths[0]),
+            names_gpus=not shares and names_gpus(mounted[0]),
         )
 
 
-def host_processes(pod: Mapping[str, Any], words: Vocabulary) -> Iterator[Finding]:
-    """A pod that sees its node's processes."""
-    shares = pod.get("hostPID")
-    if shares is UNKNOWN:
+def host_processes(workload: Workload) -> Iterator[Finding]:
+    """A workload that sees its node's processes."""
+    words = workload.words
+    if workload.sees_processes is UNKNOWN:
         yield Finding(f"it is not known yet whether it sees the processes of the {words.node}", Level.UNPROVED)
-    elif is_true(shares):
+    elif is_true(workload.sees_processes):
         yield Finding(
-            f"{words.host_pid} exposes the processes of the {words.node}, including those that use other people's GPUs",
+            f"{words.processes} exposes the processes of the {words.node}, including those that use other people's "
+            "GPUs",
             Level.WARN,
-            remedy=words.remove_host_pid,
+            remedy="Remove hostPID: true." if words == KUBERNETES else "Remove pidMode.",
         )
-
-
-def _added(container: Mapping[str, Any]) -> list[str | Unknown]:
-    """Its added capabilities, with UNKNOWN for those not known yet."""
-    added = at(mapping_at(container, "securityContext"), "capabilities", "add")
-    listed = [UNKNOWN] if added is UNKNOWN else added if is_list(added) else ()
-    return [each if each is UNKNOWN else str(each).upper().removeprefix("CAP_") for each in listed]

@@ -12,15 +12,16 @@ from fleet.scheduling_blockers import wording
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
-from policies.pod_images import PodImage, different_images, is_certain, processor, system
-from policies.pod_workloads import asks_somewhere
+from policies.scheduling import is_certain, landing
+from policies.wording import Vocabulary, sentence
+from policies.workload_images import ImageFacts, different_images, processor, system
 
-_READ: Final[Mapping[str, Callable[[PodImage], str]]] = {ARCH: processor, OS: system}
+_READ: Final[Mapping[str, Callable[[ImageFacts], str]]] = {ARCH: processor, OS: system}
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Compares labels, taints and resources of fleet nodes with pod requests."""
-    asks, words = asks_somewhere(workload.pod), workload.words
+    asks, words = workload.asks_for_gpus, workload.words
     if site.coverage is not Coverage.ALL and asks is False:
         return  # it may run on undescribed nodes
     if not site.nodes:
@@ -29,28 +30,28 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             yield Finding(f"it is not known which GPUs it lands on: {why}", Level.UNPROVED)
         return  # a stack without a fleet describes no nodes
     try:
-        found = workload.landing(site)
+        found = landing(workload, site)
     except QuantityError as error:  # the API server rejects it too
-        yield Finding(f'no pool can host it ("{error.given}" {words.no_amount})', remedy=words.write_amounts)
+        yield Finding(f'no pool can host it ("{error.given}" is not {words.amount})', remedy=f"Write {words.amounts}.")
         return
     if other := _system(workload):
         yield other
     if not found.possible:
         refused = sorted(found.refused.items())
-        reasons = "; ".join(f"{pool}: {wording(first, words.obstacles)}" for pool, (first, *_) in refused)
+        reasons = "; ".join(f"{pool}: {wording(first, words.blockers)}" for pool, (first, *_) in refused)
         if site.coverage is Coverage.ALL or (site.coverage is Coverage.WITH_GPUS and asks):
-            describe = f"If the {words.nodes} have these labels, add them to the pool in the pack's configuration."
+            describe = f"If the {words.node}s have these labels, add them to the pool in the pack's configuration."
             is_described = site.coverage is Coverage.WITH_GPUS
-            yield Finding(f"no pool can host it ({reasons})", remedy=f"{words.fit} {describe}" if is_described else "")
+            yield Finding(
+                f"no pool can host it ({reasons})", remedy=f"{_fit(words)} {describe}" if is_described else ""
+            )
         else:
             yield Finding(f"none of the described pools can host it ({reasons}); others may", Level.UNPROVED)
         return
     yield from _platforms(workload, site)
     if found.undecided:
-        what = [
-            words.place(each) if isinstance(each, str) else wording(each, words.obstacles) for each in found.undecided
-        ]
-        yield Finding(f"which pools can host it depends on {', '.join(dict.fromkeys(what))}", Level.UNPROVED)
+        what = [each if isinstance(each, str) else wording(each, words.blockers) for each in found.undecided]
+        yield Finding(f"which pools can host it depends on {', '.join(what)}", Level.UNPROVED)
 
 
 def _system(workload: Workload) -> Finding | None:
@@ -75,12 +76,12 @@ def _platforms(workload: Workload, site: Site) -> Iterator[Finding]:
                 yield from _platform(image, label, wanted, workload, site)
 
 
-def _platform(image: PodImage, label: str, wanted: str, workload: Workload, site: Site) -> Iterator[Finding]:
+def _platform(image: ImageFacts, label: str, wanted: str, workload: Workload, site: Site) -> Iterator[Finding]:
     default = LINUX if label == OS else wanted
-    found = [(node.pool, node.labels.get(label, default)) for node in workload.landing(site).possible]
+    found = [(node.pool, node.labels.get(label, default)) for node in landing(workload, site).possible]
     if pools := list(dict.fromkeys(pool for pool, has in found if has != wanted)):
         has = ", ".join(sorted({has for _, has in found if has != wanted}))
-        nodes = workload.words.nodes
+        nodes = f"{workload.words.node}s"
         on = f"{'pool' if len(pools) == 1 else 'pools'} {listing(pools, most=4)}"
         yield Finding(
             f"{image.text} is built for {wanted}, but the {nodes} of {on} are {has}: it will not start there",
@@ -89,9 +90,13 @@ def _platform(image: PodImage, label: str, wanted: str, workload: Workload, site
         )
 
 
+def _fit(words: Vocabulary) -> str:
+    return f"{sentence(words.moves)}, or request no more than one {words.node} has."
+
+
 RULE = Rule(
     id="P-HOST",
     says="every workload fits some pool of the fleet: labels, taints, GPUs, cores, memory, processor, system",
-    remedy=lambda words: words.fit,
+    remedy=_fit,
     check=check,
 )

@@ -8,7 +8,6 @@ from typing import Any, Final
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.pod_workloads import asks_somewhere
 from policies.shapes import at, items, some
 
 _SHM: Final = "/dev/shm"  # noqa: S108 - in a container
@@ -18,11 +17,9 @@ _FOR_EVER: Final = ("always", "unless-stopped")
 
 def check(workload: Workload, _: Site) -> Iterator[Finding]:
     """Memory and shared memory of GPU containers; restarts of batch runs."""
-    if workload.container is None:
-        return
-    inputs = workload.container.inputs
+    inputs = workload.container_inputs
     yield from _restarts(inputs)
-    if asks_somewhere(workload.pod):
+    if inputs and workload.asks_for_gpus:
         if not inputs.get("memory"):
             yield Finding(
                 "memory is not limited: the container can use up the host's memory", Level.WARN, remedy="Set memory."

@@ -9,7 +9,7 @@ from imaging.inspection.facts import DriverPart, ImageContents
 from imaging.size.estimate import amount
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.pod_images import PodImage, different_images
+from policies.workload_images import ImageFacts, different_images
 
 _SHOWN = 3
 
@@ -32,7 +32,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             yield Finding(unread, Level.UNPROVED, is_own=image.is_own)
 
 
-def _finding(image: PodImage, contents: ImageContents, parts: Sequence[DriverPart], node: str) -> Finding:
+def _finding(image: ImageFacts, contents: ImageContents, parts: Sequence[DriverPart], node: str) -> Finding:
     loaded = [part for part in parts if part.size and (".so" in part.path or ".ko" in part.path)]
     if loaded:
         why = f"they hide the {node}'s own, which match its kernel module"

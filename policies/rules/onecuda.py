@@ -11,7 +11,7 @@ from imaging.inspection.recommendations import Remark
 from imaging.size.estimate import amount
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.pod_images import different_images
+from policies.workload_images import different_images
 
 _KINDS = frozenset({"cuda-twice", "two-cudas"})
 

@@ -7,32 +7,28 @@ from collections.abc import Iterator
 from typing import Final
 
 from policies.finding import Finding, Level
-from policies.model import Rule, Site, Workload
-from policies.pod_images import PodImage, pod_image, pod_images
+from policies.model import Image, Rule, Site, Workload
 from policies.pod_workloads import CONTAINERS
+from policies.workload_images import image_facts
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """Every container's image."""
-    for image in pod_images(workload, site):
-        where = workload.words.place(image.path)
-        if why := workload.left_out.get(image.path):
-            yield Finding(f"{where} {why}", Level.UNPROVED)
+    for image in workload.images:
+        if image.unread:
+            yield Finding(f"{image.place} {image.unread}", Level.UNPROVED)
         else:
-            yield from _image(where, image, site)
+            yield from of_image(image, site)
 
 
-def of_reference(path: str, text: object, site: Site) -> Iterator[Finding]:
-    """One image named outside a workload."""
-    yield from _image(path, pod_image(path, text, "", site), site)
-
-
-def _image(where: str, image: PodImage, site: Site) -> Iterator[Finding]:
+def of_image(named: Image, site: Site) -> Iterator[Finding]:
+    """One image, named by a workload or alone."""
+    where, image = named.place, image_facts(named, site)
     if image.text is None:
         built = "is not known yet: this update builds it, and its contents are read afterwards"
-        why = built if image.is_own else "are not known yet" if image.path in CONTAINERS else "is not known yet"
+        why = built if image.is_own else "are not known yet" if where in CONTAINERS else "is not known yet"
         yield Finding(f"{where} {why}", Level.UNPROVED)
     elif not image.text:
         yield Finding(f"{where} is missing")

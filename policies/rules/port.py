@@ -14,9 +14,7 @@ from policies.shapes import at, items, text
 
 def check(workload: Workload, _: Site) -> Iterator[Finding]:
     """Ports without an address, and host networking. A stated address is intentional."""
-    if workload.container is None:
-        return
-    inputs = workload.container.inputs
+    inputs = workload.container_inputs
     for index, each in enumerate(items(inputs.get("ports"))):
         address = at(each, "ip")
         if address is UNKNOWN:

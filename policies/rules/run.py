@@ -12,9 +12,8 @@ from fleet.pools import PoolGpus
 from imaging.spec.compat_cases import Use
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.pod_images import PodImage, is_certain, pod_images, possible_nodes
-from policies.pod_workloads import asks_for_gpus, containers
 from policies.report import line
+from policies.scheduling import is_certain, possible_nodes
 from policies.verdicts import (
     Outcome,
     affected,
@@ -27,6 +26,7 @@ from policies.verdicts import (
     uses_read,
     whole_pool,
 )
+from policies.workload_images import ImageFacts, image_facts
 
 _VERDICTS: Final = {
     Verdict.INCOMPATIBLE: (Level.REFUSE, Severity.REFUSE, "does not run on"),
@@ -38,14 +38,14 @@ _VERDICTS: Final = {
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
     """GPU containers, judged by the image's known contents, else its spec, else its name."""
     pools = possible_nodes(workload, site)
-    for container, image in zip(containers(workload.pod), pod_images(workload, site), strict=False):
-        asks = asks_for_gpus(container.spec)
+    for container in workload.containers:
+        asks, image = container.asks_for_gpus, image_facts(container.image, site)
         is_no_reference = image.text is not None and image.reference is None
         if asks is False or is_no_reference:  # P-PIN refuses that without repeating it: it may contain a password
             continue
         for finding in _findings(image.name, outcomes(_uses(image, site), pools, site.gpus), site.gpus):
             bad = {pool for _, pool, _ in finding.about}
-            is_sure = asks is True and is_certain(bad, workload, site, possible_nodes)
+            is_sure = asks is True and is_certain(bad, workload, site)
             level = finding.level if is_sure else Level.UNPROVED
             yield replace(finding, message=f"{image.text or image.name} {finding.message}", level=level)
         deep = image.contents.deep if image.contents else None
@@ -84,7 +84,7 @@ def _findings(
         )
 
 
-def _uses(image: PodImage, site: Site) -> tuple[Use, ...]:
+def _uses(image: ImageFacts, site: Site) -> tuple[Use, ...]:
     if image.contents is not None and image.contents.deep is not None:
         return uses_read(image.contents)
     if image.is_own and image.name in site.own_images:

@@ -8,7 +8,9 @@ from imaging.size.estimate import GIB, Size, amount
 from imaging.size.origin import Origin
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.pod_images import PodImage, at_least, different_images, possible_pools
+from policies.scheduling import possible_pools
+from policies.wording import DOCKER, Vocabulary
+from policies.workload_images import ImageFacts, at_least, different_images
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -29,7 +31,7 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
             yield Finding(f"the size of {image.name} is not known: {why}", Level.UNPROVED, is_own=True)
 
 
-def _compressed(image: PodImage, size: Size, site: Site) -> Iterator[Finding]:
+def _compressed(image: ImageFacts, size: Size, site: Site) -> Iterator[Finding]:
     limits, waiver = site.limits, site.limits.waivers.get(image.name) if image.is_own else None
     by_spec = " according to its spec" if size.origin is Origin.SPEC else ""
     message = f"{image.name} is {at_least(size)}{amount(size.compressed)} compressed{by_spec}"
@@ -48,7 +50,7 @@ def _compressed(image: PodImage, size: Size, site: Site) -> Iterator[Finding]:
         yield Finding(f"{message}; images above {amount(limits.warn_compressed)} are slow to pull", Level.WARN)
 
 
-def _unpacked(image: PodImage, size: Size, workload: Workload, site: Site) -> Iterator[Finding]:
+def _unpacked(image: ImageFacts, size: Size, workload: Workload, site: Site) -> Iterator[Finding]:
     share = site.limits.unpacked_disk_share
     for pool in possible_pools(workload, site):
         machine = site.machines.get(pool)
@@ -57,9 +59,14 @@ def _unpacked(image: PodImage, size: Size, workload: Workload, site: Site) -> It
         assumed = " (assumed by the stack file)" if machine.is_disk_assumed else ""
         yield Finding(
             f"{image.name} is {at_least(size)}{amount(size.unpacked)} unpacked: more than {share:.0%} of the"
-            f" {machine.disk_gib:g} GiB disk{assumed} of {workload.words.a_node_of(pool)}",
+            f" {machine.disk_gib:g} GiB disk{assumed} of {_a_node_of(pool, workload.words)}",
             Level.WARN,
         )
+
+
+def _a_node_of(pool: str, words: Vocabulary) -> str:
+    """A pool of Docker is one host."""
+    return f"the host {pool}" if words.system == DOCKER.system else f"a {words.node} of pool {pool}"
 
 
 RULE = Rule(

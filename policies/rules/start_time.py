@@ -9,7 +9,8 @@ from fleet.unknown import UNKNOWN
 from imaging.size.estimate import cold_start
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
-from policies.pod_images import NOT_CERTAIN, at_least, different_images, is_certain, possible_pools
+from policies.scheduling import NOT_CERTAIN, is_certain, possible_pools
+from policies.workload_images import at_least, different_images
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:
@@ -63,7 +64,7 @@ RULE = Rule(
     id="P-START",
     says="the first server on a node answers before the hub gives up",
     remedy=lambda words: (
-        f"Raise start_timeout_s or make the image smaller; pre_pull: true helps on long-lived {words.nodes}."
+        f"Raise start_timeout_s or make the image smaller; pre_pull: true helps on long-lived {words.node}s."
     ),
     check=check,
 )

@@ -161,18 +161,13 @@ def test_a_container_without_gpus_of_a_host_without_gpus_may_do_there_what_it_wa
     assert texts(findings(site, **changes, labels=[]), REFUSED) != []
 
 
+def test_what_decides_where_it_lands_has_its_name_in_the_container() -> None:
+    unknown = {"runtime": UNKNOWN, "memory": UNKNOWN, "deviceRequests": UNKNOWN}
+    expected = "which pools can host it depends on deviceRequests, memory, runtime."
+    assert expected in one(UNPROVED, "P-HOST", **unknown)
+
+
 # --- the engine
-
-
-def test_the_socket_of_the_engine_is_for_those_that_the_site_names() -> None:
-    socket = {"mounts": [{"type": "bind", "source": "/var/run/docker.sock", "target": "/s"}]}
-    named = replace(SITE, engine_users={IMAGE: frozenset({"notebook"})})
-    assert "allowed, because the site lists it" in one(ADVISED, "P-GPU", named, **socket)
-    assert texts(findings(named, **socket), REFUSED) == []
-    for other in ({"name": "other"}, {"image": f"registry.example.edu/y@{DIGEST}"}):
-        assert texts(findings(named, **socket, **other), REFUSED) != []
-    assert texts(findings(named, **socket, image=UNKNOWN), UNPROVED, "P-GPU") != []
-    assert texts(findings(named, mounts=[{"type": "bind", "source": "/dev", "target": "/d"}]), REFUSED) != []
 
 
 @each_row(

@@ -12,7 +12,7 @@ from cli.stack.check import offline_resources
 from fleet.unknown import UNKNOWN
 from imaging.spec.load import IMAGES
 from platforms.docker.container import CONTAINER_TOKEN
-from policies.docker_hubs import DOCKER_HUB_TOKEN
+from policies.docker_workloads import DOCKER_HUB_TOKEN
 from policies.evaluate import evaluate
 from policies.finding import Level
 from policies.from_settings import site_of
@@ -48,10 +48,7 @@ def test_the_stack_has_no_findings() -> None:
 
 
 def test_servers_and_kernels_are_read_with_what_they_ask_for() -> None:
-    found = {
-        each.name: each.pod["containers"][0]["resources"]["limits"]
-        for each in workloads(DOCKER_HUB_TOKEN, "dcsg", hub_inputs())
-    }
+    found = {each.name: each.containers[0].limits for each in workloads(DOCKER_HUB_TOKEN, "dcsg", hub_inputs())}
     assert found == {
         "profile remote-kernels of hub dcsg": {"cpu": 1, "memory": "2Gi"},
         "kernel cupy of profile remote-kernels of hub dcsg": {"cpu": 2, "memory": "8Gi", "nvidia.com/gpu": "1"},

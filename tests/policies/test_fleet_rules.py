@@ -16,7 +16,7 @@ from imaging.size.estimate import GB, Size
 from imaging.size.origin import Origin
 from policies.finding import Finding, Level
 from policies.model import Planned, Site, Workload
-from policies.pod_workloads import workloads
+from policies.pod_workloads import of_pod, workloads
 from policies.rules.disk_capacity import RULE
 
 BASE, COURSE = reference("base", "a"), reference("course", "b")
@@ -107,7 +107,7 @@ def test_before_the_build_a_lower_bound_warns_or_leaves_it_unproved() -> None:
 
 
 def test_a_pod_that_no_api_server_takes_does_not_hide_the_others() -> None:
-    odd = Workload("odd", {"containers": [{"image": BASE, "resources": {"limits": {"cpu": "many"}}}]})
+    odd = of_pod("odd", {"containers": [{"image": BASE, "resources": {"limits": {"cpu": "many"}}}]})
     assert len(findings(odd, pod(BASE), pod(COURSE))) == 1
 
 

@@ -17,8 +17,8 @@ from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.model import Site
-from policies.pod_images import possible_nodes, possible_pools
 from policies.pod_workloads import HUB_TOKEN, workloads
+from policies.scheduling import landing, possible_nodes, possible_pools
 from settings.pools import NodeOverride
 from settings.reading import Stack, load_stack
 
@@ -193,4 +193,4 @@ def test_pools_of_a_profile_that_are_not_known_yet_leave_every_pool_open(stack: 
     inputs["profiles"] = [{**inputs["profiles"][2], "pools": UNKNOWN}]
     (found,) = workloads(HUB_TOKEN, "datahub", inputs)
     assert possible_pools(found, site) == ["gtx1080ti", "rtx2080ti"]
-    assert "affinity" in found.landing(site).unknown
+    assert "affinity" in landing(found, site).unknown

@@ -39,6 +39,7 @@ from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN, evaluate
 from policies.finding import Level
 from policies.from_settings import site_of
 from policies.model import Site, Workload
+from policies.pod_workloads import of_pod
 from policies.proxies import plain
 from policies.report import for_people
 from policies.rules.index import ABOUT_THE_PACK, ALL_RULES
@@ -440,7 +441,7 @@ def test_a_stack_whose_file_cannot_be_read_has_no_fleet_to_speak_of() -> None:
 
 def test_pods_that_cannot_be_read_are_not_proved_and_end_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any) -> Iterator[Workload]:
-        yield Workload("Pod web", {"containers": [{"image": "docker.io/x:1"}]})
+        yield of_pod("Pod web", {"containers": [{"image": "docker.io/x:1"}]})
         raise KeyError("containers")
 
     monkeypatch.setattr("policies.evaluate.workloads", fails)

@@ -128,8 +128,8 @@ def test_a_profile_whose_selector_is_not_known_keeps_its_pool() -> None:
 def test_a_profile_with_gpus_has_the_hubs_runtime_class_and_one_without_has_none() -> None:
     profiles = [{"name": "cpu"}, {"name": "gpu", "gpus": 1}]
     hub = {"profiles": profiles, "runtime_class": "fast"}
-    assert [each.pod.get("runtimeClassName") for each in workloads(HUB, "x", hub)] == [None, "fast"]
-    assert [each.pod.get("runtimeClassName") for each in workloads(HUB, "x", {"profiles": profiles})] == [
+    assert [each.runtime for each in workloads(HUB, "x", hub)] == [None, "fast"]
+    assert [each.runtime for each in workloads(HUB, "x", {"profiles": profiles})] == [
         None,
         "nvidia",
     ]

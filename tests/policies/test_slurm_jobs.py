@@ -56,6 +56,11 @@ def test_more_gpus_than_a_node_has_are_refused_in_words_of_slurm() -> None:
     assert "no pool can host it" in one(REFUSED, "P-HOST", gpus=5)
 
 
+def test_what_is_not_known_yet_has_its_name_in_the_job() -> None:
+    assert "which pools can host it depends on gpus, pools." in one(UNPROVED, "P-HOST", gpus=UNKNOWN, pools=UNKNOWN)
+    assert ": image is not known yet" in one(UNPROVED, "P-PIN", image=UNKNOWN)
+
+
 def test_a_part_of_the_gpus_of_a_whole_node_is_reported() -> None:
     message = one(ADVISED, "P-BATCH", pools=["gpu-k80"], gpus=1)
     assert (

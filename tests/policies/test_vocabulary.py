@@ -20,7 +20,7 @@ from policies.from_settings import site_of
 from policies.model import Site
 from policies.rules.disk_capacity import RULE as ROOM
 from policies.rules.index import ALL_RULES
-from policies.wording import DOCKER, KUBERNETES, SLURM
+from policies.wording import DOCKER, DOCKER_HUB, KUBERNETES, SLURM
 from settings.reading import load_stack
 
 AMOUNTS = {"cpu": Decimal(16), "memory": Decimal(64 * 1024**3), "nvidia.com/gpu": Decimal(2)}
@@ -66,15 +66,9 @@ def test_a_full_disk_is_reported_in_the_words_of_what_lands_there() -> None:
     assert "kubelet" not in finding.message
 
 
-@pytest.mark.parametrize("words", [KUBERNETES, DOCKER, SLURM], ids=lambda words: words.system)
+@pytest.mark.parametrize("words", [KUBERNETES, DOCKER, DOCKER_HUB, SLURM], ids=lambda words: words.moves)
 def test_every_remedy_of_a_rule_is_a_sentence_on_every_site(words: Any) -> None:
     for rule in ALL_RULES:
         remedy = rule.remedy_in(words)
         assert remedy[0].isupper()
         assert remedy.endswith(".")
-
-
-def test_a_path_that_no_vocabulary_knows_stays_as_it_is() -> None:
-    assert KUBERNETES.place("containers[0].image") == "containers[0].image"
-    assert SLURM.place("containers[0].resources.limits.nvidia.com/gpu") == "gpus"
-    assert SLURM.place("containers[01]") == "containers[01]"

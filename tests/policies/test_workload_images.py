@@ -9,9 +9,9 @@ from rows import each_row
 
 from fleet.unknown import UNKNOWN
 from imaging.size.origin import Origin
-from policies.model import Site
-from policies.pod_images import PodImage, different_images, pod_images
+from policies.model import Site, Workload
 from policies.pod_workloads import workloads
+from policies.workload_images import ImageFacts, different_images, image_facts
 
 READ = reference("hub")
 SITE = Site(
@@ -23,11 +23,19 @@ SITE = Site(
 )
 
 
-def deployment(spec: Any, image_name: Any = None) -> list[PodImage]:
+def deployed(spec: Any, image_name: Any = None) -> Workload:
     annotations = {"gpu-commons.org/image": image_name} if image_name else {}
     template = {"metadata": {"annotations": annotations}, "spec": spec}
     (workload,) = workloads("kubernetes:apps/v1:Deployment", "web", {"spec": {"template": template}})
-    return list(pod_images(workload, SITE))
+    return workload
+
+
+def facts(workload: Workload) -> list[ImageFacts]:
+    return [image_facts(each, SITE) for each in workload.images]
+
+
+def deployment(spec: Any, image_name: Any = None) -> list[ImageFacts]:
+    return facts(deployed(spec, image_name))
 
 
 def images(*texts: Any) -> dict[str, Any]:
@@ -36,15 +44,15 @@ def images(*texts: Any) -> dict[str, Any]:
 
 def test_an_image_comes_with_its_contents_its_size_and_who_says_so() -> None:
     (image,) = deployment(images(READ))
-    assert (image.path, image.name, image.is_own) == ("containers[0].image", "hub", True)
+    assert (image.name, image.is_own) == ("hub", True)
     assert image.size is not None
     assert (image.size.compressed, image.size.unpacked, image.size.origin) == (2 * 10**9, 5 * 10**9, Origin.IMAGE)
 
 
 def test_init_ordinary_and_ephemeral_containers_all_count() -> None:
     each = {"name": "c", "image": READ}
-    found = deployment({"containers": [each], "initContainers": [each], "ephemeralContainers": [each]})
-    assert [image.path for image in found] == [
+    found = deployed({"containers": [each], "initContainers": [each], "ephemeralContainers": [each]})
+    assert [image.place for image in found.images] == [
         "initContainers[0].image",
         "containers[0].image",
         "ephemeralContainers[0].image",
@@ -59,7 +67,7 @@ def test_an_image_that_is_built_by_this_update_has_the_name_that_its_workload_sa
 def test_a_profile_says_the_name_of_its_image() -> None:
     profile = {"name": "ml", "image": UNKNOWN, "image_name": "scipy-ml-notebook"}
     (workload,) = workloads("gpu-commons:index:NotebookHub", "datahub", {"profiles": [profile]})
-    assert [image.name for image in pod_images(workload, SITE)] == ["scipy-ml-notebook"]
+    assert [image.name for image in facts(workload)] == ["scipy-ml-notebook"]
 
 
 def test_several_names_go_to_the_containers_in_order_and_the_last_one_to_those_that_follow() -> None:
@@ -105,8 +113,9 @@ def test_what_is_no_reference_has_none(text: Any) -> None:
 
 
 def test_containers_that_are_not_known_have_one_image_that_is_not() -> None:
-    assert [(image.path, image.text) for image in deployment({"containers": UNKNOWN})] == [("containers", None)]
-    assert [image.path for image in deployment({"containers": [UNKNOWN]})] == ["containers[0].image"]
+    (image,) = deployed({"containers": UNKNOWN}).images
+    assert (image.place, image.text) == ("containers", UNKNOWN)
+    assert [image.place for image in deployed({"containers": [UNKNOWN]}).images] == ["containers[0].image"]
 
 
 def test_an_image_of_several_containers_is_reported_once() -> None:
