@@ -63,7 +63,7 @@ def home(document: Document) -> str:
 def labelled_home(document: Document) -> str:
     """A user's home, or the record of an earlier one, with the owner's login as a label."""
     a_home = quoted(f"{literal(document['hub'])}-home-{ANY_USER}")
-    labels = {HOME_LABEL: May(a_home), HUB_LABEL: exactly(document["hub"]), LOGIN_LABEL: TEXT}
+    labels: dict[str, str | May] = {HOME_LABEL: May(a_home), HUB_LABEL: exactly(document["hub"]), LOGIN_LABEL: TEXT}
     return object_of({"Labels": object_of(labels), "Name": a_home})
 
 

@@ -27,7 +27,7 @@ class Engine(APIClient):
         super().__init__(base_url=address, version="1.24", timeout=ANSWER_WITHIN_S)
         if user:
             self.headers.update({"Gpu-Commons-User": user, "Gpu-Commons-Token": token})
-        self._version = self._retrieve_server_version()
+        self._version = str(self.version(api_version=False)["ApiVersion"])
 
     def _post_json(self, url: str, data: Any, **kwargs: Any) -> Any:
         return super()._post_json(url, in_order(data or {}), **kwargs)  # type: ignore[misc]  # its stubs leave it out

@@ -13,4 +13,4 @@ c = get_config()  # type: ignore[name-defined]  # noqa: F821 - traitlets puts it
 configure_from_files(c, Path("/state/credentials"))
 
 # The keeper has bound the hub's port: who shares a port says so, and is of the same account.
-HTTPServer.listen = partialmethod(HTTPServer.listen, reuse_port=True)  # type: ignore[method-assign]
+HTTPServer.listen = partialmethod(HTTPServer.listen, reuse_port=True)  # type: ignore[method-assign,assignment]
