@@ -35,6 +35,9 @@ class DockerHub(pulumi.ComponentResource):
         super().__init__("gpu-commons:index:DockerHub", name, {**args}, opts)
         self._name = name
         network = docker.Network(f"{name}-network", name=name, driver="bridge", opts=self._child())
+        control = docker.Network(
+            f"{name}-control", name=names.control, driver="bridge", internal=True, opts=self._child()
+        )
         lasting = [self._volume(names.database, lasts=True)]
         passing = [
             self._volume(each, lasts=False)
@@ -63,9 +66,11 @@ class DockerHub(pulumi.ComponentResource):
             "setup", containers.setup_container(names, hub, files), *volumes, images[hub.hub_image_name]
         )
         proxy = self._container(
-            "proxy", containers.proxy_container(names, hub, network.name), setup, network, images[hub.proxy_image_name]
+            "proxy",
+            containers.proxy_container(names, hub, network.name, control.name),
+            *(setup, network, control, images[hub.proxy_image_name]),
         )
-        inputs = containers.hub_container(names, hub, network.name)
+        inputs = containers.hub_container(names, hub, network.name, control.name)
         # A change of its files creates a new container; user servers keep running.
         inputs["labels"] = [*inputs["labels"], {"label": containers.CHECKSUM, "value": _checksum(files)}]
         # It depends on the server teardown, so it is removed first: it would start new servers.

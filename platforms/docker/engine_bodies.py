@@ -28,6 +28,8 @@ Document = Mapping[str, Any]  # hub.json
 
 HUB_LABEL: Final = f"{OWN_PREFIX}hub"
 USER_LABEL: Final = f"{OWN_PREFIX}user"
+HOME_LABEL: Final = f"{OWN_PREFIX}home"
+LOGIN_LABEL: Final = f"{OWN_PREFIX}login"
 HOME: Final = "/home/jovyan"  # mount point of a user's home unless hub.json has another
 ANY_USER: Final = "[a-z0-9][a-z0-9-]*"
 USER: Final = f"(?P<user>{ANY_USER})"
@@ -56,6 +58,13 @@ def home(document: Document) -> str:
     """The same user's home, as a mount."""
     source = quoted(f"{literal(document['hub'])}-home-{SAME}")
     return object_of({"Source": source, "Target": exactly(document.get("home") or HOME), "Type": exactly("volume")})
+
+
+def labelled_home(document: Document) -> str:
+    """A user's home, or the record of an earlier one, with the owner's login as a label."""
+    a_home = quoted(f"{literal(document['hub'])}-home-{ANY_USER}")
+    labels: dict[str, str | May] = {HOME_LABEL: May(a_home), HUB_LABEL: exactly(document["hub"]), LOGIN_LABEL: TEXT}
+    return object_of({"Labels": object_of(labels), "Name": a_home})
 
 
 def container(document: Document, body: Document, *, gpus: int, network: str, home: str | None) -> str:

@@ -1,15 +1,15 @@
 """All engine calls allowed to a hub on a Docker host and to its users' kernel gateways. Pure.
 
-A call is one line of text, `METHOD URL BODY`, and passes if it fully matches a row. Objects are addressed by
-name, with the hub's name as prefix. A container can only be created as written by the stack: `engine_bodies`
-describes what else its body may contain.
+A call is one line of text, `METHOD URL BODY`, and passes if it fully matches a row; the call of a gateway begins with
+the user whose gateway it is, `USER METHOD URL BODY`. Objects are addressed by name, with the hub's name as prefix. A
+container can only be created as written by the stack: `engine_bodies` describes what else its body may contain.
 Calls and bodies: https://docs.docker.com/reference/api/engine/version/v1.41/.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote, quote_plus
 
@@ -23,11 +23,13 @@ from platforms.docker.engine_bodies import (
     attached,
     container,
     home,
+    labelled_home,
     user_network,
 )
 from platforms.docker.json_patterns import literal, one_of
 
 _KERNEL: Final = "[0-9a-f]{12}"
+_ANY: Final = "[a-z0-9-]+"
 _VERSION: Final = r"(?:/v1\.(?:2[4-9]|[3-9][0-9]))?"  # before 1.24 the start call had a body
 _TRUTH: Final = "(?:True|False|true|false|0|1)"
 
@@ -40,11 +42,12 @@ class Call:
     url: str
     why: str
     body: str | None = ""
+    sender: str = ""
 
     @property
     def address(self) -> str:
         """Pattern of the line's start."""
-        return f"{self.method} {_VERSION}{self.url} "
+        return f"{self.sender}{self.method} {_VERSION}{self.url} "
 
 
 def calls_of_hub(document: Document) -> tuple[Call, ...]:
@@ -57,7 +60,7 @@ def calls_of_hub(document: Document) -> tuple[Call, ...]:
     gateway = [(document["gateway"]["body"], 0)] if document.get("gateway") else []
     return (
         *_seen(),
-        *_ruled(document, made),
+        *_ruled(made, _filter(document), _filter(document, user=_ANY, part="kernel")),
         Call("POST", rf"/containers/{made}/stop(?:\?t=[0-9]{{1,4}})?", "a server may save what it has"),
         Call("GET", rf"/containers/{made}/logs\?{_query(_LOGS)}", "why a server ended"),
         *_created(document, f"{hub}-server-{USER}", servers, hub, homes),
@@ -73,23 +76,26 @@ def calls_of_hub(document: Document) -> tuple[Call, ...]:
         Call("GET", f"/networks/{network}", "is it there"),
         Call("DELETE", f"/networks/{network}", "its user's server ended"),
         Call("GET", rf"/networks\?{_filter(document)}", "networks whose users are gone"),
+        Call("GET", f"/volumes/{hub}-home-{ANY_USER}", "whose home it is"),
+        Call("GET", rf"/volumes\?{_filter(document, home=_ANY)}", "who has an earlier home"),
+        Call("POST", "/volumes/create", "a home with its owner's label", labelled_home(document)),
         *_images(document),
     )
 
 
 def calls_of_kernels(document: Document) -> tuple[Call, ...]:
-    """Calls of the gateways: only for kernels."""
+    """Calls of the gateways: only for kernels of the user whose gateway it is."""
     hub = literal(document["hub"])
-    kernel = f"{hub}-kernel-{ANY_USER}-{_KERNEL}"
+    kernel = f"{hub}-kernel-{SAME}-{_KERNEL}"
     kernels = [(each["body"], each.get("gpus", 0)) for profile in document["profiles"] for each in _kernels(profile)]
-    named = f"{hub}-kernel-{USER}-{_KERNEL}"
-    return (
+    calls = (
         *_seen(),
-        *_ruled(document, kernel),
-        *_created(document, named, kernels, f"{hub}-user-{SAME}", home(document)),
+        *_ruled(kernel, _filter(document, user=SAME, part="kernel")),
+        *_created(document, kernel, kernels, f"{hub}-user-{SAME}", home(document)),
         *_cards(document, kernel),
         Call("PUT", rf"/containers/{kernel}/archive\?path=%2F", "the kernel's connection file, a tar", None),
     )
+    return tuple(replace(call, sender=f"{USER} ") for call in calls)
 
 
 def _seen() -> Iterator[Call]:
@@ -100,7 +106,7 @@ def _seen() -> Iterator[Call]:
 _LOGS: Final = ("(?:stdout|stderr|timestamps|follow)=[01]", "tail=(?:all|[0-9]{1,6})")
 
 
-def _ruled(document: Document, name: str) -> Iterator[Call]:
+def _ruled(name: str, *filters: str) -> Iterator[Call]:
     """All calls between a container's creation and its end."""
     deletion = _query([f"(?:v|link|force)={_TRUTH}"])
     yield Call("GET", f"/containers/{name}/json", "does it run")
@@ -108,7 +114,7 @@ def _ruled(document: Document, name: str) -> Iterator[Call]:
     yield Call("POST", rf"/containers/{name}/kill(?:\?signal=[A-Z0-9]{{1,12}})?", "interrupt a kernel, end a container")
     yield Call("DELETE", rf"/containers/{name}(?:\?{deletion})?", "it ended")
     listing = _query([f"(?:all|size|trunc_cmd)={_TRUTH}", "limit=-?[0-9]{1,4}"])
-    yield Call("GET", rf"/containers/json\?{listing}&{_filter(document)}", "what an earlier process left")
+    yield Call("GET", rf"/containers/json\?{listing}&{one_of(filters)}", "what an earlier process left")
 
 
 def _query(parameters: Sequence[str]) -> str:
@@ -116,12 +122,15 @@ def _query(parameters: Sequence[str]) -> str:
     return f"{each}(?:&{each})*+"
 
 
-def _filter(document: Document) -> str:
-    """A filter by the hub's label and further labels: docker-py writes json.dumps, URL-encoded."""
-    first = literal(quote_plus(f'{{"label": ["{HUB_LABEL}={document["hub"]}"'))
-    more = literal(quote_plus(f', "{OWN_PREFIX}')) + "(?:user|part)" + literal(quote_plus("=")) + "[a-z0-9-]+"
-    quote_mark, end = (literal(quote_plus(each)) for each in ('"', "]}"))
-    return f"filters={first}(?:{more}{quote_mark})*+{end}"
+def _filter(document: Document, **labels: str) -> str:
+    """A filter by the hub's label, then by these of ours with patterns of their values.
+
+    docker-py writes json.dumps, URL-encoded.
+    """
+    comma, equals, quote_mark, end = (literal(quote_plus(each)) for each in (f', "{OWN_PREFIX}', "=", '"', "]}"))
+    text = literal(quote_plus(f'{{"label": ["{HUB_LABEL}={document["hub"]}"'))
+    text += "".join(f"{comma}{label}{equals}{value}{quote_mark}" for label, value in labels.items())
+    return f"filters={text}{end}"
 
 
 def _created(

@@ -17,6 +17,7 @@ from workloads.hub_programs import PACKAGE
 HOME: Final = "/home/jovyan"  # in servers and kernels
 DATABASE: Final = "/srv/jupyterhub"
 HUB_PORT: Final = 8081
+PROXY_API: Final = "proxy-api"  # the proxy's name on the network where it takes commands
 PROXY_API_PORT: Final = 8001
 
 
@@ -68,7 +69,7 @@ def _options(names: Names, hub: Hub) -> dict[str, Any]:
             "services": [*common["services"], sweeper],
             "spawner_class": f"{PACKAGE}.docker_spawner.CommonsDockerSpawner",
         },
-        "ConfigurableHTTPProxy": {"api_url": f"http://{names.proxy}:{PROXY_API_PORT}", "should_start": False},
+        "ConfigurableHTTPProxy": {"api_url": f"http://{PROXY_API}:{PROXY_API_PORT}", "should_start": False},
         "Spawner": {"default_url": "/lab"},
         **login_sections(hub.login),
     }

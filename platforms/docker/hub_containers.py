@@ -12,7 +12,8 @@ from typing import Any, Final
 from fleet.labels import OWN_PREFIX
 from platforms.docker.container import container_args
 from platforms.docker.container_model import Container, Mount, Port
-from platforms.docker.hub import DATABASE, HUB_PORT, PROXY_API_PORT, checksum
+from platforms.docker.engine_filter import COMMAND
+from platforms.docker.hub import DATABASE, HUB_PORT, PROXY_API, PROXY_API_PORT, checksum
 from platforms.docker.hub_bodies import ENGINE_FOLDER, PROGRAM_FOLDER
 from platforms.docker.hub_model import Hub
 from platforms.docker.hub_names import Names
@@ -32,7 +33,7 @@ def filter_container(names: Names, hub: Hub, configuration: Any) -> dict[str, An
         Mount(folder=hub.socket, target="/run/docker.sock"),
         Mount(volume=names.engine, target="/run/hub"),
         Mount(volume=names.kernels, target="/run/kernels"),
-    ))  # fmt: skip
+    ), command=(*COMMAND, FILTER_FILE))  # fmt: skip
     # Root without capabilities can open the engine's socket as its owner, but nothing else.
     return container_args(names.engine, shape, None) | {
         "user": _ROOT,
@@ -66,12 +67,15 @@ def setup_container(names: Names, hub: Hub, files: Mapping[str, Any]) -> dict[st
     }
 
 
-def proxy_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
-    """The public entry: it has the certificate, and of the hub only the token for proxy commands."""
+def proxy_container(names: Names, hub: Hub, network: Any, control: Any) -> dict[str, Any]:
+    """The public entry: it has the certificate, and of the hub only the token for proxy commands.
+
+    It takes commands on the network `control`, where the hub is and no user's server.
+    """
     flags = [
         "--ip=0.0.0.0",
         f"--port={PROXY_PORT}",
-        "--api-ip=0.0.0.0",
+        f"--api-ip={PROXY_API}",
         f"--api-port={PROXY_API_PORT}",
         f"--default-target=http://{names.process}:{HUB_PORT}",
         f"--error-target=http://{names.process}:{HUB_PORT}/hub/error",
@@ -93,10 +97,11 @@ def proxy_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
     args = container_args(names.proxy, shape, network)
     # It reads its certificate at startup: a new one recreates the container.
     served = {"certificate": hub.expose.certificate or "", "key": hub.expose.key or "", "url": hub.url}
-    return args | {"user": _USER, "labels": [*args["labels"], _mark(served)]}
+    networks = [*args["networks_advanced"], {"name": control, "aliases": [PROXY_API]}]
+    return args | {"user": _USER, "labels": [*args["labels"], _mark(served)], "networks_advanced": networks}
 
 
-def hub_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
+def hub_container(names: Names, hub: Hub, network: Any, control: Any) -> dict[str, Any]:
     """JupyterHub itself."""
     shape = _shape(
         hub,
@@ -113,7 +118,8 @@ def hub_container(names: Names, hub: Hub, network: Any) -> dict[str, Any]:
             Mount(volume=names.database, target=DATABASE),
         ),
     )
-    return container_args(names.process, shape, network) | {"user": _USER}
+    args = container_args(names.process, shape, network)
+    return args | {"user": _USER, "networks_advanced": [*args["networks_advanced"], {"name": control}]}
 
 
 def own_containers(name: str, hub: Hub) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -121,8 +127,8 @@ def own_containers(name: str, hub: Hub) -> Iterator[tuple[str, dict[str, Any]]]:
     names = Names(name)
     yield names.engine, filter_container(names, hub, "")
     yield names.setup, setup_container(names, hub, {})
-    yield names.proxy, proxy_container(names, hub, name)
-    yield names.process, hub_container(names, hub, name)
+    yield names.proxy, proxy_container(names, hub, name, names.control)
+    yield names.process, hub_container(names, hub, name, names.control)
 
 
 def _shape(hub: Hub, image: Any, image_name: str, **more: Any) -> Container:

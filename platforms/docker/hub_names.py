@@ -10,9 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Containers and volumes of one hub; its network has the hub's name."""
+    """Containers and volumes of one hub; the network of its servers has the hub's name."""
 
     hub: str
+
+    @property
+    def control(self) -> str:
+        """The network on which the hub commands the proxy."""
+        return f"{self.hub}-control"
 
     @property
     def engine(self) -> str:

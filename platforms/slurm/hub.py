@@ -68,7 +68,7 @@ def hub_document(name: str, hub: Hub, site: SlurmAccess, sifs: Mapping[str, str]
         "options": _options(hub, here),
         "page": page_of(hub, hub.profiles, lambda profile: profile.partitions),
         "prefix": variables_prefix(site),
-        "profiles": [{"name": each.name, "title": each.title, "gpus": each.gpus} for each in hub.profiles],
+        "profiles": [_profile(each) for each in hub.profiles],
         "program": site.program,
         "proxy_api_port": hub.expose.proxy_api_port,
         "submit": {
@@ -119,6 +119,11 @@ def _asks(profile: Profile) -> dict[str, Any]:
         "cpus": math.ceil(profile.cpu),
         "memory_mib": math.ceil(profile.memory_gib * 1024),
     }
+
+
+def _profile(profile: Profile) -> dict[str, Any]:
+    partitions = sorted({each.partition for each in profile.partitions})
+    return {"name": profile.name, "title": profile.title, "gpus": profile.gpus, "partitions": partitions}
 
 
 def _text(document: Mapping[str, Any]) -> str:

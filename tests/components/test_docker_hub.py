@@ -59,10 +59,10 @@ def uploaded(container: dict[str, Any]) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preview", [False, True], ids=["update", "preview"])
-def test_a_hub_is_four_containers_a_network_and_its_volumes(recorded: Callable[..., Any], preview: bool) -> None:
+def test_a_hub_is_four_containers_two_networks_and_its_volumes(recorded: Callable[..., Any], preview: bool) -> None:
     run = made(recorded, preview=preview)
     assert containers(run).keys() == {"dcsg-engine", "dcsg-setup", "dcsg-proxy", "dcsg-hub"}
-    assert run.only("network:Network").inputs["name"] == "dcsg"
+    assert {each.inputs["name"] for each in run.of_type("network:Network")} == {"dcsg", "dcsg-control"}
     assert {each.inputs["name"] for each in run.of_type("volume:Volume")} == {
         "dcsg-database", "dcsg-credentials", "dcsg-tls", "dcsg-program", "dcsg-engine", "dcsg-kernels",
     }  # fmt: skip

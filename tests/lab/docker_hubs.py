@@ -14,8 +14,9 @@ import httpx
 
 from lab.instance import Instance
 from lab.servers import docker
-from platforms.docker.engine_filter import render_filter
+from platforms.docker.engine_filter import COMMAND, render_filter
 from platforms.docker.gpu_leases import subnet
+from platforms.docker.hub import PROXY_API
 from tests.lab import docker_engines as engines
 from tests.lab.docker_hub_settings import CARDS, HUB, hub_json
 from tests.lab.docker_people import PASSWORD, Person, logged_in, until
@@ -93,7 +94,7 @@ def running_hub(instance: Instance, images: dict[str, str], work: Path) -> Itera
 def start_hub(hub: DockerHub) -> None:
     """The hub's own container, beside its filter and its proxy."""
     hub.docker(
-        *("run", "-d", "--name", f"{HUB}-hub", "--network", HUB, "--user", "1000"),
+        *("create", "--name", f"{HUB}-hub", "--network", HUB, "--user", "1000"),
         *("--env", "PYTHONPATH=/program"),
         *("--mount", f"type=volume,source={HUB}-program,target=/program,readonly"),
         *("--mount", f"type=volume,source={HUB}-credentials,target=/credentials,readonly"),
@@ -102,6 +103,8 @@ def start_hub(hub: DockerHub) -> None:
         *("--workdir", "/srv/jupyterhub", hub.images["hub"]),
         *("jupyterhub", "--config", "/program/hub_files/jupyterhub_config.py"),
     )
+    hub.docker("network", "connect", f"{HUB}-control", f"{HUB}-hub")
+    hub.docker("start", f"{HUB}-hub")
 
 
 def remove(hub: DockerHub) -> None:
@@ -121,6 +124,7 @@ def _make(hub: DockerHub) -> None:
     cidr = hub.instance.networks.docker_cidr
     cards = cidr.replace(".0.0/16", ".250.0/24")
     hub.docker("network", "create", HUB)
+    hub.docker("network", "create", "--internal", f"{HUB}-control")
     for index in range(CARDS):
         pool = ("--subnet", str(subnet(cards, index)), "--internal")
         hub.docker("network", "create", *pool, f"gpu-commons-card-{index}")
@@ -140,11 +144,14 @@ def _make(hub: DockerHub) -> None:
         hub.docker("cp", str(work / name), f"{HUB}-setup:/credentials/{name}")
     hub.docker("start", "--attach", f"{HUB}-setup")
     _start_filter(hub)
+    proxy = f"{HUB}-proxy"
     hub.docker(
-        *("run", "-d", "--name", f"{HUB}-proxy", "--network", HUB, "--env", f"CONFIGPROXY_AUTH_TOKEN={'cd' * 32}"),
-        *(hub.images["proxy"], "--ip=0.0.0.0", "--port=8000", "--api-ip=0.0.0.0", "--api-port=8001"),
+        *("create", "--name", proxy, "--network", HUB, "--env", f"CONFIGPROXY_AUTH_TOKEN={'cd' * 32}"),
+        *(hub.images["proxy"], "--ip=0.0.0.0", "--port=8000", f"--api-ip={PROXY_API}", "--api-port=8001"),
         *(f"--default-target=http://{HUB}-hub:8081", f"--error-target=http://{HUB}-hub:8081/hub/error"),
     )
+    hub.docker("network", "connect", "--alias", PROXY_API, f"{HUB}-control", proxy)
+    hub.docker("start", proxy)
     start_hub(hub)
 
 
@@ -156,7 +163,7 @@ def _start_filter(hub: DockerHub) -> None:
         *("--mount", f"type=bind,source={urlsplit(docker.address(hub.instance)).path},target=/run/docker.sock"),
         *("--mount", f"type=volume,source={HUB}-engine,target=/run/hub"),
         *("--mount", f"type=volume,source={HUB}-kernels,target=/run/kernels"),
-        hub.images["filter"],
+        *(hub.images["filter"], *COMMAND, f"{folder}/engine_filter.cfg"),
     )
     hub.docker("cp", str(hub.work / "engine_filter.cfg"), f"{name}:{folder}/engine_filter.cfg")
     hub.docker("start", name)

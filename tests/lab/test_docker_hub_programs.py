@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lab.instance import Instance
+from platforms.docker.hub import PROXY_API
+from platforms.docker.hub_files.names import LOGIN, Names, earlier_slug, slug
 from tests.lab import docker_engines as engines
 from tests.lab.docker_hub_images import all_images
 from tests.lab.docker_hub_settings import HUB
@@ -23,6 +25,7 @@ DEVICES = "import glob; print(sorted(glob.glob('/dev/nvidia[0-9]*')))"
 KILL_ALL = (
     "import os; [os.kill(int(p), 9) for p in os.listdir('/proc') if p.isdigit() and int(p) not in (1, os.getpid())]"
 )
+OLD_FILE = "printf mine > /old/thesis && chown -R 1000:1000 /old"
 NOTICED_WITHIN_S = 90  # the hub looks after its servers every 30 s, its sweeper every 60
 
 
@@ -84,7 +87,7 @@ def test_two_servers_have_a_gpu_each_and_a_third_user_reads_who_has_them(
     assert f"({HUB}-server-ann has GPU 0; {HUB}-server-bob has GPU 1)" in message
     ann.stop()
     cyd.start("with-gpu")
-    assert hub.holders()[0].startswith(f"{HUB}-server-cyd-exam--")
+    assert hub.holders()[0].startswith(f"{HUB}-server-cyd-e--")
 
 
 def test_of_two_who_start_at_once_one_gets_the_last_gpu(hub: DockerHub, person: Callable[[str], Person]) -> None:
@@ -130,6 +133,35 @@ def test_server_and_kernel_see_the_same_files_and_so_does_the_next_server(
     ann.start("with-gpu")
     assert ann.run(ann.new_kernel(), "print(open('lesson.txt').read())") == "one"
     assert f"{HUB}-home-ann" in hub.docker("volume", "ls", "--quiet").split()
+
+
+def test_no_server_reaches_where_the_proxy_takes_commands(hub: DockerHub, person: Callable[[str], Person]) -> None:
+    ann = person("ann")
+    ann.start("with-gpu")
+    networks = hub.inspect(f"{HUB}-proxy")["NetworkSettings"]["Networks"]
+    control = networks[f"{HUB}-control"]["IPAddress"]
+    tried = [f"{HUB}-proxy", networks[HUB]["IPAddress"], control, PROXY_API, f"{HUB}-hub"]
+    ask = "import socket; socket.create_connection(({name!r}, 8001), 3); print('there')"
+    reached = "\n".join(f"try: {ask.format(name=each)}\nexcept OSError: print('no')" for each in tried)
+    assert ann.run(ann.new_kernel(), reached).split() == ["no"] * len(tried)
+    assert hub.docker("exec", f"{HUB}-hub", "python3", "-c", ask.format(name=PROXY_API)).strip() == "there"
+
+
+def test_a_home_made_before_homes_had_labels_is_there_after_the_update(
+    hub: DockerHub, person: Callable[[str], Person]
+) -> None:
+    login = "zoe@example.edu"
+    zoe = person(login)  # the account is older than the home
+    home = Names(HUB, earlier_slug(login)).home
+    time.sleep(1.5)  # an engine knows seconds only
+    image = hub.images["server"]
+    hub.docker("run", "--rm", "--user", "0", "--volume", f"{home}:/old", image, "sh", "-c", OLD_FILE)
+    zoe.start("with-gpu")
+    assert zoe.run(zoe.new_kernel(), "print(open('/home/jovyan/thesis').read())") == "mine"
+    (mount,) = hub.inspect(hub.containers("server")[0])["Mounts"]
+    assert mount["Name"] == home
+    (record,) = hub.docker("volume", "ls", "--quiet", "--filter", f"label={LOGIN}={login}").split()
+    assert record == Names(HUB, slug(login)).home
 
 
 def test_a_kernel_without_a_gpu_left_says_who_has_them_and_so_does_one_too_many(

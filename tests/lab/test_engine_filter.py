@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hmac
 import http.client
 import json
+import os
 import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from lab.instance import Instance
 from lab.servers import docker
-from platforms.docker.engine_filter import ENGINE_SOCKET, HUB_SOCKET, KERNELS_SOCKET, LARGEST_BODY, render_filter
+from platforms.docker.engine_filter import (
+    ENGINE_SOCKET,
+    HUB_SOCKET,
+    KERNELS_SOCKET,
+    KEY_VARIABLE,
+    LARGEST_BODY,
+    render_filter,
+)
 from tests.lab import docker_engines as engines
 from tests.platforms.docker import engine_attacks as attacks
 from tests.platforms.docker import engine_requests as requests
@@ -26,6 +37,7 @@ from tests.platforms.docker.engine_requests import KERNEL, Line, V
 
 pytestmark = pytest.mark.lab
 
+KEY = "a2V5IG9mIHRoZSB0ZXN0cw=="
 REFUSED = "the filter of hub lab passes only "
 
 
@@ -51,9 +63,11 @@ class Connection(http.client.HTTPConnection):
         self.sock.settimeout(60)
         self.sock.connect(self.path)
 
-    def answer(self, line: Line) -> tuple[int, str]:
+    def answer(self, line: Line, headers: Mapping[str, str]) -> tuple[int, str]:
         method, url, body = line
         self.putrequest(method, url, skip_accept_encoding=True)
+        for name, value in headers.items():
+            self.putheader(name, value)
         content = body.encode()
         if content or method == "POST":
             self.putheader("Content-Type", "application/json")
@@ -81,7 +95,8 @@ def filtered(new_instance: Callable[..., Instance], tmp_path_factory: pytest.Tem
         for card in hub["cards"]:
             engines.client(instance, "network", "create", "--internal", card["network"])
         engines.client(instance, "run", "-d", "--name", "lab-hub", image, "/bin/busybox", "sleep", "600")
-        with log.open("w") as sink, subprocess.Popen([program, "-f", str(config)], stdout=sink, stderr=sink) as haproxy:
+        command, environ = [program, "-f", str(config)], {**os.environ, KEY_VARIABLE: KEY}
+        with log.open("w") as sink, subprocess.Popen(command, stdout=sink, stderr=sink, env=environ) as haproxy:
             try:
                 _wait_for(paths[KERNELS_SOCKET], log)
                 yield Filtered(paths[HUB_SOCKET], paths[KERNELS_SOCKET], hub, log)
@@ -98,12 +113,21 @@ def _wait_for(path: str, log: Path) -> None:
         time.sleep(0.1)
 
 
-def answer(path: str, line: Line) -> tuple[int, str]:
+def answer(path: str, line: Line, headers: Mapping[str, str] = MappingProxyType({})) -> tuple[int, str]:
     connection = Connection(path)
     try:
-        return connection.answer(line)
+        return connection.answer(line, headers)
     finally:
         connection.close()
+
+
+def shown(user: str, *, token_of: str | None = None) -> dict[str, str]:
+    """Headers of a gateway that says whose it is, with the token that the hub gave to the gateway of somebody."""
+    token = hmac.new(base64.b64decode(KEY), (token_of or user).encode(), "sha256").hexdigest().upper()
+    return {"Gpu-Commons-User": user, "Gpu-Commons-Token": token}
+
+
+ADA = shown("ada")
 
 
 def test_the_calls_of_a_hub_are_carried_out(filtered: Filtered) -> None:
@@ -123,7 +147,7 @@ def test_the_calls_of_a_gateway_reach_the_engine(filtered: Filtered) -> None:
         answer(filtered.hub_socket, ("POST", f"{V}/networks/create", requests.text(requests.user_network())))[0] == 201
     )
     for line in requests.gateways_send(filtered.hub):
-        status, reply = answer(filtered.kernels_socket, line)
+        status, reply = answer(filtered.kernels_socket, line, ADA)
         assert status != 403, (line, reply)
         assert REFUSED not in reply
     assert answer(filtered.hub_socket, ("DELETE", f"{V}/networks/lab-user-ada", ""))[0] == 204
@@ -153,8 +177,31 @@ def test_whatever_else_a_hub_tries_is_refused_with_a_sentence(filtered: Filtered
 
 def test_whatever_else_a_gateway_tries_is_refused_with_a_sentence(filtered: Filtered) -> None:
     tried = attacks.on_kernels(filtered.hub)
-    answers = {name: answer(filtered.kernels_socket, line) for name, line in tried.items()}
+    answers = {name: answer(filtered.kernels_socket, line, ADA) for name, line in tried.items()}
     assert {name: got for name, got in answers.items() if not _is_refusal(*got)} == {}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        shown("bob"),
+        shown("ada", token_of="bob"),
+        shown("bob", token_of="ada"),
+        shown("ada GET /info"),
+        {"Gpu-Commons-User": "ada"},
+        {"Gpu-Commons-User": "ada", "Gpu-Commons-Token": ""},
+        {"Gpu-Commons-Token": ADA["Gpu-Commons-Token"]},
+        {"Gpu-Commons-User": "ada", "Gpu-Commons-Token": ADA["Gpu-Commons-Token"].lower()},
+        {},
+    ],
+)
+def test_the_kernels_of_a_user_are_out_of_reach_of_every_other_gateway(
+    filtered: Filtered, headers: Mapping[str, str]
+) -> None:
+    sent = [line for line in requests.gateways_send(filtered.hub) if KERNEL in f"{line[1]} {line[2]}"]
+    answers = [(line[:2], answer(filtered.kernels_socket, line, headers)) for line in sent]
+    assert len(sent) > 6
+    assert [each for each in answers if not _is_refusal(*each[1])] == []
 
 
 def _is_refusal(status: int, reply: str) -> bool:
@@ -198,7 +245,7 @@ def test_a_request_of_another_form_is_refused(filtered: Filtered, tried: str) ->
 def test_each_request_of_a_connection_is_judged(filtered: Filtered) -> None:
     connection = Connection(filtered.hub_socket)
     good, bad = ("GET", f"{V}/_ping", ""), ("GET", f"{V}/info", "")
-    assert [connection.answer(line)[0] for line in (good, bad, good)] == [200, 403, 200]
+    assert [connection.answer(line, {})[0] for line in (good, bad, good)] == [200, 403, 200]
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(30)
         client.connect(filtered.hub_socket)

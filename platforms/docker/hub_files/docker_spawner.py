@@ -24,7 +24,9 @@ from . import engine as engines
 from . import start_messages as messages
 from .cards import NoCard
 from .containers import ImageMissing, Wish, bring, run
-from .names import Names, slug
+from .engine import gateway_token
+from .homes import NotYours, own_slug
+from .names import Names, earlier_slug, slug
 
 HOME = HUB.get("home") or "/home/jovyan"
 PORT = 8888
@@ -59,11 +61,12 @@ class CommonsDockerSpawner(ProfileSpawner, DockerSpawner):
         self.ip, self.port, self.remove = "0.0.0.0", PORT, True  # noqa: S104 - of a container
         self.cmd = ["jupyterhub-singleuser"]
         self._making = Making()
+        self._slug = ""
 
     @property
     def names(self) -> Names:
         """Of all that belongs to this user."""
-        return Names(HUB["hub"], slug(self.user.name))
+        return Names(HUB["hub"], self._slug or slug(self.user.name))
 
     def _object_name_default(self) -> str:
         return self.names.server
@@ -77,11 +80,13 @@ class CommonsDockerSpawner(ProfileSpawner, DockerSpawner):
         return cls._client
 
     def get_state(self) -> dict[str, Any]:
-        """Nothing to remember: names say it all."""
-        return {}
+        """How the user is called on the engine: names say the rest."""
+        return {"slug": self.names.user}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Nothing was remembered."""
+        """A server that runs since before this was remembered has an earlier name."""
+        runs_since_earlier = not state and self.orm_spawner and self.orm_spawner.server
+        self._slug = state.get("slug") or (earlier_slug(self.user.name) if runs_since_earlier else "")
 
     def situation(self) -> Situation:
         """What the start does now."""
@@ -116,7 +121,7 @@ class CommonsDockerSpawner(ProfileSpawner, DockerSpawner):
         self.image = profile["body"]["Image"]  # the server finds it in JUPYTER_IMAGE_SPEC
         try:
             await asyncio.shield(asyncio.to_thread(self._make, making, profile, self.get_env()))
-        except (NoCard, ImageMissing) as error:
+        except (NoCard, ImageMissing, NotYours) as error:
             raise StartError(str(error)) from None
         finally:
             making.is_given_up.set()
@@ -152,6 +157,8 @@ class CommonsDockerSpawner(ProfileSpawner, DockerSpawner):
         with making.changes:
             making.reach(messages.CLEARING)
             self._end(0)
+            created = self.user.orm_user.created.replace(tzinfo=UTC)
+            self._slug = own_slug(self.client, HUB["hub"], self.user.name, created)
         wanted = {each["body"]["Image"]: each["title"] for each in (*kernels, profile)}
         if kernels:
             wanted.setdefault(HUB["gateway"]["body"]["Image"], profile["title"])
@@ -198,6 +205,7 @@ class CommonsDockerSpawner(ProfileSpawner, DockerSpawner):
             env={
                 "GPU_COMMONS_PROFILE": profile["name"],
                 "GPU_COMMONS_USER": names.user,
+                "GPU_COMMONS_TOKEN": gateway_token(names.user),
                 "KG_AUTH_TOKEN": token,
             },
             # Its kernels are lost with it, but a server without a gateway would start none any more.

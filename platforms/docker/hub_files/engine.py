@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
+from base64 import b64decode
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from docker import APIClient
@@ -12,16 +16,26 @@ from docker.errors import APIError, NotFound
 from .names import HUB, PART, USER
 
 ANSWER_WITHIN_S = 120  # a stop waits for the end of a container
+KERNELS_KEY = Path("/run/engine/kernels.key")  # made by the filter, read by the hub: no gateway has it
 
 
 class Engine(APIClient):
     """The SDK's client; what it sends has sorted keys, because the filter compares bodies letter by letter."""
 
-    def __init__(self, address: str) -> None:
-        super().__init__(base_url=address, version="auto", timeout=ANSWER_WITHIN_S)
+    def __init__(self, address: str, user: str = "", token: str = "") -> None:
+        # A version, so that the first call is made after these headers are there.
+        super().__init__(base_url=address, version="1.24", timeout=ANSWER_WITHIN_S)
+        if user:
+            self.headers.update({"Gpu-Commons-User": user, "Gpu-Commons-Token": token})
+        self._version = str(self.version(api_version=False)["ApiVersion"])
 
     def _post_json(self, url: str, data: Any, **kwargs: Any) -> Any:
         return super()._post_json(url, in_order(data or {}), **kwargs)  # type: ignore[misc]  # its stubs leave it out
+
+
+def gateway_token(user: str, key: Path = KERNELS_KEY) -> str:
+    """What the gateway of this user shows the filter, which lets it touch this user's kernels and no other's."""
+    return hmac.digest(b64decode(key.read_text()), user.encode(), hashlib.sha256).hex().upper()
 
 
 def in_order(value: Any) -> Any:

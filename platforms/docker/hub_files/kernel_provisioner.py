@@ -176,7 +176,7 @@ _ENGINES: list[Engine] = []
 def engine() -> Engine:
     """One for all kernels of the gateway."""
     if not _ENGINES:
-        _ENGINES.append(Engine(HUB["engine"]["kernels"]))
+        _ENGINES.append(Engine(HUB["engine"]["kernels"], names().user, os.environ["GPU_COMMONS_TOKEN"]))
     return _ENGINES[0]
 
 

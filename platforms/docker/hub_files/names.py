@@ -5,6 +5,7 @@ Objects are addressed by name alone: what a hub may reach is decided by names, b
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from dataclasses import dataclass
@@ -13,10 +14,13 @@ HUB = "gpu-commons.org/hub"
 USER = "gpu-commons.org/user"
 POOL = "gpu-commons.org/pool"
 PART = "gpu-commons.org/part"
+LOGIN = "gpu-commons.org/login"  # of a home: the name by which its user logs in
+HOME_OF = "gpu-commons.org/home"  # of a record: the name of an earlier home in place of this one
 
 # A container's name is its name on its networks, where a label has 63 characters: 22 of the hub, these, 13 of a kernel.
 LONGEST_SLUG = 20
-_DIGEST = 10
+_DIGEST = 13  # letters of 5 bits: nobody finds a second name for 64 bits
+_EARLIER_DIGEST = 10  # of 4 bits: a second name for 40 bits is found in seconds
 
 
 def slug(user: str) -> str:
@@ -24,10 +28,20 @@ def slug(user: str) -> str:
 
     No two users share one: a plain name has no two dashes in a row, and what has a digest has.
     """
+    digest = base64.b32encode(hashlib.sha256(user.encode()).digest()).decode().lower()
+    return _with_digest(user, digest[:_DIGEST])
+
+
+def earlier_slug(user: str) -> str:
+    """As names were until homes had an owner's label."""
+    return _with_digest(user, hashlib.sha256(user.encode()).hexdigest()[:_EARLIER_DIGEST])
+
+
+def _with_digest(user: str, digest: str) -> str:
     if len(user) <= LONGEST_SLUG and re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", user):
         return user
-    kept = re.sub(r"[^a-z0-9]+", "-", user.lower()).strip("-")[: LONGEST_SLUG - _DIGEST - 2].strip("-")
-    return f"{kept or 'u'}--{hashlib.sha256(user.encode()).hexdigest()[:_DIGEST]}"
+    kept = re.sub(r"[^a-z0-9]+", "-", user.lower()).strip("-")[: LONGEST_SLUG - len(digest) - 2].strip("-")
+    return f"{kept or 'u'}--{digest}"
 
 
 @dataclass(frozen=True)

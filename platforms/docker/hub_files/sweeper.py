@@ -19,7 +19,7 @@ from docker.errors import DockerException, NotFound
 from requests import RequestException
 
 from .engine import Engine, made_by, remove, remove_network
-from .names import HUB, USER, slug
+from .names import HUB, USER, earlier_slug, slug
 
 EVERY_S = 60
 ANSWER_WITHIN_S = 30
@@ -28,7 +28,7 @@ LOG = logging.getLogger("sweeper")
 
 def orphans(made: Iterable[Mapping[str, Any]], active: Collection[str]) -> list[Mapping[str, Any]]:
     """What belongs to nobody who has a server, or whose server starts or ends; `active` are names of users."""
-    slugs = {slug(name) for name in active}
+    slugs = {of(name) for name in active for of in (slug, earlier_slug)}
     return [each for each in made if each["user"] not in slugs]
 
 

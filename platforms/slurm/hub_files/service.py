@@ -1,5 +1,8 @@
 """Starts, watches and ends a hub and its proxy on a login node, as the account that hubs run as, never as root.
 
+A keeper beside them holds the hub's port, so that nobody else listens there while the hub is down, and writes down
+Slurm's nodes, so that the hub believes no user's account what is a node.
+
     python3 -I service.py start|status|stop
 
 Safe to repeat: what runs as it should is left alone, so that a line in a crontab may call `start`. Credentials are born
@@ -25,7 +28,10 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set
 
 HERE = Path(__file__).resolve().parent
-PARTS = ("proxy", "hub")  # in the order of their start: the hub tells the proxy its routes
+SERVERS = ("proxy", "hub")  # in the order of their start: the hub tells the proxy its routes
+KEEPER = "keeper"
+PARTS = (KEEPER,) + SERVERS
+NODES_EVERY_S = 60
 ANSWERS_WITHIN_S = 180  # where users may not mount images, one is unpacked first
 ENDS_WITHIN_S = 15
 VALID_DAYS = 825
@@ -71,6 +77,7 @@ class Service:
         self.end("hub")
         left = self.end_servers(self.hub["accounts"].values())
         self.end("proxy")
+        self.end(KEEPER)
         if left:
             raise Failed("jobs of these accounts could not be ended: {}".format("; ".join(left)))
         return {"stopped": True}
@@ -143,7 +150,7 @@ class Service:
 
     def is_served(self, part: str) -> bool:
         """Whether it runs as this version wants it, and its port is this account's and nobody else's."""
-        return self.is_right(part) and os.getuid() in listeners(self.port(part))
+        return self.is_right(part) and (part not in SERVERS or os.getuid() in listeners(self.port(part)))
 
     def record(self, part: str) -> Optional[Dict[str, Any]]:
         """What was started last, or nothing. Raises Failed where that was on another machine."""
@@ -176,7 +183,9 @@ class Service:
     def pin(self, part: str) -> str:
         """Changes with what makes another process of it."""
         told = json.dumps(self.argv(part)).encode()
-        if part == "hub":
+        if part == KEEPER:
+            told += Path(__file__).read_bytes() + json.dumps([self.hub["inside"], self.hub["hub_port"]]).encode()
+        elif part == "hub":
             programs = sorted((self.folder / "hub_files").iterdir())
             told += self.text.encode() + b"".join(path.read_bytes() for path in programs)
         else:
@@ -193,6 +202,8 @@ class Service:
     def argv(self, part: str) -> List[str]:
         """The command of a part."""
         hub = self.hub
+        if part == KEEPER:
+            return [sys.executable, "-I", str(self.folder / "service.py"), "keep"]
         if part == "proxy":
             expose, inside = hub["expose"], "http://{}:{}".format(hub["inside"], hub["hub_port"])
             flags = [
@@ -248,12 +259,59 @@ class Service:
 
     def taken(self) -> Optional[str]:
         """A port that somebody else listens on, in a sentence."""
-        for part in PARTS:
+        for part in SERVERS:
             uids = listeners(self.port(part))
             if uids and os.getuid() not in uids:
                 said = "port {} of the {} of hub {} is taken by user id {}: choose another port"
                 return said.format(self.port(part), part, self.hub["hub"], ", ".join(map(str, sorted(uids))))
         return None
+
+    # --- the keeper
+
+    def keep(self) -> None:
+        """For as long as the hub is wanted."""
+        held = []  # type: List[socket.socket]
+        while True:
+            self.write_nodes()
+            until = time.monotonic() + NODES_EVERY_S
+            while time.monotonic() < until:
+                if not held:
+                    held = self.held_port()
+                time.sleep(1 if not held else NODES_EVERY_S)
+
+    def held_port(self) -> List[socket.socket]:
+        """The hub's port, bound and not listened on: Linux lets only this account listen there.
+
+        Empty while a hub of an earlier version is there, or somebody else.
+        """
+        try:
+            found = socket.getaddrinfo(self.hub["inside"], self.hub["hub_port"], type=socket.SOCK_STREAM)
+        except OSError:
+            return []
+        family, kind, protocol, _, address = found[0]
+        held = socket.socket(family, kind, protocol)
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            held.bind(address)
+        except OSError:
+            held.close()
+            return []
+        return [held]
+
+    def write_nodes(self) -> None:
+        """Nodes of each partition, as Slurm tells this account. What was known stays where it tells nothing."""
+        config = json.loads((self.folder / "jobs.json").read_text(encoding="utf-8")).get("config")
+        env = dict(os.environ, SLURM_CONF=config) if config else dict(os.environ)
+        done = run(["scontrol", "show", "node", "--oneliner"], env)
+        if done.returncode:
+            print("Slurm's nodes are not known: {}".format(last_line(done.stderr)), file=sys.stderr, flush=True)
+            return
+        nodes = {}  # type: Dict[str, List[str]]
+        for line in done.stdout.splitlines():
+            told = dict(word.partition("=")[::2] for word in line.split())
+            for partition in filter(None, told.get("Partitions", "").split(",")):
+                nodes.setdefault(partition, []).extend({told[key] for key in ("NodeName", "NodeAddr") if key in told})
+        put(self.state / "nodes.json", json.dumps(nodes, sort_keys=True).encode())
 
     # --- credentials
 
@@ -438,6 +496,8 @@ def tail(path: Path) -> str:
 
 def main(words: List[str]) -> Dict[str, Any]:
     """One of the three; its answer as JSON. Raises Failed."""
+    if words[:1] == ["keep"]:  # by `start`, which has looked who it is
+        Service(HERE, Path.home()).keep()
     if os.getuid() == 0:
         raise Failed("a hub never runs as root: let hubs.access name an account of its own")
     service = Service(HERE, Path.home())

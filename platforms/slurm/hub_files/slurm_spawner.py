@@ -7,6 +7,7 @@ here: batchspawner hands commands to a shell.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shlex
@@ -14,6 +15,7 @@ import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from batchspawner import SlurmSpawner
@@ -28,6 +30,7 @@ from workloads.hub_files.start_words import TELL, Situation
 from .queue_words import UNREACHED, counts_in, finds_no_room, refused, situation
 
 IDENTITY, KNOWN_HOSTS = "/identity", "/known_hosts"  # where `service` binds them
+NODES = Path("/state/nodes.json")  # written by `service`, as Slurm tells the hub's own account
 PORT_PATH = "/api/batchspawner"
 PORTS = range(1024, 65536)
 LOOK_EVERY_S = 2
@@ -179,11 +182,23 @@ class CommonsSlurmSpawner(ProfileSpawner, SlurmSpawner):
         return last.removeprefix(ANSWER)
 
     def state_gethost(self) -> str:
-        """The node, where it is a name or an address and nothing else. Raises StartError."""
+        """The node, where it is one of the profile's partitions: the account that names it may name anything.
+
+        Raises StartError.
+        """
         found = NODE.fullmatch(self.job_status)
         if not found:
             raise StartError(f"Slurm did not say where your server runs: {TELL}")
+        if found[1] not in self._known_nodes():
+            raise StartError(f"Your server is said to run on {found[1]}, no node of its partitions: {TELL}")
         return found[1]
+
+    def _known_nodes(self) -> frozenset[str]:
+        try:
+            nodes = json.loads(NODES.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return frozenset()
+        return frozenset(node for partition in self.profile["partitions"] for node in nodes.get(partition, ()))
 
     def parse_job_id(self, output: str) -> str:
         """The number that Slurm gave the job. Raises StartError."""

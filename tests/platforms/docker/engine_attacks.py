@@ -8,6 +8,7 @@ from typing import Any, Final
 from tests.platforms.docker import engine_requests as requests
 from tests.platforms.docker.engine_requests import KERNEL, OTHER, Line, V, attach, create, listing, text
 
+BOBS: Final = "lab-kernel-bob-0123456789ab"
 BIND: Final = {"Source": "/", "Target": "/host", "Type": "bind"}
 HOST_VOLUME: Final = {"DriverConfig": {"Name": "local", "Options": {"device": "/", "o": "bind", "type": "none"}}}
 
@@ -38,6 +39,17 @@ def on_kernels(hub: Mapping[str, Any]) -> dict[str, Line]:
         "GPUs by a variable": create(KERNEL, kernel | {"Env": ["NVIDIA_VISIBLE_DEVICES=all"]}),
         "end the hub": ("POST", f"{V}/containers/lab-hub/kill?signal=9", ""),
         "end a server": ("DELETE", f"{V}/containers/lab-server-bob?force=True", ""),
+        "list what others run": ("GET", f"{V}/containers/json?{listing()}", ""),
+        "list the kernels of somebody else": ("GET", f"{V}/containers/json?{listing('gpu-commons.org/user=bob')}", ""),
+        "end a kernel of somebody else": ("POST", f"{V}/containers/{BOBS}/kill?signal=9", ""),
+        "remove a kernel of somebody else": ("DELETE", f"{V}/containers/{BOBS}?force=True", ""),
+        "look into a kernel of somebody else": ("GET", f"{V}/containers/{BOBS}/json", ""),
+        "a file for a kernel of somebody else": ("PUT", f"{V}/containers/{BOBS}/archive?path=%2F", "tar"),
+        "start a kernel of somebody else": ("POST", f"{V}/containers/{BOBS}/start", ""),
+        "a GPU for a kernel of somebody else": ("POST", f"{V}/networks/gpu-commons-card-0/connect", attach(BOBS)),
+        "a kernel as somebody else": create(BOBS, requests.kernel(hub, user="bob")),
+        "look into a home": ("GET", f"{V}/volumes/lab-home-ada", ""),
+        "a home with a label": ("POST", f"{V}/volumes/create", text(requests.home("ada"))),
         "look into a server": ("GET", f"{V}/containers/lab-server-ada/json", ""),
         "a file elsewhere": ("PUT", f"{V}/containers/{KERNEL}/archive?path=%2Fetc", "tar"),
         "a file for a server": ("PUT", f"{V}/containers/lab-server-ada/archive?path=%2F", "tar"),

@@ -86,15 +86,17 @@ def gateway(hub: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def kernel(hub: Mapping[str, Any], number: int = 0, devices: tuple[str, ...] = ("0",)) -> dict[str, Any]:
-    made = made_for("ada", "kernel", hub["profiles"][1]["kernels"][number]["body"])
-    home = {"Source": "lab-home-ada", "Target": "/home/jovyan", "Type": "volume"}
+def kernel(
+    hub: Mapping[str, Any], number: int = 0, devices: tuple[str, ...] = ("0",), user: str = "ada"
+) -> dict[str, Any]:
+    made = made_for(user, "kernel", hub["profiles"][1]["kernels"][number]["body"])
+    home = {"Source": f"lab-home-{user}", "Target": "/home/jovyan", "Type": "volume"}
     device_request = {"Capabilities": [["gpu"]], "DeviceIDs": list(devices), "Driver": "nvidia"}
     made["HostConfig"] |= {
         "DeviceRequests": [device_request],
         "Init": True,
         "Mounts": [home],
-        "NetworkMode": "lab-user-ada",
+        "NetworkMode": f"lab-user-{user}",
     }
     return made | {"WorkingDir": "/home/jovyan/course"}
 
@@ -108,6 +110,17 @@ def made_for(user: str, part: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def user_network(**more: Any) -> dict[str, Any]:
     labels = {"gpu-commons.org/hub": HUB, "gpu-commons.org/part": "network", "gpu-commons.org/user": "ada"}
     return {"Driver": "bridge", "Internal": True, "Labels": labels, "Name": "lab-user-ada"} | more
+
+
+def home(user: str, more: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """A user's home, or the record of an earlier one."""
+    labels = {"gpu-commons.org/hub": HUB, "gpu-commons.org/login": 'Ada "É" @ example.edu', **(more or {})}
+    return {"Labels": labels, "Name": f"lab-home-{user}"}
+
+
+def holders(earlier: str) -> str:
+    wanted = {"label": [f"gpu-commons.org/hub={HUB}", f"gpu-commons.org/home={earlier}"]}
+    return urlencode({"filters": json.dumps(wanted)})
 
 
 def attach(name: str) -> str:
@@ -138,6 +151,10 @@ def hub_sends(hub: Mapping[str, Any]) -> list[Line]:
         ("POST", f"{V}/networks/create", text(user_network())),
         ("GET", f"{V}/networks/lab-user-ada", ""),
         ("GET", f"{V}/networks?{urlencode({'filters': only})}", ""),
+        ("GET", f"{V}/volumes?{holders('lab-home-ann--0123456789')}", ""),
+        ("POST", f"{V}/volumes/create", text(home("ada"))),
+        ("GET", f"{V}/volumes/lab-home-ada", ""),
+        ("POST", f"{V}/volumes/create", text(home("ann--1", {"gpu-commons.org/home": "lab-home-ann--0"}))),
         create("lab-gateway-ada", gateway(hub)),
         ("POST", f"{V}/containers/lab-gateway-ada/start", ""),
         create("lab-server-ada", server(hub)),
@@ -170,6 +187,6 @@ def gateways_send(hub: Mapping[str, Any]) -> list[Line]:
         ("POST", f"{V}/containers/{KERNEL}/start", ""),
         ("POST", f"{V}/containers/{KERNEL}/kill?signal=2", ""),
         ("GET", f"{V}/containers/{KERNEL}/json", ""),
-        ("GET", f"{V}/containers/json?{listing('gpu-commons.org/user=ada')}", ""),
+        ("GET", f"{V}/containers/json?{listing('gpu-commons.org/user=ada', 'gpu-commons.org/part=kernel')}", ""),
         ("DELETE", f"{V}/containers/{KERNEL}?v=True&link=False&force=True", ""),
     ]

@@ -29,11 +29,13 @@ HUB = requests.document()
 ON_HUB, ON_KERNELS = attacks.on_hub(HUB), attacks.on_kernels(HUB)
 
 
-def passes(calls: Sequence[Call], line: Line) -> bool:
-    """As HAProxy decides it."""
+def passes(calls: Sequence[Call], line: Line, gateway_of: str = "ada") -> bool:
+    """As HAProxy decides it; a gateway has proved whose it is."""
     if len(line[2]) > LARGEST_BODY:
         return False
     text = f"{line[0]} {line[1]} {line[2]}"
+    if calls[0].sender:
+        text = f"{gateway_of} {text}"
     begins = (call for call in calls if re.match(call.address, text))
     return any(call.body is None or re.fullmatch(call.address + call.body, text) for call in begins)
 
@@ -60,6 +62,13 @@ def test_a_hub_cannot(tried: str) -> None:
 @each_row("tried", ON_KERNELS)
 def test_a_gateway_cannot(tried: str) -> None:
     assert not passes(calls_of_kernels(HUB), ON_KERNELS[tried])
+
+
+def test_the_gateway_of_somebody_else_cannot_touch_a_users_kernels() -> None:
+    calls, everybodys = calls_of_kernels(HUB), {"/version", f"{requests.V}/networks/gpu-commons-card-1"}
+    sent = [line for line in requests.gateways_send(HUB) if line[1] not in everybodys]
+    for other in ("bob", "ad", "ada-0", "ada-0123456789ab", "", "ada ada", ".*"):
+        assert [line for line in sent if passes(calls, line, other)] == []
 
 
 def test_a_server_with_a_gpu_asks_for_as_many_devices_as_its_profile_and_for_those_of_the_host() -> None:
@@ -135,7 +144,8 @@ def test_what_the_programs_make_of_a_hub_of_the_component_passes() -> None:
     kernel = remote["kernels"][0]["body"]
     name, options = "kernel-ann-0123456789ab", {"host": {"Init": True}, "more": command, "gpus": 1}
     line = _rendered(name, ["dcsg-user-ann"], kernel, cards[:1], **options)
-    assert passes(on_kernels, line), line
+    assert passes(on_kernels, line, "ann"), line
+    assert not passes(on_kernels, line, "bob")
     assert not passes(on_hub, line)
 
 

@@ -32,7 +32,7 @@ HOST = {"cards": CARDS, "access": "runtime"}
 
 def test_a_plain_user_name_stays_and_any_other_gets_a_digest() -> None:
     assert slug("ann-2") == "ann-2"
-    assert slug("Ann@Example.edu").startswith("ann-exam--")
+    assert slug("Ann@Example.edu").startswith("ann-e--")
     assert slug("ann--2") != "ann--2"
     assert slug("Ω").startswith("u--")
 

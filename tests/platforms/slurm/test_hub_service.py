@@ -33,7 +33,8 @@ command = words[next(i for i, each in enumerate(words) if each.endswith(".sif"))
 if command[0] == "openssl":
     os.execvp("openssl", [each.replace("/tls/", binds["/tls"] + "/") for each in command])
 if command[0] == "jupyterhub":
-    heard = socket.create_server(("127.0.0.1", json.load(open(binds["/program"] + "/hub.json"))["hub_port"]))
+    port = json.load(open(binds["/program"] + "/hub.json"))["hub_port"]
+    heard = socket.create_server(("127.0.0.1", port), reuse_port=True)
     time.sleep(600)
 class Answer(BaseHTTPRequestHandler):
     def do_GET(self):
@@ -47,6 +48,13 @@ server.serve_forever()
 """
 
 
+NODES = """\
+NodeName=gpu01 Arch=x86_64 Gres=gpu:p100:2(S:0-1) NodeAddr=10.0.0.1 NodeHostName=gpu01 Partitions=gpu,all Reason=x y
+NodeName=cpu01 Arch=x86_64 NodeAddr=cpu01 NodeHostName=cpu01 Partitions=all
+NodeName=spare NodeAddr=10.0.0.9 NodeHostName=spare
+"""
+
+
 class Node:
     """A login node with one hub's files, the home of the account that it runs as, and programs in place of ssh."""
 
@@ -56,7 +64,8 @@ class Node:
         program = root / "starts-images"
         program.write_text(PROGRAM.format(python=sys.executable))
         (root / "ssh").write_text(f'#!/bin/sh\necho "$*" >> {root}/ssh-called\n')
-        for each in (program, root / "ssh"):
+        (root / "scontrol").write_text(f"#!/bin/sh\ncat <<E\n{NODES}E\n")
+        for each in (program, root / "ssh", root / "scontrol"):
             each.chmod(0o755)
         with socket.socket() as probe, socket.socket() as other:
             probe.bind(("127.0.0.1", 0))
@@ -72,7 +81,11 @@ class Node:
         made = hub(expose=expose, authenticator={"kind": "dummy"}, **given)
         here = site(program=str(self.root / "starts-images"))
         assert here.hubs
-        here = here.model_copy(update={"hubs": here.hubs.model_copy(update={"identity": str(self.root / "identity")})})
+        here = here.model_copy(
+            update={
+                "hubs": here.hubs.model_copy(update={"identity": str(self.root / "identity"), "inside": "127.0.0.1"})
+            }
+        )
         for path, text in files("quest", made, here, SIFS, hub_programs("platforms.slurm")).items():
             target = self.root / "hubs" / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -118,10 +131,11 @@ def node(tmp_path: Path) -> Iterator[Node]:
 
 @pytest.mark.slow
 def test_what_runs_as_it_should_is_left_alone(node: Node) -> None:
-    assert node.reply("start")["started"] == ["proxy", "hub"]
-    before = node.pid("proxy"), node.pid("hub")
+    parts = ["keeper", "proxy", "hub"]
+    assert node.reply("start")["started"] == parts
+    before = [node.pid(part) for part in parts]
     assert node.reply("start")["started"] == []
-    assert (node.pid("proxy"), node.pid("hub")) == before
+    assert [node.pid(part) for part in parts] == before
     assert node.reply("status")["wrong"] == []
 
 
@@ -134,6 +148,34 @@ def test_a_hub_that_was_killed_is_seen_and_started_again_beside_its_proxy(node: 
     assert node.reply("status")["wrong"] == ["hub"]
     assert node.reply("start")["started"] == ["hub"]
     assert node.pid("proxy") == proxy
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="another account needs root")
+def test_nobody_else_gets_the_hubs_port_while_the_hub_is_down(node: Node) -> None:
+    node.reply("start")
+    os.kill(node.pid("hub"), signal.SIGKILL)
+    _until_gone(node.pid("hub"))
+    for address in ("127.0.0.1", "0.0.0.0"):  # noqa: S104 - refused
+        for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+            assert "Address already in use" in _listened_by_another_account(address, node.hub_port, option)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", node.hub_port))
+    assert node.reply("start")["started"] == ["hub"]
+
+
+@pytest.mark.slow
+def test_the_nodes_of_each_partition_are_what_slurm_tells_the_account_of_the_hub(node: Node) -> None:
+    node.reply("start")
+    deadline = time.monotonic() + 20
+    while not (node.state / "nodes.json").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    nodes = json.loads((node.state / "nodes.json").read_text())
+    assert {name: {*found} for name, found in nodes.items()} == {
+        "gpu": {"gpu01", "10.0.0.1"},
+        "all": {"gpu01", "10.0.0.1", "cpu01"},
+    }
 
 
 @pytest.mark.slow
@@ -159,7 +201,7 @@ def test_credentials_are_kept_and_readable_for_the_account_alone(node: Node) -> 
 @pytest.mark.slow
 def test_its_end_is_that_of_its_users_jobs_as_well(node: Node) -> None:
     node.reply("start")
-    pids = node.pid("hub"), node.pid("proxy")
+    pids = node.pid("hub"), node.pid("proxy"), node.pid("keeper")
     node.reply("stop")
     for pid in pids:
         _until_gone(pid)
@@ -243,6 +285,15 @@ def test_a_hub_never_runs_as_root(node: Node) -> None:
     done = node.ask("start", is_root=True)
     assert "never runs as root" in done.stderr
     assert not node.state.exists()
+
+
+def _listened_by_another_account(address: str, port: int, option: int) -> str:
+    """What Python says of it; the account is nobody's."""
+    listen = (
+        "import os, socket; os.setuid(65534); s = socket.socket(); "
+        f"s.setsockopt(socket.SOL_SOCKET, {option}, 1); s.bind(({address!r}, {port})); s.listen()"
+    )
+    return subprocess.run([sys.executable, "-c", listen], capture_output=True, text=True, check=False).stderr
 
 
 def _until_gone(pid: int) -> None:

@@ -32,6 +32,15 @@ class Engine:
     def __init__(self, _address: str) -> None:
         self.attached = {"card-0": ["somebody"]}
         self.running: dict[str, dict[str, Any]] = {}
+        self.homes: dict[str, dict[str, str]] = {}
+
+    def inspect_volume(self, name: str) -> dict[str, Any]:
+        if name not in self.homes:
+            raise NotFound("no such volume")
+        return {"Name": name, "Labels": self.homes[name]}
+
+    def create_volume(self, name: str, labels: dict[str, str]) -> None:
+        self.homes[name] = labels
 
     def inspect_image(self, name: str) -> None:
         if "lost" in name:

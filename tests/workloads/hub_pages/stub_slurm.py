@@ -18,15 +18,22 @@ FILES = Path(os.environ["FILES"])
 c = get_config()  # type: ignore[name-defined]  # noqa: F821 - traitlets puts it there
 sys.path.insert(0, str(FILES.parent))
 
+from hub_files import slurm_spawner  # noqa: E402 - found by the path above
 from hub_files.configuration import configure_from_files  # noqa: E402 - found by the path above
-from hub_files.slurm_spawner import CommonsSlurmSpawner  # noqa: E402 - as well
 
+slurm_spawner.NODES = FILES.with_name("nodes.json")
+slurm_spawner.NODES.write_text(json.dumps({"gpu": ["gpu01", "10.0.0.1"], "other": ["127.0.0.1"]}))
 configure_from_files(c, FILES.parent / "credentials")
 alone(c, int(os.environ["PORT"]))
 
 FULL = {"gpus": 2, "busy_gpus": 2, "free_gpus": 0, "servers": 0, "lack": "gpus", "waiting": 3}
 FREE = {"gpus": 0, "busy_gpus": 0, "free_gpus": 0, "servers": 5, "lack": "", "waiting": 0}
-JOBS = {"one": "PENDING Resources", "crash": "GONE FAILED ImportError: No module named 'numpy'", "cpu": "PENDING None"}
+JOBS = {
+    "one": "PENDING Resources",
+    "crash": "GONE FAILED ImportError: No module named 'numpy'",
+    "cpu": "PENDING None",
+    "elsewhere": "RUNNING 127.0.0.1",  # what an account says that wants the proxy to lead there
+}
 
 
 async def answer(spawner: Any, cmd: str, **_: Any) -> str:
@@ -46,4 +53,4 @@ async def answer(spawner: Any, cmd: str, **_: Any) -> str:
     return "ended 1"
 
 
-CommonsSlurmSpawner.run_command = answer
+slurm_spawner.CommonsSlurmSpawner.run_command = answer

@@ -41,6 +41,7 @@ PROFILES = [
     profile("lost", "Lost image", 0),
     profile("crash", "Crash", 0),
 ]
+ELSEWHERE = profile("elsewhere", "Elsewhere", 0)
 OF_EVERY_HUB: dict[str, Any] = {
     **{key: ARGS[key] for key in ("hub_image", "proxy_image", "authenticator", "cull", "site_name", "help_url")},
     "http_timeout_s": 30,
@@ -96,10 +97,12 @@ def on_slurm(serve: Callable[..., Asker]) -> Site:
     args = {
         **OF_EVERY_HUB,
         "expose": {"kind": "login_node"},
-        "profiles": [{**each, **placed} for each in PROFILES],
+        "profiles": [{**each, **placed} for each in (*PROFILES, ELSEWHERE)],
     }
     hub = slurm_hub("quest", args, site)
-    sifs = dict.fromkeys(("slurm-hub", "proxy", *(f"{each['name']}-image" for each in PROFILES)), "/x.sif")
+    sifs = dict.fromkeys(
+        ("slurm-hub", "proxy", *(f"{each['name']}-image" for each in (*PROFILES, ELSEWHERE))), "/x.sif"
+    )
     return Site(
         "slurm",
         serve("slurm", slurm_document("quest", hub, site, sifs)),
@@ -180,6 +183,15 @@ def test_a_start_that_fails_says_why_and_leads_back_to_the_choice(site: Site, na
         page = session.get(f"/hub/spawn-pending/{who}").text
     assert words in text(page)
     assert f'href="/hub/spawn/{who}"' in page
+
+
+def test_an_account_cannot_lead_the_proxy_to_what_is_no_node_of_its_partitions(
+    serve_below: Callable[..., Asker],
+) -> None:
+    site = on_slurm(serve_below)
+    with site.hub.session(PEOPLE[7]) as session:
+        said = failure(site, session, PEOPLE[7], "elsewhere")
+    assert "Your server is said to run on 127.0.0.1, no node of its partitions" in said
 
 
 def test_a_choice_that_there_is_not_is_refused_in_a_sentence(site: Site) -> None:
