@@ -46,10 +46,6 @@ def _maybe(column: str, read: Callable[[str], object]) -> Any:
     return _cell(column, lambda text: read(text) if text else None)
 
 
-def _listed(column: str, separator: str) -> Any:
-    return _cell(column, lambda text: tuple(part.strip() for part in text.split(separator) if part.strip()))
-
-
 def _one_of(*allowed: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in allowed:
@@ -137,7 +133,9 @@ class GpuModel:
     last_driver_branch: int | None = _maybe("last_driver_branch", int)
     gfd_product: str = _cell("gfd_product_label")  # as current drivers report it
     mig_capable: bool | None = _cell("mig_capable", {"yes": True, "no": False}.get)  # None: not recorded
-    chips: tuple[str, ...] = _listed("chip", ";")  # AD107; several where boards differ; empty: not recorded
+    chips: tuple[str, ...] = _cell(
+        "chip", lambda text: tuple(filter(None, text.split(";")))
+    )  # AD107; several where boards differ; empty: not recorded
     first_drivers: tuple[DriverVersion, ...] = _cell("first_driver", _releases)  # on Linux x86_64, by branch
     not_in_drivers: tuple[DriverVersion, ...] = _cell("not_in_driver", _releases)  # by branch, the newest without it
     first_mig_driver: DriverVersion | None = _maybe("first_mig_driver", DriverVersion.parse)  # the oldest with slices
