@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Discriminator, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from errors.faults import model_faults
 from errors.problems import Fault, Loc
 
 Model = TypeVar("Model", bound=BaseModel)
+Found = TypeVar("Found")
 Check = TypeVar("Check", bound=Callable[[Any], Iterator[Fault]])
 _CHECKS: Final[set[object]] = set()
-_STRICT: Final = ConfigDict(strict=True, allow_inf_nan=False)
 
 
 def check(method: Check) -> Check:
@@ -34,23 +35,31 @@ def validated(
     model: type[Model], raw: Mapping[str, Any], faults: list[Fault], *, context: Any = None, is_json: bool = False
 ) -> Model:
     """The model of what can be read; what cannot is added to `faults`, and an AttributeError where it is used."""
+    # Strict mode then matches YAML: a list for a list, and no text for a number. Half a character is replaced.
+    text = json.dumps(raw, default=str, ensure_ascii=False).encode("utf-8", "replace") if is_json else b""
     try:
-        if not is_json:
-            return model.model_validate(raw, context=context)
-        # Strict mode then matches YAML: a list for a list, and no text for a number. Half a character is replaced.
-        text = json.dumps(raw, default=str, ensure_ascii=False).encode("utf-8", "replace")
-        return model.model_validate_json(text, context=context)
+        return (
+            model.model_validate_json(text, context=context) if is_json else model.model_validate(raw, context=context)
+        )
     except ValidationError as error:
-        faults += model_faults(error, model)
-        return _Reader(context, is_json=is_json).model(model, raw)
+        found = [*model_faults(error, model)]
+        faults += found
+        return _Reader({fault.loc for fault in found}, context).model(model, json.loads(text) if is_json else raw, ())
 
 
-def readable(faults: Iterator[Fault]) -> Iterator[Fault]:
-    """The faults found before a value that cannot be read, or not be expanded."""
+def readable(found: Iterator[Found]) -> Iterator[Found]:
+    """What is found before a value that cannot be read, or not be expanded."""
     try:
-        yield from faults
+        yield from found
     except (AttributeError, ValueError):
         return
+
+
+def of_each(items: Iterable[tuple[Loc, Any]], *checks: Callable[..., Iterator[Found]]) -> Iterator[Found]:
+    """What each check finds in each located item; none hides what another finds."""
+    for loc, item in items:
+        for each in checks:
+            yield from readable(each(loc, item))
 
 
 def disagreements(model: BaseModel, loc: Loc = ()) -> Iterator[Fault]:
@@ -67,9 +76,16 @@ def given(model: BaseModel, key: str) -> bool:
     return key in model.model_fields_set and getattr(model, key, None) is not None
 
 
-def located(items: Iterable[Model], *path: str | int) -> Iterator[tuple[Loc, Model]]:
-    """Items of the list at `path` that can be read."""
-    return (((*path, index), each) for index, each in enumerate(items) if isinstance(each, BaseModel))
+def known_names(items: Iterable[object]) -> list[str]:
+    """Names of the items that have one that can be read."""
+    return [each.name for each in items if hasattr(each, "name")]
+
+
+def located(holder: object, key: str, loc: Loc = ()) -> Iterator[tuple[Loc, Any]]:
+    """Items that can be read of the list `key` of what is at `loc`."""
+    return (
+        ((*loc, key, index), each) for index, each in enumerate(getattr(holder, key, ())) if isinstance(each, BaseModel)
+    )
 
 
 def doubles(items: Sequence[object], path: Loc, label: str = "name", key: str | None = None) -> Iterator[Fault]:
@@ -98,84 +114,82 @@ def _checks_of(model: type[BaseModel]) -> tuple[Callable[[BaseModel], Iterator[F
 
 
 class _Reader:
-    """Reads each key by itself."""
+    """Reads around what is wrong."""
 
-    def __init__(self, context: Any, *, is_json: bool) -> None:
-        self._context, self._is_json = context, is_json
+    def __init__(self, wrong: set[Loc], context: Any) -> None:
+        self._wrong, self._context = wrong, context
 
-    def model(self, model: type[Model], raw: Mapping[str, Any]) -> Model:
-        hints, written = get_type_hints(model, include_extras=True), {}
-        absent: set[str] = set()
-        for name, field in model.model_fields.items():
-            if (key := field.alias or name) in raw:
-                try:
-                    annotation = Annotated[(hints[name], *field.metadata, Discriminator(field.discriminator or ""))]  # type: ignore[valid-type]
-                    written[key] = self._value(annotation, raw[key])
-                except (ValidationError, AttributeError):
-                    if name == "name" and isinstance(raw[key], str):
-                        written[key] = raw[key]  # others may still use it
-                    else:
-                        absent.add(name)
-            elif field.is_required():
-                absent.add(name)
-        made = model.model_construct(**written)
-        for name in absent & vars(made).keys():
-            del vars(made)[name]  # not its default
-        made.model_fields_set.update(name for name, field in model.model_fields.items() if (field.alias or name) in raw)
+    def model(self, model: type[Model], raw: Mapping[str, Any], at: Loc) -> Model:
+        made = model.model_construct()
+        names = {field.alias or name: name for name, field in model.model_fields.items()}
+        for key, value in raw.items():
+            name = names.get(key, key)
+            made.model_fields_set.add(name)  # those of no model as well
+            vars(made).pop(name, None)  # a default is not what is written
+            with suppress(AttributeError, ValidationError):
+                if key in names:
+                    vars(made)[name] = self._value(model, name, value, (*at, key))
+        if isinstance(raw.get("name"), str):
+            vars(made).setdefault("name", raw["name"])  # others may still use it
         return made
 
-    def _value(self, annotation: Any, value: Any, discriminator: Any = None) -> Any:
-        origin, inner = get_origin(annotation), get_args(annotation)
-        if not _has_models(annotation):
-            return self._plain(annotation, value)
-        if origin is Annotated:
-            chosen = [each.discriminator for each in inner[1:] if getattr(each, "discriminator", None)]
-            return self._value(inner[0], value, chosen[0] if chosen else discriminator)
-        if origin in (Union, UnionType):
-            return None if value is None else self._value(_option(inner, value, discriminator), value)
-        if origin is tuple:
-            if not isinstance(value, list | tuple):
-                raise AttributeError(annotation)
-            return tuple(self._item(inner[0], each) for each in value)
+    def _value(self, model: type[BaseModel], name: str, value: Any, at: Loc) -> Any:
+        if at in self._wrong:
+            raise AttributeError(at)
+        if not any(loc[: len(at)] == at for loc in self._wrong):
+            return self._whole(model, name, value)
+        field = model.model_fields[name]
         if isinstance(value, Mapping):
-            return self.model(annotation, value)
-        raise AttributeError(annotation)
+            inner = _model_of(field.annotation, value, field.discriminator)
+            kept = {key: each for key, each in value.items() if (*at, key) not in self._wrong}
+            return self.model(inner, value, at) if inner else self._whole(model, name, kept)
+        if any(isinstance(each, AfterValidator) for each in field.metadata):
+            raise AttributeError(at)  # a list that is read as a whole
+        return tuple(self._items(model, name, value, at))
 
-    def _item(self, annotation: Any, value: Any) -> Any:
-        try:
-            return self._value(annotation, value)
-        except (ValidationError, AttributeError):
-            return object()  # without any attribute
+    def _items(self, model: type[BaseModel], name: str, items: Sequence[Any], at: Loc) -> Iterator[Any]:
+        for index, item in enumerate(items):
+            inner = _model_of(model.model_fields[name].annotation, item) if isinstance(item, Mapping) else None
+            if (*at, index) in self._wrong:
+                yield object()  # without any attribute
+            else:
+                yield self.model(inner, item, (*at, index)) if inner else self._whole(model, name, [item])[0]
 
-    def _plain(self, annotation: Any, value: Any) -> Any:
-        annotations = [each for each in get_args(annotation) if getattr(each, "discriminator", None) != ""]
-        if get_origin(annotation) is Annotated:
-            annotation = Annotated[tuple(annotations)] if len(annotations) > 1 else annotations[0]
-        adapter = TypeAdapter(list[annotation], config=_STRICT)
-        if self._is_json:
-            return adapter.validate_json(json.dumps([value], default=str), context=self._context)[0]
-        return adapter.validate_python([value], context=self._context)[0]
-
-
-def _has_models(annotation: Any) -> bool:
-    if get_origin(annotation) is None:
-        return isinstance(annotation, type) and issubclass(annotation, BaseModel)
-    inner = get_args(annotation)
-    return get_origin(annotation) is not dict and any(
-        map(_has_models, inner[:1] if get_origin(annotation) is Annotated else inner)
-    )
+    def _whole(self, model: type[BaseModel], name: str, value: Any) -> Any:
+        opened = _opened(model)
+        # Lists for tuples: what is wrong in strict mode is known.
+        made = opened.__pydantic_validator__.validate_assignment(
+            opened.model_construct(), name, value, strict=False, context=self._context
+        )
+        return getattr(made, name)
 
 
-def _option(options: Sequence[Any], value: Any, discriminator: Any) -> Any:
-    """The model of a union that a value is of."""
-    models = [each for each in options if each is not type(None)]
-    if len(models) == 1:
-        return models[0]
+@cache
+def _opened(model: type[Model]) -> type[Model]:
+    """The model with keys that can be set one by one."""
+    config = ConfigDict(frozen=False, defer_build=False)
+    return type(model.__name__, (model,), {"model_config": config, "__module__": model.__module__})
+
+
+def _model_of(annotation: Any, value: Mapping[str, Any], discriminator: Any = None) -> type[BaseModel] | None:
+    """The model of a mapping, or of one in a list; None for a mapping with keys of the user's."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        chosen = (each.discriminator for each in inner[1:] if getattr(each, "discriminator", None))
+        return _model_of(inner[0], value, next(chosen, discriminator))
+    if origin is tuple:
+        return _model_of(inner[0], value)
+    if origin not in {Union, UnionType}:
+        return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+    options = [each for each in inner if each is not type(None)]
+    if len(options) == 1:
+        return _model_of(options[0], value)
     if callable(discriminator):
-        tag = discriminator(value)
-        return next(get_args(each)[0] for each in models if get_args(each)[1].tag == tag)
-    kind = value.get(discriminator) if isinstance(value, Mapping) else None
-    for each in models:
-        if kind in get_args(each.model_fields[discriminator].annotation):
-            return each
-    raise AttributeError(discriminator)
+        found = [get_args(each)[0] for each in options if get_args(each)[1].tag == discriminator(value)]
+    else:
+        kind = value.get(discriminator)
+        found = [each for each in options if kind in get_args(each.model_fields[discriminator].annotation)]
+    if not found:
+        raise AttributeError(discriminator)
+    chosen_model: type[BaseModel] = found[0]
+    return chosen_model

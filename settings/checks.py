@@ -4,15 +4,17 @@ The stack may be only partly readable: `errors.agreements`.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
-from errors.agreements import doubles, located, readable
+from errors.agreements import doubles, known_names, located, of_each, readable
 from errors.problems import Fault, Loc, listing, nearest
 from settings import derived
 from settings.fleet_checks import check_fleet, gpus_each, located_pools
 from settings.host_checks import check_hosts
 from settings.instance_checks import check_claims, check_instances
 from settings.models import Container, Course, Hub, Job, Kernel, Profile, Stack
+from settings.pool import Pool
 from settings.slurm_checks import check_slurm
 from workloads.hub import NodePort
 
@@ -26,12 +28,13 @@ def check(stack: Stack) -> Iterator[Fault]:
     yield from _assumptions(stack)
 
 
-def _names(items: Iterable[Hub | Profile]) -> set[str]:
+def _names(items: Iterable[Pool | Hub | Profile]) -> set[str]:
     return {each.name for each in items}
 
 
-def _pool_names(stack: Stack) -> set[str]:
-    return {pool.name for pool in stack.fleet.pools}
+def _gpus_per_node(stack: Stack) -> dict[str | None, int | None]:
+    """GPUs by pool; None: of a pool that cannot be read, or a number that cannot."""
+    return {getattr(pool, "name", None): gpus_each(pool) for pool in stack.fleet.pools}
 
 
 # --- site
@@ -45,8 +48,8 @@ def _site(stack: Stack) -> Iterator[Fault]:
 
 
 def _core_pool(stack: Stack) -> Iterator[Fault]:
-    core, names = stack.site.core_pool, _pool_names(stack)
-    yield from _pool_named(names, ("site", "core_pool"), core)
+    core, names = stack.site.core_pool, known_names(stack.fleet.pools)
+    yield from readable(_pool_named(stack, ("site", "core_pool"), core))
     if core is None and stack.hubs and stack.site.kind not in {"docker", "slurm"}:
         fix = f"name the pool that carries the hub and profiles without a pool: {nearest('', names, what='pool')}"
         yield Fault(("site", "core_pool"), "is missing", fix)
@@ -77,12 +80,13 @@ def _images(stack: Stack) -> Iterator[Fault]:
 
 def _hubs(stack: Stack) -> Iterator[Fault]:
     yield from doubles(stack.hubs, ("hubs",))
-    ports: dict[int, int] = {}
-    for loc, hub in located(stack.hubs, "hubs"):
-        for of_hub in (_default_profile(loc, hub), _culling(loc, hub), _node_port(loc, hub, ports)):
-            yield from readable(of_hub)
-        for key in ("hub_image", "proxy_image", "filter_image", "gateway_image"):
-            yield from readable(_image(stack, (*loc, key), getattr(hub, key, None)))
+    of_hub = (_default_profile, _culling, partial(_node_port, {}), partial(_images_of_hub, stack))
+    yield from of_each(located(stack, "hubs"), *of_hub)
+
+
+def _images_of_hub(stack: Stack, loc: Loc, hub: Hub) -> Iterator[Fault]:
+    for key in ("hub_image", "proxy_image", "filter_image", "gateway_image"):
+        yield from _image(stack, (*loc, key), getattr(hub, key, None))
 
 
 def _default_profile(loc: Loc, hub: Hub) -> Iterator[Fault]:
@@ -91,7 +95,7 @@ def _default_profile(loc: Loc, hub: Hub) -> Iterator[Fault]:
         yield Fault((*loc, "profiles"), "have no default", fix)
 
 
-def _node_port(loc: Loc, hub: Hub, ports: dict[int, int]) -> Iterator[Fault]:
+def _node_port(ports: dict[int, int], loc: Loc, hub: Hub) -> Iterator[Fault]:
     if isinstance(hub.expose, NodePort) and ports.setdefault(hub.expose.port, id(hub)) != id(hub):
         fix = "node ports are shared by the whole cluster: choose another from 30000 to 32767"
         yield Fault((*loc, "expose", "port"), "is the port of another hub", fix, hub.expose.port)
@@ -105,29 +109,35 @@ def _culling(loc: Loc, hub: Hub) -> Iterator[Fault]:
 
 
 def _workloads(stack: Stack) -> Iterator[Fault]:
-    yield from readable(doubles(stack.containers, ("containers",)))
-    yield from readable(doubles(stack.jobs, ("jobs",)))
-    for loc, each in stack.located_workloads():
-        yield from readable(_image(stack, (*loc, "image"), getattr(each, "image", None)))
-        if not isinstance(each, Kernel):
-            yield from readable(_pool_named(_pool_names(stack), (*loc, "pool"), getattr(each, "pool", None)))
-            yield from readable(_gpus(stack, loc, each))
-        if isinstance(each, Job):
-            yield from readable(_job_namespace(stack, loc, each))
+    for section in ("containers", "jobs"):
+        yield from doubles(getattr(stack, section, ()), (section,))
+    checks = (_image_of_workload, _pool_of_workload, _gpus, _job_namespace)
+    yield from of_each(stack.located_workloads(), *(partial(each, stack) for each in checks))
 
 
-def _gpus(stack: Stack, loc: Loc, each: Profile | Container | Job) -> Iterator[Fault]:
+def _image_of_workload(stack: Stack, loc: Loc, each: Profile | Kernel | Container | Job) -> Iterator[Fault]:
+    yield from _image(stack, (*loc, "image"), each.image)
+
+
+def _pool_of_workload(stack: Stack, loc: Loc, each: Profile | Kernel | Container | Job) -> Iterator[Fault]:
+    if not isinstance(each, Kernel):
+        yield from _pool_named(stack, (*loc, "pool"), each.pool)
+
+
+def _gpus(stack: Stack, loc: Loc, each: Profile | Kernel | Container | Job) -> Iterator[Fault]:
     """A profile or job fits the nodes of its pools; default: the core pool for profiles, any for others."""
+    if isinstance(each, Kernel):
+        return
     if each.pools is not None:
         yield from _several_pools(stack, loc, each)
         return
     wanted, lands_on = each.gpus, each.pool or (stack.site.core_pool if isinstance(each, Profile) else None)
-    per_node = {pool.name: gpus_each(pool) for pool in stack.fleet.pools}
+    per_node = _gpus_per_node(stack)
     candidates = [gpus for name, gpus in per_node.items() if lands_on in {None, name}]
     most = max((gpus or 0 for gpus in candidates), default=0)
     if candidates and wanted > most and None not in candidates:
         where = f"pool {lands_on}" if lands_on else "the fleet"
-        enough = [name for name, gpus in per_node.items() if (gpus or 0) >= wanted]
+        enough = [str(name) for name, gpus in per_node.items() if (gpus or 0) >= wanted]
         instead = f"choose pool {' or '.join(enough)}" if enough else ""
         fewer = f"{_on_one_node(stack)}: request at most {most}" if most else ""
         fix = ", or ".join(filter(None, (fewer, instead))) or "request no GPU: gpus: 0"
@@ -136,10 +146,9 @@ def _gpus(stack: Stack, loc: Loc, each: Profile | Container | Job) -> Iterator[F
 
 def _several_pools(stack: Stack, loc: Loc, each: Profile | Container | Job) -> Iterator[Fault]:
     """Several pools: each must exist and have enough GPUs."""
-    named, names = each.pools or (), _pool_names(stack)
-    per_node = {pool.name: gpus_each(pool) for pool in stack.fleet.pools}
+    named, per_node = each.pools or (), _gpus_per_node(stack)
     for index, name in enumerate(named):
-        yield from _pool_named(names, (*loc, "pools", index), name)
+        yield from readable(_pool_named(stack, (*loc, "pools", index), name))
         has = per_node.get(name)
         if name not in named[:index] and has is not None and has < each.gpus:
             fix = f"{_on_one_node(stack)}: take {name} out, or request at most {has}"
@@ -153,9 +162,9 @@ def _on_one_node(stack: Stack) -> str:
     return "one pod runs on one node"
 
 
-def _job_namespace(stack: Stack, loc: Loc, job: Job) -> Iterator[Fault]:
+def _job_namespace(stack: Stack, loc: Loc, each: Profile | Kernel | Container | Job) -> Iterator[Fault]:
     """A job's namespace is created and deleted by this stack, so it must contain nothing others need."""
-    if (name := job.namespace) in _names(stack.hubs):
+    if isinstance(each, Job) and (name := each.namespace) in known_names(stack.hubs):
         fix = "choose a namespace that only jobs use, such as batch: it is deleted with the last job in it"
         yield Fault((*loc, "namespace"), f"is the namespace of hub {name}, which holds people's homes", fix, name)
 
@@ -166,7 +175,8 @@ def _image(stack: Stack, loc: Loc, name: str | None) -> Iterator[Fault]:
         yield Fault(loc, "is not an image of this stack", nearest(name, names, what="image"), name)
 
 
-def _pool_named(names: set[str], loc: Loc, name: str | None) -> Iterator[Fault]:
+def _pool_named(stack: Stack, loc: Loc, name: str | None) -> Iterator[Fault]:
+    names = _names(stack.fleet.pools)
     if name is not None and name not in names:
         yield Fault(loc, "is not a pool of the fleet", nearest(name, names, what="pool"), name)
 
@@ -176,15 +186,20 @@ def _pool_named(names: set[str], loc: Loc, name: str | None) -> Iterator[Fault]:
 
 def _courses(stack: Stack) -> Iterator[Fault]:
     yield from doubles(stack.courses, ("courses",))
-    for loc, course in located(stack.courses, "courses"):
-        yield from readable(_hub_of_course(stack, loc, course))
+    yield from of_each(located(stack, "courses"), partial(_hub_of_course, stack))
+    for _, hub in located(stack, "hubs"):
+        yield from of_each(located(stack, "courses"), partial(_chosen, hub))
 
 
 def _hub_of_course(stack: Stack, loc: Loc, course: Course) -> Iterator[Fault]:
     if course.hub not in (names := _names(stack.hubs)):
         yield Fault((*loc, "hub"), "is not a hub of this stack", nearest(course.hub, names, what="hub"), course.hub)
-    for hub in stack.hubs:
-        for index, name in enumerate(course.profiles if hub.name == course.hub else ()):
+
+
+def _chosen(hub: Hub, loc: Loc, course: Course) -> Iterator[Fault]:
+    """Course profiles missing from its hub."""
+    if hub.name == course.hub:
+        for index, name in enumerate(course.profiles):
             if name not in (profiles := _names(hub.profiles)):
                 advice = nearest(name, profiles, what="profile")
                 yield Fault((*loc, "profiles", index), f"is not a profile of hub {hub.name}", advice, name)
@@ -198,11 +213,12 @@ def _assumptions(stack: Stack) -> Iterator[Fault]:
     parts: list[tuple[Loc, Any]] = [((section,), getattr(stack, section, None)) for section in ("site", "runtime")]
     parts += located_pools(getattr(stack, "fleet", None))
     for section in ("hubs", "containers", "jobs", "courses"):
-        parts += located(getattr(stack, section, ()), section)
+        parts += located(stack, section)
     for loc, part in parts:
         fields = type(part).model_fields if part else {}
-        keys = {fields[name].alias or name for name in (part.model_fields_set if part else ())}
+        written = part.model_fields_set if part else set()
+        keys = {fields[name].alias or name for name in written & fields.keys()}
         for index, key in enumerate(getattr(part, "assumptions", ())):
-            if key not in keys:
+            if key not in keys | written:
                 fix = nearest(key, keys - {"assumptions"}, what="key")
                 yield Fault((*loc, "assumptions", index), "is not a key that is set beside it", fix, key)

@@ -5,15 +5,16 @@ rejects them.
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
 from typing import Final
 
-from errors.agreements import located, readable
+from errors.agreements import located, of_each, readable
 from errors.problems import Fault, Loc
 from platforms.kubernetes import runtime
-from settings.models import Stack
+from settings.fleet_checks import located_pools
+from settings.models import Hub, Image, Stack
+from settings.pool import Pool
 from settings.pools import NodePool
 
 _LONGEST_LABEL: Final = 63  # DNS label and label value
@@ -37,8 +38,7 @@ def check(stack: Stack) -> Iterator[Fault]:
     """Derived names that are too long or collide, and namespaces created elsewhere."""
     first: dict[tuple[str, str], _Made] = {}
     reported: set[tuple[Loc, Loc]] = set()
-    kinds = (_pre_pullers, _pulled, _image_names, _repositories, _node_patches)
-    for made in chain.from_iterable(_readable(names(stack)) for names in kinds):
+    for made in _names(stack):
         found = first.setdefault((made.kind, made.name), made) if made.is_unique else made
         if made.longest is not None and len(made.name) > made.longest:
             reason = f"results in {made.kind} name of {len(made.name)} characters; at most {made.longest} are allowed"
@@ -52,27 +52,31 @@ def check(stack: Stack) -> Iterator[Fault]:
     yield from readable(_namespaces(stack))
 
 
-def _readable(names: Iterator[_Made]) -> Iterator[_Made]:
-    with suppress(AttributeError, ValueError):
-        yield from names
+def _names(stack: Stack) -> Iterator[_Made]:
+    """Those that can be read."""
+    pre_pulling = [(loc, hub) for loc, hub in located(stack, "hubs") if getattr(hub, "pre_pull", False)]
+    profiles = (each for loc, hub in pre_pulling for _, each in located(hub, "profiles", loc))
+    wanted = {getattr(each, "image", None) for each in profiles}
+    yield from of_each(pre_pulling, partial(_pre_pullers, stack))
+    yield from of_each(located(stack, "images"), partial(_pulled, wanted))
+    yield from of_each(located(stack, "images"), _image_names)
+    yield from readable(_repositories(stack))
+    yield from of_each(located_pools(getattr(stack, "fleet", None)), partial(_node_patches, stack))
 
 
-def _pre_pullers(stack: Stack) -> Iterator[_Made]:
+def _pre_pullers(stack: Stack, loc: Loc, hub: Hub) -> Iterator[_Made]:
     """One DaemonSet per hub and pool of its profiles; its name becomes a pod label."""
-    for loc, hub in located(stack.hubs, "hubs"):
-        pools = [pool for each in hub.profiles for pool in stack.profile_pools(each)] if hub.pre_pull else ()
-        for pool in dict.fromkeys(pools):
-            name, kind = f"{hub.name}-{pool}", "a pre-puller"
-            yield _Made(name, kind, (*loc, "name"), hub.name, f"pool {pool}", _LONGEST_LABEL, is_unique=True)
+    pools = [pool for each in hub.profiles for pool in stack.profile_pools(each)]
+    for pool in dict.fromkeys(pools):
+        name, kind = f"{hub.name}-{pool}", "a pre-puller"
+        yield _Made(name, kind, (*loc, "name"), hub.name, f"pool {pool}", _LONGEST_LABEL, is_unique=True)
 
 
-def _pulled(stack: Stack) -> Iterator[_Made]:
+def _pulled(wanted: set[str | None], loc: Loc, image: Image) -> Iterator[_Made]:
     """A pre-puller has one container per image."""
-    wanted = {profile.image for hub in stack.hubs if hub.pre_pull for profile in hub.profiles}
-    for loc, image in located(stack.images, "images"):
-        if image.full_name in wanted:
-            name, kind = f"pull-{image.full_name}", "a pre-puller's container"
-            yield _Made(name, kind, (*loc, "name"), image.full_name, "leave pre_pull out", _LONGEST_LABEL)
+    if image.full_name in wanted:
+        name, kind = f"pull-{image.full_name}", "a pre-puller's container"
+        yield _Made(name, kind, (*loc, "name"), image.full_name, "leave pre_pull out", _LONGEST_LABEL)
 
 
 def _repositories(stack: Stack) -> Iterator[_Made]:
@@ -82,26 +86,24 @@ def _repositories(stack: Stack) -> Iterator[_Made]:
         yield _Made(f"{registry}/{longest}", "a repository", ("site", "registry"), registry, other, _LONGEST_REPOSITORY)
 
 
-def _image_names(stack: Stack) -> Iterator[_Made]:
+def _image_names(loc: Loc, image: Image) -> Iterator[_Made]:
     """A target's image is named after image and target."""
-    for loc, image in located(stack.images, "images"):
-        if image.target:
-            other = f"target {image.target}"
-            yield _Made(image.full_name, "an image", (*loc, "name"), image.name, other, _LONGEST_LABEL)
+    if image.target:
+        other = f"target {image.target}"
+        yield _Made(image.full_name, "an image", (*loc, "name"), image.name, other, _LONGEST_LABEL)
 
 
-def _node_patches(stack: Stack) -> Iterator[_Made]:
+def _node_patches(stack: Stack, loc: Loc, pool: Pool) -> Iterator[_Made]:
     """A node's patch is a resource named after pool and node; its parent is not part of its address."""
-    for loc, pool in located(() if stack.fleet.managed_by else stack.fleet.pools, "fleet", "pools"):
-        for node in dict.fromkeys(pool.node_names) if isinstance(pool, NodePool) else ():
-            yield _Made(f"{pool.name}-{node}", "a resource", (*loc, "name"), pool.name, f"node {node}", is_unique=True)
+    is_ours = isinstance(pool, NodePool) and not stack.fleet.managed_by
+    for node in dict.fromkeys(pool.node_names) if is_ours else ():
+        yield _Made(f"{pool.name}-{node}", "a resource", (*loc, "name"), pool.name, f"node {node}", is_unique=True)
 
 
 def _namespaces(stack: Stack) -> Iterator[Fault]:
     """The runtime creates its own namespace, which nothing else may own."""
-    hubs = [((*loc, "name"), getattr(each, "name", "")) for loc, each in located(stack.hubs, "hubs")]
-    jobs = [((*loc, "namespace"), getattr(each, "namespace", "")) for loc, each in located(stack.jobs, "jobs")]
-    for loc, name in (*hubs, *jobs) if stack.runtime else ():
-        if name == runtime.NAMESPACE:
-            fix = "choose another: NVIDIA's daemons run there, and the namespace is created and deleted with them"
-            yield Fault(loc, "is the namespace of the runtime", fix, name)
+    for section, key in (("hubs", "name"), ("jobs", "namespace")) if stack.runtime else ():
+        for loc, each in located(stack, section):
+            if getattr(each, key, None) == runtime.NAMESPACE:
+                fix = "choose another: NVIDIA's daemons run there, and the namespace is created and deleted with them"
+                yield Fault((*loc, key), "is the namespace of the runtime", fix, runtime.NAMESPACE)

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any
 
-from errors.agreements import doubles, given, located, readable
+from errors.agreements import doubles, given, located, of_each, readable
 from errors.problems import Fault, Loc, listing
 from settings.pool import MachinePool, Pool
 from settings.pools import Fleet
@@ -13,29 +14,27 @@ from settings.pools import Fleet
 
 def located_pools(fleet: Fleet | None) -> list[tuple[Loc, Pool]]:
     """The readable pools."""
-    return [*located(getattr(fleet, "pools", ()), "fleet", "pools")]
+    return [*located(fleet, "pools", ("fleet",))]
 
 
 def gpus_each(pool: Pool) -> int | None:
     """GPUs of each node; None if they cannot be read."""
-    if isinstance(pool, MachinePool) and pool.gpu is not None and not given(pool, "gpus_per_node"):
-        return None
     try:
-        return pool.gpus_per_node
+        is_known = not isinstance(pool, MachinePool) or given(pool, "gpus_per_node") or pool.gpu is None
+        gpus = pool.gpus_per_node if is_known else None
     except (AttributeError, ValueError):
         return None
+    return gpus
 
 
 def check_fleet(fleet: Fleet) -> Iterator[Fault]:
     """Disagreements among the pools."""
     yield from readable(doubles(getattr(fleet, "pools", ()), ("fleet", "pools")))
-    owners: dict[str, Pool] = {}
-    for loc, pool in located_pools(fleet):
-        yield from readable(_owned_once(loc, pool, owners))
+    yield from of_each(located_pools(fleet), partial(_owned_once, {}))
     yield from readable(_total(fleet))
 
 
-def _owned_once(loc: Loc, pool: Pool, owners: dict[str, Pool]) -> Iterator[Fault]:
+def _owned_once(owners: dict[str, Pool], loc: Loc, pool: Pool) -> Iterator[Fault]:
     twice: dict[str, list[str]] = {}
     for node, times in Counter(pool.node_names).items():
         owner = owners.setdefault(node, pool)

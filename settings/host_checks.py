@@ -1,13 +1,14 @@
 """Checks of a stack with Docker hosts: site, hosts, hubs, workloads. Pure."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
-from errors.agreements import given, located, readable
+from errors.agreements import given, known_names, located, of_each, readable
 from errors.problems import Fault, Loc, nearest
 from platforms.docker.hub_model import HostPort, of_gateway, of_hub_name
 from platforms.slurm.hub_model import LoginNodePort
-from settings.fleet_checks import located_pools
+from settings.fleet_checks import gpus_each, located_pools
 from settings.host_pools import HostPool
 from settings.models import Container, Hub, Job, Kernel, Profile, Stack
 from settings.partition_pools import PartitionPool
@@ -32,10 +33,8 @@ def check_hosts(stack: Stack) -> Iterator[Fault]:
     """Disagreements of hosts and their workloads."""
     for each in (_kind, _engines, _hubs, _ports):
         yield from readable(each(stack))
-    for loc, container in located(getattr(stack, "containers", ()), "containers"):
-        yield from readable(_container(loc, container))
-    for loc, job in located(getattr(stack, "jobs", ()), "jobs"):
-        yield from readable(_job(stack, loc, job))
+    yield from of_each(located(stack, "containers"), _container)
+    yield from of_each(located(stack, "jobs"), partial(_job, stack))
 
 
 def _kind(stack: Stack) -> Iterator[Fault]:
@@ -103,12 +102,18 @@ def _ports(stack: Stack) -> Iterator[Fault]:
 
 def _published(stack: Stack) -> Iterator[tuple[Loc, str | None, str, int]]:
     """Location, host, owner and port."""
-    for loc, hub in located(stack.hubs, "hubs"):
-        if isinstance(hub.expose, HostPort):
-            yield (*loc, "expose", "port"), hub.pool, f"hub {hub.name}", hub.expose.port
-    for loc, each in located(stack.containers, "containers"):
-        for where, port in located(each.ports, *loc, "ports"):
-            yield (*where, "host"), each.pool, f"container {each.name}", port.host
+    yield from of_each(located(stack, "hubs"), _port_of_hub)
+    yield from of_each(located(stack, "containers"), _ports_of_container)
+
+
+def _port_of_hub(loc: Loc, hub: Hub) -> Iterator[tuple[Loc, str | None, str, int]]:
+    if isinstance(hub.expose, HostPort):
+        yield (*loc, "expose", "port"), hub.pool, f"hub {hub.name}", hub.expose.port
+
+
+def _ports_of_container(loc: Loc, each: Container) -> Iterator[tuple[Loc, str | None, str, int]]:
+    for where, port in located(each, "ports", loc):
+        yield (*where, "host"), each.pool, f"container {each.name}", port.host
 
 
 # --- hubs
@@ -116,21 +121,19 @@ def _published(stack: Stack) -> Iterator[tuple[Loc, str | None, str, int]]:
 
 def _hubs(stack: Stack) -> Iterator[Fault]:
     """Hubs on a site of kind docker, and their keys on any other."""
-    kind = stack.site.kind
-    for loc, hub in located(stack.hubs, "hubs"):
-        if kind != "slurm":
-            yield from readable(_of_no_slurm(loc, hub))
-        if kind == "docker":
-            yield from readable(_names_of_a_hub(stack, hub))
-            yield from _of_a_host(stack, loc, hub)
-        elif kind != "slurm":
-            yield from readable(_of_a_cluster(loc, hub))
+    if stack.site.kind == "docker":
+        checks = (partial(_names_of_a_hub, stack), _of_a_host, _gateway, partial(_on_one_host, stack))
+        yield from of_each(located(stack, "hubs"), *checks)
+    elif stack.site.kind != "slurm":
+        yield from of_each(located(stack, "hubs"), _of_a_cluster)
+    if stack.site.kind != "slurm":
+        yield from of_each(located(stack, "hubs"), _of_no_slurm)
 
 
-def _names_of_a_hub(stack: Stack, hub: Hub) -> Iterator[Fault]:
+def _names_of_a_hub(stack: Stack, _: Loc, hub: Hub) -> Iterator[Fault]:
     """A container with a hub's name prefix is controlled by the hub, or one of its own."""
     begins = f"{hub.name}-"
-    for loc, each in (*located(stack.containers, "containers"), *located(stack.jobs, "jobs")):
+    for loc, each in (*located(stack, "containers"), *located(stack, "jobs")):
         name = getattr(each, "name", "")
         if getattr(each, "pool", None) == hub.pool and name.startswith(begins):
             fix = f"choose a name that does not begin with {begins}"
@@ -142,7 +145,7 @@ def _of_no_slurm(loc: Loc, hub: Hub) -> Iterator[Fault]:
     if isinstance(getattr(hub, "expose", None), LoginNodePort):
         fix = "write host_port on a Docker host, node_port, load_balancer or cluster_ip on a cluster"
         yield Fault((*loc, "expose", "kind"), "is for a hub on a site with Slurm", fix, "login_node")
-    for where, profile in located(hub.profiles, *loc, "profiles"):
+    for where, profile in located(hub, "profiles", loc):
         if given(profile, "time_min"):
             fix = "leave it out: cull.max_age_s of the hub says how long a server may be used"
             yield Fault((*where, "time_min"), "is given on a site without Slurm", fix)
@@ -156,13 +159,13 @@ def _of_a_cluster(loc: Loc, hub: Hub) -> Iterator[Fault]:
     if isinstance(getattr(hub, "expose", None), HostPort):
         fix = "write node_port, load_balancer or cluster_ip"
         yield Fault((*loc, "expose", "kind"), "is for a hub on a Docker host", fix, "host_port")
-    for where, profile in located(hub.profiles, *loc, "profiles"):
+    for where, profile in located(hub, "profiles", loc):
         if getattr(profile, "kernels", ()):
             fix = "leave them out: on a cluster a server has its GPUs itself"
             yield Fault((*where, "kernels"), "are given on a site without Docker hosts", fix)
 
 
-def _of_a_host(stack: Stack, loc: Loc, hub: Hub) -> Iterator[Fault]:
+def _of_a_host(loc: Loc, hub: Hub) -> Iterator[Fault]:
     if name := getattr(hub, "name", ""):
         yield from of_hub_name(name, (*loc, "name"))
     if not given(hub, "filter_image"):
@@ -175,8 +178,6 @@ def _of_a_host(stack: Stack, loc: Loc, hub: Hub) -> Iterator[Fault]:
     for key, fix in _OF_A_CLUSTER.items():
         if given(hub, key):
             yield Fault((*loc, key), "is given for a hub on a Docker host", fix)
-    yield from readable(_gateway(loc, hub))
-    yield from readable(_on_one_host(stack, loc, hub))
 
 
 def _gateway(loc: Loc, hub: Hub) -> Iterator[Fault]:
@@ -185,23 +186,28 @@ def _gateway(loc: Loc, hub: Hub) -> Iterator[Fault]:
 
 
 def _on_one_host(stack: Stack, loc: Loc, hub: Hub) -> Iterator[Fault]:
-    hosts = {pool.name: pool for pool in stack.fleet.pools}
+    pools = stack.fleet.pools
+    hosts = {getattr(pool, "name", None): pool for pool in pools}
     if hub.pool is None:
-        fix = f"name the host that it runs on: {nearest('', hosts, what='host')}"
+        fix = f"name the host that it runs on: {nearest('', known_names(pools), what='host')}"
         yield Fault((*loc, "pool"), "is missing", fix)
-    elif hub.pool not in hosts:
-        yield Fault((*loc, "pool"), "is not a host of the fleet", nearest(hub.pool, hosts, what="host"), hub.pool)
-    for at, profile in located(hub.profiles, *loc, "profiles"):
-        yield from readable(_elsewhere(at, profile, hub.pool))
-        for where, kernel in located(profile.kernels, *at, "kernels"):
-            yield from readable(_elsewhere(where, kernel, hub.pool))
-            has = hosts[hub.pool].gpus_per_node if hub.pool in hosts else None
-            if has is not None and kernel.gpus > has:
-                fix = f"request at most {has}" if has else "request no GPU: gpus: 0"
-                yield Fault((*where, "gpus"), f"is more than host {hub.pool} has ({has})", fix, kernel.gpus)
+    elif hub.pool not in hosts and None not in hosts:
+        names = known_names(pools)
+        yield Fault((*loc, "pool"), "is not a host of the fleet", nearest(hub.pool, names, what="host"), hub.pool)
+    has = gpus_each(hosts[hub.pool]) if hub.pool in hosts else None
+    for at, profile in located(hub, "profiles", loc):
+        yield from readable(_elsewhere(hub.pool, at, profile))
+        kernels = [*located(profile, "kernels", at)]
+        yield from of_each(kernels, partial(_elsewhere, hub.pool), partial(_gpus_of_kernel, hub.pool, has))
 
 
-def _elsewhere(loc: Loc, each: Profile | Kernel, pool: str | None) -> Iterator[Fault]:
+def _gpus_of_kernel(host: str | None, has: int | None, loc: Loc, kernel: Kernel) -> Iterator[Fault]:
+    if has is not None and kernel.gpus > has:
+        fix = f"request at most {has}" if has else "request no GPU: gpus: 0"
+        yield Fault((*loc, "gpus"), f"is more than host {host} has ({has})", fix, kernel.gpus)
+
+
+def _elsewhere(pool: str | None, loc: Loc, each: Profile | Kernel) -> Iterator[Fault]:
     fix = "leave it out: a hub, its servers and its kernels are on one host"
     if isinstance(each, Profile) and each.pools is not None:
         yield Fault((*loc, "pools"), "is given for a hub on a Docker host", fix)

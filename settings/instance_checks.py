@@ -1,8 +1,9 @@
 """Checks of a stack with instance pools: cluster, groups, GPUs by claims. Pure."""
 
 from collections.abc import Iterator
+from functools import partial
 
-from errors.agreements import located, readable
+from errors.agreements import located, of_each, readable
 from errors.problems import Fault, Loc
 from platforms.aws.kubernetes_versions import minor_of
 from platforms.aws.machine_images import MachineImage
@@ -11,7 +12,7 @@ from platforms.aws.registries import EcrRegistry
 from platforms.kubernetes.claims import FIRST_KUBERNETES
 from settings.fleet_checks import located_pools
 from settings.instance_pools import InstancePool
-from settings.models import Hub, Job, Stack
+from settings.models import Job, Profile, Stack
 from settings.pools import NodePool
 
 _ONE_WAY = "name pools that all give GPUs in the same way"
@@ -99,15 +100,11 @@ def _persistence(stack: Stack) -> Iterator[Fault]:
 def check_claims(stack: Stack) -> Iterator[Fault]:
     """Disagreements of pools that serve GPUs by claims: cluster, size and users."""
     pools = [(loc, pool) for loc, pool in located_pools(getattr(stack, "fleet", None)) if _by_claims(pool)]
-    for loc, pool in pools:
-        if isinstance(pool, InstancePool):
-            for each in (_version, _whole_gpus, _fixed_size):
-                yield from readable(each((*loc, "gpus_by"), pool))
+    yield from of_each([((*loc, "gpus_by"), pool) for loc, pool in pools], _version, _whole_gpus, _fixed_size)
     if names := {getattr(pool, "name", "") for _, pool in pools}:
-        for at, job in located(getattr(stack, "jobs", ()), "jobs"):
-            yield from readable(_claiming_job(stack, at, job, names))
-        for at, hub in located(getattr(stack, "hubs", ()), "hubs"):
-            yield from readable(_claiming_hub(at, hub, names))
+        yield from of_each(located(stack, "jobs"), partial(_claiming_job, stack, names))
+        for loc, hub in located(stack, "hubs"):
+            yield from of_each(located(hub, "profiles", loc), partial(_claiming_profile, names))
 
 
 def _by_claims(pool: object) -> bool:
@@ -139,7 +136,7 @@ def _fixed_size(where: Loc, pool: InstancePool) -> Iterator[Fault]:
         yield Fault(where, reason, f"write min: {pool.max}, and desired as well or not at all", "claims")
 
 
-def _claiming_job(stack: Stack, loc: Loc, job: Job, names: set[str]) -> Iterator[Fault]:
+def _claiming_job(stack: Stack, names: set[str], loc: Loc, job: Job) -> Iterator[Fault]:
     if not job.gpus:
         return
     if not job.named_pools:
@@ -151,10 +148,9 @@ def _claiming_job(stack: Stack, loc: Loc, job: Job, names: set[str]) -> Iterator
         yield Fault((*loc, "pools"), "mixes pools that give GPUs by claims with others", _ONE_WAY)
 
 
-def _claiming_hub(loc: Loc, hub: Hub, names: set[str]) -> Iterator[Fault]:
+def _claiming_profile(names: set[str], loc: Loc, profile: Profile) -> Iterator[Fault]:
     """KubeSpawner 7 cannot add a claim to a container and keep its other requests."""
-    for at, profile in located(hub.profiles, *loc, "profiles"):
-        if profile.gpus and names.intersection({profile.pool, *(profile.pools or ())}):
-            reason = "names a pool that gives its GPUs by claims, which servers of a hub cannot create"
-            fix = "name a pool with gpus_by: device_plugin"
-            yield Fault((*at, "pools" if profile.pools else "pool"), reason, fix)
+    if profile.gpus and names.intersection({profile.pool, *(profile.pools or ())}):
+        reason = "names a pool that gives its GPUs by claims, which servers of a hub cannot create"
+        fix = "name a pool with gpus_by: device_plugin"
+        yield Fault((*loc, "pools" if profile.pools else "pool"), reason, fix)

@@ -315,12 +315,12 @@ class Stack(BaseModel):
 
     def located_workloads(self) -> Iterator[tuple[Loc, Profile | Kernel | Container | Job]]:
         """All hubs' profiles and kernels, containers, and jobs, with their paths."""
-        for at, hub in located(self.hubs, "hubs"):
-            for loc, profile in located(hub.profiles, *at, "profiles"):
+        for at, hub in located(self, "hubs"):
+            for loc, profile in located(hub, "profiles", at):
                 yield loc, profile
-                yield from located(profile.kernels, *loc, "kernels")
-        yield from located(self.containers, "containers")
-        yield from located(self.jobs, "jobs")
+                yield from located(profile, "kernels", loc)
+        yield from located(self, "containers")
+        yield from located(self, "jobs")
 
     @property
     def workloads(self) -> tuple[Profile | Kernel | Container | Job, ...]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
-from errors.agreements import check, located, readable
+from errors.agreements import check, located, of_each
 from errors.faults import FORM, KINDS
 from errors.problems import Fault, Loc, listing
 from fleet.node_names import expand_all
@@ -64,13 +65,12 @@ class NodePool(MachinePool):
             yield Fault(("node_overrides",), "is given for a pool without gpu", fix)
             return
         seen: set[str] = set()
-        for loc, each in located(self.node_overrides, "node_overrides"):
-            yield from readable(self._override(loc, each, seen))
+        yield from of_each(located(self, "node_overrides"), partial(self._override, seen))
         if self.node_names and seen >= set(self.node_names):
             fix = "change the pool itself; an override is for some of its nodes"
             yield Fault(("node_overrides",), f"overrides every node of pool {self.name}", fix)
 
-    def _override(self, loc: Loc, each: NodeOverride, seen: set[str]) -> Iterator[Fault]:
+    def _override(self, seen: set[str], loc: Loc, each: NodeOverride) -> Iterator[Fault]:
         for node in expand_all(each.nodes):
             if node not in self.node_names:
                 fix = f"pool {self.name} has {listing(self.node_names, most=12)}: correct it, or the nodes of the pool"

@@ -303,7 +303,7 @@ def _placed(holder: Mapping[str, Any], pool: object) -> Mapping[str, Any]:
     """Each profile or kernel of a hub or a profile on this pool, unless it names one."""
     placed = {**holder}
     for part in ("profiles", "kernels"):
-        if pool is not None and isinstance(listed := holder.get(part), list):
+        if isinstance(pool, str) and isinstance(listed := holder.get(part), list):
             placed[part] = [
                 _placed(each if {"pool", "pools"} & each.keys() else {**each, "pool": pool}, pool)
                 if isinstance(each, Mapping)

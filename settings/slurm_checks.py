@@ -1,9 +1,10 @@
 """Checks of a Slurm stack: site, partitions, jobs, hubs. Pure."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
 
-from errors.agreements import given, located, readable
+from errors.agreements import given, located, of_each, readable
 from errors.problems import Fault, Loc, listing
 from platforms.slurm.hub_model import LoginNodePort, of_admins
 from settings.fleet_checks import located_pools
@@ -65,14 +66,12 @@ def _kind(stack: Stack) -> Iterator[Fault]:
 def _partitions(stack: Stack) -> Iterator[Fault]:
     owners: dict[tuple[str, str | None], PartitionPool] = {}
     models: dict[str, tuple[str, str]] = {}
-    for loc, pool in located_pools(stack.fleet):
-        if isinstance(pool, PartitionPool):
-            yield from readable(_counted_once(loc, pool, owners))
-            yield from readable(_one_model(loc, pool, models))
+    pools = [(loc, pool) for loc, pool in located_pools(stack.fleet) if isinstance(pool, PartitionPool)]
+    yield from of_each(pools, partial(_counted_once, owners), partial(_one_model, models))
 
 
 def _counted_once(
-    loc: Loc, pool: PartitionPool, owners: dict[tuple[str, str | None], PartitionPool]
+    owners: dict[tuple[str, str | None], PartitionPool], loc: Loc, pool: PartitionPool
 ) -> Iterator[Fault]:
     first = owners.setdefault((pool.partition, pool.gres if pool.gpu else None), pool)
     if first is not pool:
@@ -80,7 +79,7 @@ def _counted_once(
         yield Fault((*loc, "partition"), f"is that of pool {first.name}, with the same gres", fix, pool.partition)
 
 
-def _one_model(loc: Loc, pool: PartitionPool, models: dict[str, tuple[str, str]]) -> Iterator[Fault]:
+def _one_model(models: dict[str, tuple[str, str]], loc: Loc, pool: PartitionPool) -> Iterator[Fault]:
     if pool.gres is not None and pool.gpu is not None:
         owner, model = models.setdefault(pool.gres, (pool.name, pool.gpu.name))
         if model != pool.gpu.name:
@@ -89,17 +88,22 @@ def _one_model(loc: Loc, pool: PartitionPool, models: dict[str, tuple[str, str]]
 
 
 def _pools(stack: Stack) -> Pools:
-    return {pool.name: pool for pool in stack.fleet.pools if isinstance(pool, PartitionPool)}
+    pools = [pool for _, pool in located_pools(stack.fleet) if isinstance(pool, PartitionPool)]
+    return {pool.name: pool for pool in pools if hasattr(pool, "name")}
 
 
 def _jobs(stack: Stack) -> Iterator[Fault]:
-    for loc, job in located(stack.jobs, "jobs"):
-        if stack.site.kind == "slurm":
-            yield from readable(_keys_of_job(loc, job))
-            yield from readable(_on_partitions(loc, job, _pools(stack)))
-            yield from readable(_job(loc, job, _pools(stack)))
-        elif given(job, "slurm"):
-            yield Fault((*loc, "slurm"), "is given on a site without Slurm", "write site.kind: slurm, or leave it out")
+    jobs = located(stack, "jobs")
+    if stack.site.kind == "slurm":
+        pools = _pools(stack)
+        yield from of_each(jobs, _keys_of_job, partial(_on_partitions, pools), partial(_job, pools))
+    else:
+        yield from of_each(jobs, _without_slurm)
+
+
+def _without_slurm(loc: Loc, job: Job) -> Iterator[Fault]:
+    if given(job, "slurm"):
+        yield Fault((*loc, "slurm"), "is given on a site without Slurm", "write site.kind: slurm, or leave it out")
 
 
 def _keys_of_job(loc: Loc, job: Job) -> Iterator[Fault]:
@@ -111,7 +115,7 @@ def _keys_of_job(loc: Loc, job: Job) -> Iterator[Fault]:
             yield Fault((*loc, key), "is given on a site of kind slurm", fix)
 
 
-def _on_partitions(loc: Loc, each: Job | Profile, pools: Pools) -> Iterator[Fault]:
+def _on_partitions(pools: Pools, loc: Loc, each: Job | Profile) -> Iterator[Fault]:
     """All partitions of a job share one --gres: with several types it leaves the type open in each."""
     if not each.named_pools:
         yield Fault((*loc, "pool"), "is missing", _NOWHERE)
@@ -129,7 +133,7 @@ def _on_partitions(loc: Loc, each: Job | Profile, pools: Pools) -> Iterator[Faul
         yield Fault((*loc, "pools"), "have GPUs of several types, and one of their partitions has more", fix)
 
 
-def _job(loc: Loc, job: Job, pools: Pools) -> Iterator[Fault]:
+def _job(pools: Pools, loc: Loc, job: Job) -> Iterator[Fault]:
     deadline, wanted = job.deadline_s, job.slurm.nodes if job.slurm else 1
     for pool in (pools[name] for name in job.named_pools if name in pools):
         longest, has = pool.max_time_min, pool.nodes
@@ -150,13 +154,10 @@ def _hubs(stack: Stack) -> Iterator[Fault]:
         return
     yield from readable(_accounts(stack))
     taken: dict[int, str] = {}
-    for loc, hub in located(stack.hubs, "hubs"):
-        yield from _keys_of_hub(loc, hub)
-        yield from readable(_login_node(loc, hub, taken))
-        for where, profile in located(getattr(hub, "profiles", ()), *loc, "profiles"):
-            yield from _keys_of_profile(where, profile)
-            yield from readable(_on_partitions(where, profile, _pools(stack)))
-            yield from readable(_time(where, profile, _pools(stack)))
+    yield from of_each(located(stack, "hubs"), _keys_of_hub, partial(_login_node, taken))
+    for loc, hub in located(stack, "hubs"):
+        of_profile = (_keys_of_profile, partial(_on_partitions, _pools(stack)), partial(_time, _pools(stack)))
+        yield from of_each(located(hub, "profiles", loc), *of_profile)
 
 
 def _accounts(stack: Stack) -> Iterator[Fault]:
@@ -182,7 +183,7 @@ def _keys_of_hub(loc: Loc, hub: Hub) -> Iterator[Fault]:
             yield Fault((*loc, key), "is given for a hub on a site with Slurm", fix)
 
 
-def _login_node(loc: Loc, hub: Hub, taken: dict[int, str]) -> Iterator[Fault]:
+def _login_node(taken: dict[int, str], loc: Loc, hub: Hub) -> Iterator[Fault]:
     """All hubs of a site share one login node."""
     if not isinstance(hub.expose, LoginNodePort):
         return
@@ -204,7 +205,7 @@ def _keys_of_profile(loc: Loc, profile: Profile) -> Iterator[Fault]:
         yield Fault((*loc, "kernels"), "are given on a site of kind slurm", fix)
 
 
-def _time(loc: Loc, profile: Profile, pools: Pools) -> Iterator[Fault]:
+def _time(pools: Pools, loc: Loc, profile: Profile) -> Iterator[Fault]:
     time, fix = profile.time_min, "write how many minutes a server may run: 240"
     if time is None:
         yield Fault((*loc, "time_min"), "is missing", fix)

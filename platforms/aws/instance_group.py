@@ -15,7 +15,6 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
-    PositiveInt,
     WithJsonSchema,
 )
 
@@ -53,11 +52,14 @@ def _instance_type(value: str) -> str:
         raise Misfit(error.reason, error.fix) from None
 
 
-def _wanted(value: str) -> WantedDriver:
+def _wanted(value: object) -> WantedDriver:
+    fix = 'write newest, a branch or a driver, quoted: "580", "580.126.09"'
+    if not isinstance(value, str):
+        raise Misfit("is not text", fix)
     try:
         return WantedDriver.parse(value)
     except VersionError as error:
-        raise Misfit(error.reason, 'write newest, a branch or a driver, quoted: "580", "580.126.09"') from None
+        raise Misfit(error.reason, fix) from None
 
 
 KubernetesVersion = Annotated[
@@ -82,7 +84,6 @@ PlacementGroup = Annotated[
 Wanted = Annotated[
     WantedDriver,
     Argument("str"),
-    BeforeValidator(quoted),
     PlainValidator(_wanted),
     PlainSerializer(str),
     WithJsonSchema({"type": "string"}),
@@ -112,7 +113,7 @@ class InstanceGroupKeys(BaseModel):
     desired: Count | None = Field(
         None, description="Initial number of instances, which an autoscaler may change; none: min."
     )
-    max: PositiveInt = Field(description="Maximum number of instances.")
+    max: int = Field(ge=1, le=10_000, description="Maximum number of instances.")
     kubernetes: KubernetesVersion | None = Field(
         None, description="Kubernetes version of the nodes, while they follow the cluster; none: the cluster's."
     )

@@ -102,6 +102,7 @@ def test_a_user_of_a_profile_holds_the_gpus_of_the_server_or_of_its_greediest_ke
     [
         ({"pool": None}, "hubs[0].pool: is missing"),
         ({"pool": "bax"}, 'hubs[0].pool: "bax" is not a host of the fleet'),
+        ({"pool": 7}, "hubs[0].pool: 7 is not text"),
         ({"filter_image": None}, "hubs[0].filter_image: is missing for a hub on a Docker host"),
         ({"gateway_image": None}, "hubs[0].gateway_image: is missing for profiles with kernels"),
         ({"gateway_image": "gateway"}, 'hubs[0].gateway_image: "gateway" is not an image of this stack'),

@@ -195,6 +195,9 @@ def _section(name: str, **keys: Any) -> Any:
         (_pool(1, instance_types=["g4ad.xlarge"]), GROUP, "has no NVIDIA GPU", "another type"),
         (_pool(1, driver="470"), DRIVER, "leaves no machine image", "available: AL2023_x86_64"),
         (_pool(1, driver="five"), DRIVER, "is not a driver", "newest"),
+        (_pool(1, driver=580), DRIVER, "is not text", 'quoted: "580"'),
+        (_pool(1, driver=["580"]), DRIVER, "is not text", "newest"),
+        (_pool(1, max=10**12), "fleet.pools[1].max", "at most 10000", "Maximum number"),
         (_pool(1, driver="570"), IMAGE, "1.34.PATCH-20251002", "the console of EKS"),
         (_pool(0, driver="580"), "fleet.pools[0].driver", "has no GPU", "leave driver out"),
         (

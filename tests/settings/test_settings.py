@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -773,19 +773,59 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
         yield from places(item, (*path, key))
 
 
-RAW = {key.removeprefix("gpu-commons:"): value for key, value in yaml.safe_load(TEXT)["config"].items()}
+def sections(file: Path) -> dict[str, Any]:
+    config = yaml.safe_load(file.read_text(encoding="utf-8"))["config"]
+    return {key.removeprefix("gpu-commons:"): value for key, value in config.items()}
+
+
+def change(raw: Any, place: Sequence[str | int], value: Any) -> None:
+    for step in place[:-1]:
+        raw = raw[step]
+    raw[place[-1]] = value
+
+
+RAW = {file.name: sections(file) for file in (ROOT / "stacks").glob("Pulumi.*.yaml")}
+
+
+# Each: what is set where in the DSMLP stack, by the path at which it is refused.
+@each_row(
+    "changes",
+    [
+        {"jobs[0].assumptions[0]": 7, "jobs[0].assumptions[1]": "gpu"},
+        {
+            "fleet.pools": "none",
+            "hubs[0].profiles[0].image": "a",
+            "hubs[0].profiles[1].image": "b",
+            "jobs[0].image": "c",
+        },
+        {"hubs[0].profiles": 7, "jobs[0].pool": "cpu"},
+        {"fleet.pools[1]": 7, "site.core_pool": None},
+        {"fleet.pools[1]": 7, "hubs[0].profiles[1].gpus": 9},
+        {"fleet.pools[1].gpu": 7, "jobs[0].pool": "cpu"},
+        {"fleet.pools[1].gpu": 7, "fleet.total_gpus": 120},
+        {"hubs[0].profiles[1]": 7, "courses[0].profiles": "cpu", "courses[1].hub": "other"},
+    ],
+)
+def test_a_mistake_hides_no_other_one(tmp_path: Path, changes: dict[str, Any]) -> None:
+    raw = sections(DSMLP)
+    for path, value in changes.items():
+        change(raw, [int(step) if step.isdigit() else step for step in re.findall(r"\w+", path)], value)
+    file = tmp_path / "Pulumi.bad.yaml"
+    file.write_text(yaml.safe_dump({"config": {f"gpu-commons:{key}": part for key, part in raw.items()}}))
+    assert {problem.path for problem in problems(file)} == changes.keys()
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(place=st.sampled_from(list(places(RAW))), value=scalars() | st.lists(scalars(), max_size=3))
+@given(
+    place=st.sampled_from([(file, *place) for file, raw in RAW.items() for place in places(raw)]),
+    value=scalars() | st.lists(scalars(), max_size=3),
+)
 def test_any_value_anywhere_is_accepted_or_explained(
-    monkeypatch: pytest.MonkeyPatch, place: tuple[str | int, ...], value: Any
+    monkeypatch: pytest.MonkeyPatch, place: tuple[str, *tuple[str | int, ...]], value: Any
 ) -> None:
-    raw: Any = copy.deepcopy(RAW)
-    target = raw
-    for step in place[:-1]:
-        target = target[step]
-    target[place[-1]] = value
+    file, *inside = place
+    raw = copy.deepcopy(RAW[file])
+    change(raw, inside, value)
     monkeypatch.setenv(
         "PULUMI_CONFIG", json.dumps({f"gpu-commons:{key}": json.dumps(part) for key, part in raw.items()})
     )
