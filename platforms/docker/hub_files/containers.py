@@ -38,6 +38,7 @@ class Wish:
     host: Mapping[str, Any] = field(default_factory=dict)  # more of HostConfig
     more: Mapping[str, Any] = field(default_factory=dict)  # more of the body
     volumes: Mapping[str, str] = field(default_factory=dict)  # name → where it is mounted
+    volume_labels: Mapping[str, str] = field(default_factory=dict)  # of those that are new
     gpus: int = 0
     had: Sequence[int] = ()  # cards that it had until now
 
@@ -83,6 +84,9 @@ def _started(
     engine: Any, wish: Wish, cards: Sequence[Mapping[str, Any]], access: str, prepare: Callable[[], Any]
 ) -> bool:
     """False where somebody else took one of the cards first."""
+    if wish.volume_labels:  # the engine's own would have none
+        for name in wish.volumes:
+            engine.create_volume(name, labels=dict(wish.volume_labels))
     try:
         engine.create_container_from_config(wish.rendered(cards, access), wish.name)
     except NotFound:

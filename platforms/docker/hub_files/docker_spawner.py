@@ -25,7 +25,7 @@ from . import start_messages as messages
 from .cards import NoCard
 from .containers import ImageMissing, Wish, bring, run
 from .engine import gateway_token
-from .homes import NotYours, own_slug
+from .homes import NotYours, own_slug, owner
 from .names import Names, earlier_slug, slug
 
 HOME = HUB.get("home") or "/home/jovyan"
@@ -186,6 +186,7 @@ class CommonsDockerSpawner(ProfileSpawner, DockerSpawner):
             env=env,
             more=more,
             volumes={names.home: HOME},
+            volume_labels=owner(names.hub, self.user.name),
             gpus=profile["gpus"],
         )
         taken = run(self.client, wish, HUB)

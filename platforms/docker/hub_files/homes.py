@@ -23,7 +23,7 @@ class NotYours(Exception):  # noqa: N818 - a refusal, with its words for the use
 
 
 def own_slug(engine: Any, hub: str, login: str, created: datetime) -> str:
-    """What a user is called on the engine, where a home of that name is now the user's.
+    """What a user is called on the engine: a home of that name is the user's, or there is none yet.
 
     `created`: when the account was made, with a time zone. Raises NotYours, APIError.
     """
@@ -34,13 +34,17 @@ def own_slug(engine: Any, hub: str, login: str, created: datetime) -> str:
             return _checked(found, names, earlier, login)
         old = _volume(engine, earlier.home)
         if old is None:
-            engine.create_volume(names.home, labels={HUB: hub, LOGIN: login})
             return names.user
         holders = engine.volumes(filters={"label": [f"{HUB}={hub}", f"{HOME_OF}={earlier.home}"]})["Volumes"]
         if holders or created > datetime.fromisoformat(old["CreatedAt"]):
             raise NotYours(_unclear(names, earlier, login))
         engine.create_volume(names.home, labels=_record(names, earlier, login))
         return earlier.user
+
+
+def owner(hub: str, login: str) -> dict[str, str]:
+    """Labels of a new home."""
+    return {HUB: hub, LOGIN: login}
 
 
 def _checked(found: dict[str, Any], names: Names, earlier: Names, login: str) -> str:
@@ -60,7 +64,7 @@ def _unclear(names: Names, earlier: Names, login: str) -> str:
 
 
 def _record(names: Names, earlier: Names, login: str) -> dict[str, str]:
-    return {HUB: names.hub, LOGIN: login, HOME_OF: earlier.home}
+    return {**owner(names.hub, login), HOME_OF: earlier.home}
 
 
 def _volume(engine: Any, name: str) -> dict[str, Any] | None:

@@ -134,7 +134,11 @@ class Engine:
     def __init__(self, held: Mapping[int, str] | None = None, faster: Mapping[int, str] | None = None) -> None:
         self.held, self.faster = dict(held or {}), dict(faster or {})
         self.made: dict[str, list[str]] = {}
+        self.homes: dict[str, dict[str, str]] = {}
         self.has_image = True
+
+    def create_volume(self, name: str, labels: dict[str, str]) -> None:
+        self.homes.setdefault(name, labels)
 
     def inspect_network(self, name: str) -> dict[str, Any]:
         holder = self.held.get(int(name.rpartition("-")[2]))
@@ -182,6 +186,15 @@ def test_a_start_that_gets_no_card_leaves_no_container() -> None:
     with pytest.raises(NoCard, match=r"needs 2 GPUs, and 1 of 3 is free"):
         run(engine, wish(2), HOST)
     assert engine.made == {}
+
+
+def test_a_home_is_made_for_a_server_that_has_its_card_and_for_no_start_that_fails() -> None:
+    home = {"volumes": {"hub-home-ann": "/home/jovyan"}, "volume_labels": {"owner": "ann"}}
+    full, free = Engine(held={0: "a", 1: "b", 2: "c"}), Engine()
+    with pytest.raises(NoCard):
+        run(full, wish(1, **home), HOST)
+    run(free, wish(1, **home), HOST)
+    assert (full.homes, free.homes) == ({}, {"hub-home-ann": {"owner": "ann"}})
 
 
 def test_a_container_without_an_image_is_refused_with_a_sentence_for_its_user() -> None:
