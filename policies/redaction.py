@@ -24,6 +24,11 @@ HIDDEN: Final = "[secret]"
 _SHORTEST: Final = 3
 
 
+_BETWEEN: Final = re.compile(r"[\s,;=\"']+")
+_PLAIN_WORD: Final = re.compile(r"[a-z]*")
+_KEY_OF_A_SCHEMA: Final = re.compile(r"[a-z]+(?:[A-Z][a-z]*)*")
+
+
 @dataclass(frozen=True, slots=True)
 class Hiding:
     """Removes words from a text, all at once, longest first, and anything else that looks secret."""
@@ -42,7 +47,7 @@ def hiding(words: Collection[str]) -> Hiding:
 
 
 def secret_words(properties: Struct) -> frozenset[str]:
-    """Every text and number in a secret, and values that rules extract from such texts."""
+    """Every text and number in a secret, however rules write it, and what they quote of it."""
     if SPECIAL_SECRET_SIG.encode() not in properties.SerializeToString():
         return frozenset()  # as for nearly every resource
     return frozenset(_words(MessageToDict(properties), is_secret=False))
@@ -53,15 +58,25 @@ def _words(value: Any, *, is_secret: bool) -> Iterator[str]:
         is_secret = is_secret or value.get(SPECIAL_SIG_KEY) == SPECIAL_SECRET_SIG
         for key, inner in value.items():
             if key != SPECIAL_SIG_KEY:
+                if is_secret and not _KEY_OF_A_SCHEMA.fullmatch(key):
+                    yield key
                 yield from _words(inner, is_secret=is_secret)
     elif isinstance(value, list):
         for inner in value:
             yield from _words(inner, is_secret=is_secret)
     elif is_secret and isinstance(value, str):
-        yield from (value, *value.split(","))  # image names are a list in one annotation
-        yield from _names(value)
+        yield from _of_text(value)
     elif is_secret and isinstance(value, int | float) and not isinstance(value, bool):
-        yield str(int(value) if float(value).is_integer() else value)
+        whole = int(value) if float(value).is_integer() else value
+        yield from (str(whole), str(float(value)), f"{value:g}", f"{whole:,}")
+
+
+def _of_text(text: str) -> Iterator[str]:
+    yield from (text, *text.split(","))  # image names are a list in one annotation
+    for part in _BETWEEN.split(text):  # words of a command
+        if not _PLAIN_WORD.fullmatch(part):
+            yield part
+            yield from _names(part)
 
 
 def _names(text: str) -> Iterator[str]:

@@ -9,10 +9,16 @@ from typing import Final
 _SECRET_WORD: Final = re.compile(
     r"(?:^|_)(?:[A-Z0-9]*(?:PASS_?WORDS?|PASSWD|PASSPHRASE|SECRETS?|TOKEN|CREDENTIALS?|APIKEYS?|AUTHKEY|PRIVATEKEY)|PAT)"
     r"(?=_|$)"
-    r"|(?:API|ACCESS|PRIVATE|SECRET|AUTH|ACCOUNT|DEPLOY|ENCRYPTION|SIGNING|STORAGE|MASTER|KAGGLE|SHARED|CLIENT|APPLICATION|CONSUMER)"
+    r"|(?:API|ACCESS|PRIVATE|SECRET|AUTH|ACCOUNT|DEPLOY|ENCRYPTION|CRYPT|SIGNING|STORAGE|MASTER|KAGGLE|SHARED|CLIENT|APPLICATION|CONSUMER)"
     r"_?KEYS?(?:_ID|_DATA)?$"
     r"|(?:^|_)(?:PASS|JWT)$|_(?:PW|PWD)$|^(?:BINDPW|ROOTPW|REQUIREPASS|MASTERAUTH)$"
     r"|(?:API|AUTH|ACCESS|BEARER|REFRESH)_TOKENS$"
+)
+# Of an environment variable: COOKIE_KEY, LDAPPASS; not a key that is public, or that sorts and selects.
+_SECRET_VARIABLE: Final = re.compile(
+    r"(?!(?:[A-Z0-9_]*_)?(?:GPG|PUBLIC|PRIMARY|FOREIGN|PARTITION|SORT|ORDER|GROUP|CACHE|ROUTING|INDEX|LOOKUP|TOPOLOGY|HOST"
+    r"|LABEL|NODE|FEATURE|REGISTRY|OBJECT|BUCKET|MAP|HOT|METRIC)_KEYS?$)[A-Z0-9_]*_KEYS?"
+    r"|(?![A-Z0-9_]*(?:BY|COM|TRES|SUR)PASS$)[A-Z0-9_]*PASS"
 )
 # These give the location or format of a secret, not its value.
 _ABOUT_ONE: Final = re.compile(
@@ -35,7 +41,11 @@ def is_secret(name: str) -> bool:
     NGC_API_KEY, clientSecret, --token and PGPASSWORD do; TOKEN_FILE, MAX_TOKENS and GPG_KEY do not.
     """
     words = _words(name)
-    return bool(_SECRET_WORD.search(words)) and not _ABOUT_ONE.search(words) and not _RULE.fullmatch(name)
+    return (
+        bool(_SECRET_WORD.search(words) or _SECRET_VARIABLE.fullmatch(name))
+        and not _ABOUT_ONE.search(words)
+        and not _RULE.fullmatch(name)
+    )
 
 
 def _words(name: str) -> str:

@@ -30,6 +30,12 @@ S = "Violet7tango42"  # in no form of a token: its place gives it away
         f"https://bob:pa/{S}@example.edu/x",
         f"https://bob:p@{S}@example.edu/x",
         f"https://{S}@example.edu/x.git",
+        f"image u:{S}@registry.example.edu/x:1 is none",
+        f"bob:{S}@10.0.0.1:5000/x",
+        f"bob:{S}@registry:5000/x",
+        f"bob:{S}@registry/x",
+        f"COOKIE_KEY={S}",
+        f"eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..aXY.{S}.dGFn",
         f"hub:\n  client_secret: |\n    {S}\n    more\n  id: 5",
         f"secret: >-\n  {S}\nnext: 1",
         f"credentials:\n  - {S}\n  - other\nname: x",
@@ -79,6 +85,8 @@ def test_a_value_is_hidden_by_its_name_or_place(text: str) -> None:
     "text",
     [
         "image: ghcr.io/a/b:v1.2.3-rc.1-gabcdef1@sha256:" + "ab12" * 16,
+        "hub:1.2@sha256:" + "12ab" * 16 + " and a/b:v1@sha256:" + "ab12" * 16,
+        "mailto:bob@example.edu, npm:react@18.2.0, at 10:30 from host:8080/x@v1",
         "git-commit: 33a64df551425fcc55e4d42a148795d9f25f89d4",
         "etag: sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg",
         "uuid: GPU-8f14e45f-ceea-467a-9c1b-0d2f3a4b5c6d",
@@ -154,7 +162,8 @@ def test_an_argument_is_hidden_where_the_one_before_it_says_so(given: list[str],
 @each_row(
     "name",
     ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "NGC_API_KEY", "HF_TOKEN", "WANDB_API_KEY", "KAGGLE_KEY", "SMTP_PASS",
-     "DB_PWD", "LDAP_BIND_PW", "CI_JOB_JWT", "TS_AUTHKEY", "AZURE_STORAGE_KEY", "client-key-data", "clientSecret"],
+     "DB_PWD", "LDAP_BIND_PW", "CI_JOB_JWT", "TS_AUTHKEY", "AZURE_STORAGE_KEY", "client-key-data", "clientSecret",
+     "JUPYTERHUB_CRYPT_KEY", "cryptKey", "FERNET_KEY", "COOKIE_KEY", "WANDB_KEY", "S3_KEY", "DBPASS", "LDAP_BINDPASS"],
 )  # fmt: skip
 def test_well_known_variables_are_secrets_by_their_names(name: str) -> None:
     assert is_secret(name)
@@ -163,6 +172,7 @@ def test_well_known_variables_are_secrets_by_their_names(name: str) -> None:
 @each_row(
     "name",
     ["TOKEN_FILE", "MAX_TOKENS", "GPG_KEY", "PWD", "OLDPWD", "COMPASS_HOST", "BYPASS", "KEYBOARD", "PRIMARY_KEY",
+     "GROUP_KEY", "SORT_KEYS", "SSH_PUBLIC_KEY", "topologyKey", "partitionKey", "COMPASS", "KEY",
      "passwordPolicy", "existingSecret", "secretKeyRef", "TOKENIZERS_PARALLELISM", "D-SECRET"],
 )  # fmt: skip
 def test_names_that_tell_about_a_secret_are_none(name: str) -> None:

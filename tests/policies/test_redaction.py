@@ -18,12 +18,28 @@ def words(inputs: dict[str, Any]) -> frozenset[str]:
     return secret_words(properties)
 
 
-def test_texts_and_numbers_inside_of_a_secret_are_its_words_and_keys_are_not() -> None:
-    assert words({"a": secret({"key": ["hush!", 4711, True, None]}), "b": "plain"}) == {"hush!", "4711"}
+def test_texts_and_numbers_inside_of_a_secret_are_its_words_however_they_are_written() -> None:
+    numbers = {"4711", "4711.0", "4,711", "0.5", "3e+09", "3000000000", "3000000000.0", "3,000,000,000"}
+    given = {"a": secret({"key": ["hush!", 4711, 0.5, 3_000_000_000, True, None]}), "b": "plain"}
+    assert words(given) == {"hush!", *numbers}
+
+
+def test_keys_of_a_secret_are_its_words_unless_they_are_of_a_schema() -> None:
+    assert words({"spec": secret({"nodeSelector": {"ann@example.edu": True, "team-7": False}})}) == {
+        "ann@example.edu",
+        "team-7",
+    }
+
+
+def test_what_a_rule_quotes_of_a_secret_text_is_hidden() -> None:
+    given = {"command": secret(["sh", "-c", "TOKEN=hush42 python train.py --user 'Ann B'"])}
+    hide = hiding(words(given))
+    assert hide("runs train.py with hush42 as Ann in python") == "runs [secret] with [secret] as [secret] in python"
 
 
 def test_an_image_is_known_by_more_names_than_its_text() -> None:
     assert words({"image": secret("team/hush:1")}) == {"team/hush:1", "docker.io/team/hush:1", "team/hush", "hush"}
+    assert words({"image": secret("hush")}) == {"hush"}
 
 
 def test_a_list_in_one_text_is_hidden_item_by_item() -> None:

@@ -115,7 +115,9 @@ def _base(cells: Row) -> ImageName | None:
 
 
 def _split(reference: str) -> tuple[str, str]:
-    text = reference.strip().removeprefix("docker://").removeprefix("docker-daemon://").partition("@")[0]
+    text, at, digest = reference.strip().removeprefix("docker://").removeprefix("docker-daemon://").partition("@")
+    if at and not digest.startswith("sha"):
+        raise VersionError(f"…@{digest[:80]}", "has no digest after the @: leave out a login, docker login keeps it")
     host, slash, rest = text.partition("/")
     text = (rest if slash and host in HUB_NAMES else text).removeprefix(OFFICIAL)
     if not re.fullmatch(r"[\w][\w./:\[\]-]{0,383}", text, re.ASCII):  # a name has 255 characters, a tag 128
@@ -136,8 +138,7 @@ def repository_of(reference: str) -> str:
 
 def _noted(repository: str, tag: str) -> tuple[Row, Fact] | None:
     for row in tables.image_tags().get(repository, ()):  # the longest tag first
-        fits = tag.startswith(row.tag[:-1]) if row.tag.endswith("*") else tag == row.tag
-        if fits:
+        if row.tag.removesuffix("*") == tag or (row.tag.endswith("*") and tag.startswith(row.tag[:-1])):
             return row.cells, row.origin.fact(f"the notes of {repository}:{row.tag}")
     return None
 
