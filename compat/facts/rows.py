@@ -133,9 +133,8 @@ class GpuModel:
     last_driver_branch: int | None = _maybe("last_driver_branch", int)
     gfd_product: str = _cell("gfd_product_label")  # as current drivers report it
     mig_capable: bool | None = _cell("mig_capable", {"yes": True, "no": False}.get)  # None: not recorded
-    chips: tuple[str, ...] = _cell(
-        "chip", lambda text: tuple(filter(None, text.split(";")))
-    )  # AD107; several where boards differ; empty: not recorded
+    # AD107; several where boards differ; empty: not recorded
+    chips: tuple[str, ...] = _cell("chip", lambda text: tuple(filter(None, text.split(";"))))
     first_drivers: tuple[DriverVersion, ...] = _cell("first_driver", _releases)  # on Linux x86_64, by branch
     not_in_drivers: tuple[DriverVersion, ...] = _cell("not_in_driver", _releases)  # by branch, the newest without it
     first_mig_driver: DriverVersion | None = _maybe("first_mig_driver", DriverVersion.parse)  # the oldest with slices

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from fleet.labels import OWN_PREFIX
+from platforms.docker.hub_files.names import HOME_OF, HUB, LOGIN
+from platforms.docker.hub_files.names import USER as OWNER
 from platforms.docker.json_patterns import (
     TEXT,
     May,
@@ -26,10 +27,6 @@ from platforms.docker.json_patterns import (
 
 Document = Mapping[str, Any]  # hub.json
 
-HUB_LABEL: Final = f"{OWN_PREFIX}hub"
-USER_LABEL: Final = f"{OWN_PREFIX}user"
-HOME_LABEL: Final = f"{OWN_PREFIX}home"
-LOGIN_LABEL: Final = f"{OWN_PREFIX}login"
 HOME: Final = "/home/jovyan"  # mount point of a user's home unless hub.json has another
 ANY_USER: Final = "[a-z0-9][a-z0-9-]*"
 USER: Final = f"(?P<user>{ANY_USER})"
@@ -63,7 +60,7 @@ def home(document: Document) -> str:
 def labelled_home(document: Document) -> str:
     """A user's home, or the record of an earlier one, with the owner's login as a label."""
     a_home = quoted(f"{literal(document['hub'])}-home-{ANY_USER}")
-    labels: dict[str, str | May] = {HOME_LABEL: May(a_home), HUB_LABEL: exactly(document["hub"]), LOGIN_LABEL: TEXT}
+    labels: dict[str, str | May] = {HOME_OF: May(a_home), HUB: exactly(document["hub"]), LOGIN: TEXT}
     return object_of({"Labels": object_of(labels), "Name": a_home})
 
 
@@ -105,8 +102,8 @@ def _variables(given: Sequence[str]) -> str:
 
 def _labels(hub: str, user: str) -> str:
     """Any labels, including the owner's labels: they sort in this order."""
-    other = rf'"(?!{literal(HUB_LABEL)}"|{literal(USER_LABEL)}")[A-Za-z0-9./_-]+": {TEXT}'
-    whose = rf'"{literal(HUB_LABEL)}": {exactly(hub)}(?:, {other})*, "{literal(USER_LABEL)}": {quoted(user)}'
+    other = rf'"(?!{literal(HUB)}"|{literal(OWNER)}")[A-Za-z0-9./_-]+": {TEXT}'
+    whose = rf'"{literal(HUB)}": {exactly(hub)}(?:, {other})*, "{literal(OWNER)}": {quoted(user)}'
     return rf"\{{(?:{other}, )*{whose}(?:, {other})*\}}"
 
 

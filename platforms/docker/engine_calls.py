@@ -16,7 +16,6 @@ from urllib.parse import quote, quote_plus
 from fleet.labels import OWN_PREFIX
 from platforms.docker.engine_bodies import (
     ANY_USER,
-    HUB_LABEL,
     SAME,
     USER,
     Document,
@@ -26,6 +25,7 @@ from platforms.docker.engine_bodies import (
     labelled_home,
     user_network,
 )
+from platforms.docker.hub_files.names import HUB
 from platforms.docker.json_patterns import literal, one_of
 
 _KERNEL: Final = "[0-9a-f]{12}"
@@ -128,7 +128,7 @@ def _filter(document: Document, **labels: str) -> str:
     docker-py writes json.dumps, URL-encoded.
     """
     comma, equals, quote_mark, end = (literal(quote_plus(each)) for each in (f', "{OWN_PREFIX}', "=", '"', "]}"))
-    text = literal(quote_plus(f'{{"label": ["{HUB_LABEL}={document["hub"]}"'))
+    text = literal(quote_plus(f'{{"label": ["{HUB}={document["hub"]}"'))
     text += "".join(f"{comma}{label}{equals}{value}{quote_mark}" for label, value in labels.items())
     return f"filters={text}{end}"
 

@@ -11,13 +11,12 @@ from typing import Any, Final
 
 from fleet import labels
 from platforms.docker.container_model import RuntimeProfile
+from platforms.docker.hub_files.names import HUB
 from platforms.docker.hub_model import Hub, Kernel, Profile
 from platforms.docker.hub_names import Names
 from platforms.docker.limits import DROPPED, LOG, LOG_DRIVER, MIB, NO_GPU, SECURITY, Limits, limits_of
 from workloads.hub_options import kernel_culling
 
-HUB_LABEL: Final = f"{labels.OWN_PREFIX}hub"
-USER_LABEL: Final = f"{labels.OWN_PREFIX}user"
 PROGRAM_FOLDER: Final = "/program"
 ENGINE_FOLDER: Final = "/run/engine"
 _BILLION: Final = 1_000_000_000
@@ -72,7 +71,7 @@ def _body(  # noqa: PLR0913 - a container, and whose it is
     return {
         "Image": image,
         "Env": [] if has_gpus else _variables(NO_GPU),
-        "Labels": {HUB_LABEL: names.hub, labels.IMAGE: image_name, labels.POOL: hub.pool},
+        "Labels": {HUB: names.hub, labels.IMAGE: image_name, labels.POOL: hub.pool},
         "HostConfig": host,
     }
 

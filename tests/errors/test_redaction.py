@@ -34,6 +34,8 @@ S = "Violet7tango42"  # in no form of a token: its place gives it away
         f"bob:{S}@10.0.0.1:5000/x",
         f"bob:{S}@registry:5000/x",
         f"bob:{S}@registry/x",
+        f"user:{S}@registry.example.edu:5000/x:1",
+        f"login:{S}@registry.example.edu/x",
         f"COOKIE_KEY={S}",
         f"eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..aXY.{S}.dGFn",
         f"hub:\n  client_secret: |\n    {S}\n    more\n  id: 5",

@@ -116,8 +116,8 @@ def _base(cells: Row) -> ImageName | None:
 
 def _split(reference: str) -> tuple[str, str]:
     text, at, digest = reference.strip().removeprefix("docker://").removeprefix("docker-daemon://").partition("@")
-    if at and not digest.startswith("sha"):
-        raise VersionError(f"…@{digest[:80]}", "has no digest after the @: leave out a login, docker login keeps it")
+    if at and not digest.startswith(("sha256:", "sha512:")):
+        raise VersionError(f"…@{digest[:80]}", "has no digest after the @: leave the login out, docker login stores it")
     host, slash, rest = text.partition("/")
     text = (rest if slash and host in HUB_NAMES else text).removeprefix(OFFICIAL)
     if not re.fullmatch(r"[\w][\w./:\[\]-]{0,383}", text, re.ASCII):  # a name has 255 characters, a tag 128

@@ -58,7 +58,7 @@ def _unclear(names: Names, earlier: Names, login: str) -> str:
     labels = " ".join(f"--label '{key}={value}'" for key, value in _record(names, earlier, login).items())
     return (
         f"The home {earlier.home} is older than your account, or another user has it, so your server was not started. "
-        "If it is yours, let the people who run this hub say so on its host: "
+        "If it is yours, ask the people who run this hub to run on its host: "
         f"docker volume create {labels} {names.home}"
     )
 

@@ -269,7 +269,7 @@ class Service:
     # --- the keeper
 
     def keep(self) -> None:
-        """For as long as the hub is wanted."""
+        """Run until the service ends it."""
         held = []  # type: List[socket.socket]
         while True:
             self.write_nodes()

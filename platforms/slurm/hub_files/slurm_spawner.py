@@ -190,7 +190,7 @@ class CommonsSlurmSpawner(ProfileSpawner, SlurmSpawner):
         if not found:
             raise StartError(f"Slurm did not say where your server runs: {TELL}")
         if found[1] not in self._known_nodes():
-            raise StartError(f"Your server is said to run on {found[1]}, no node of its partitions: {TELL}")
+            raise StartError(f"The job of your server names {found[1]}, which is no node of its partitions: {TELL}")
         return found[1]
 
     def _known_nodes(self) -> frozenset[str]:

@@ -191,7 +191,7 @@ def test_an_account_cannot_lead_the_proxy_to_what_is_no_node_of_its_partitions(
     site = on_slurm(serve_below)
     with site.hub.session(PEOPLE[7]) as session:
         said = failure(site, session, PEOPLE[7], "elsewhere")
-    assert "Your server is said to run on 127.0.0.1, no node of its partitions" in said
+    assert "The job of your server names 127.0.0.1, which is no node of its partitions" in said
 
 
 def test_a_choice_that_there_is_not_is_refused_in_a_sentence(site: Site) -> None:
