@@ -11,7 +11,7 @@ from components.on_kubernetes.notebook_hub_args import NotebookHubArgs
 from errors.problems import SettingsError
 from platforms.kubernetes import hub as objects
 from platforms.kubernetes import hub_access, hub_availability, hub_pods, user_servers
-from platforms.kubernetes.hub_arguments import parse_hub
+from platforms.kubernetes.hub import parse_hub
 from workloads.hub import Hub
 from workloads.hub_programs import hub_programs
 

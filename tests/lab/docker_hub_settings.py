@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from platforms.docker.hub_arguments import parse_hub
-
 from platforms.docker.hub import hub_document
+from platforms.docker.hub_model import parse_hub
 
 HUB: Final = "dcsg"
 CARDS: Final = 2

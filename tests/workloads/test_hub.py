@@ -8,7 +8,7 @@ import pytest
 from rows import each_row
 
 from errors.problems import SettingsError
-from platforms.kubernetes.hub_arguments import parse_hub
+from platforms.kubernetes.hub import parse_hub
 from platforms.kubernetes.job import Job, parse_job
 from workloads.arguments import OWN_KEYS
 from workloads.hub import Hub

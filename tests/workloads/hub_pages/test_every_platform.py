@@ -16,10 +16,10 @@ import httpx
 import pictures
 import pytest
 from asking import ARGS, DIGEST, ML, Asker, window
-from platforms.docker.hub_arguments import parse_hub as docker_hub
 from playwright.sync_api import Browser, expect
 
 from platforms.docker.hub import hub_document as docker_document
+from platforms.docker.hub_model import parse_hub as docker_hub
 from platforms.slurm.hub import hub_document as slurm_document
 from platforms.slurm.hub_model import parse_hub as slurm_hub
 from platforms.slurm.site_model import SlurmAccess
