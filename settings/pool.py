@@ -10,10 +10,9 @@ from errors.faults import FORM
 from errors.problems import Fault
 from fleet.labels import Taint as NodeTaint
 from fleet.pools import NodeGpus
-from platforms.node_keys import DefaultRuntime, DiskRate, Labels, PullRate, Taints
+from platforms.node_keys import DefaultRuntime, DiskRate, Labels, PoolName, PullRate, Taints
 from settings.values import Driver, Gpu, ToolkitVersion
 from workloads.amounts import Cores, Gib
-from workloads.names import Name
 
 if TYPE_CHECKING:
     from compat.facts.rows import GpuModel
@@ -25,7 +24,7 @@ class Pool(BaseModel):
     """Alike nodes. Each kind of pool has these values, some declared, others derived."""
 
     model_config = FORM
-    name: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
+    name: PoolName
 
     if TYPE_CHECKING:
         assumptions: tuple[str, ...]

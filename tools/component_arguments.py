@@ -9,17 +9,19 @@ from typing import Final
 
 from imaging.spec import hub_description
 from platforms import node_keys
-from platforms.aws import flatcar_keys
+from platforms.aws import cluster, flatcar_keys
 from platforms.aws.instance_group import PinnedImage
 from platforms.aws.node_group import NodeGroup
 from platforms.docker import container_model
 from platforms.docker import hub_model as docker_hub
+from platforms.docker.host_model import HostKeys
 from platforms.kubernetes.job import Job
 from platforms.slurm import hub_model as slurm_hub
 from platforms.slurm.job_model import SlurmJob
 from platforms.slurm.partition_model import Partition, PartitionKeys
 from tools.typed_dicts import Key, Module, Shape, texts
 from workloads import authenticator, hub
+from workloads.arguments import IMAGE
 
 NOTEBOOK_HUB: Final = Module(
     "components.on_kubernetes.notebook_hub_args",
@@ -72,6 +74,7 @@ DOCKER_HUB: Final = Module(
     ),
 )
 SITE: Final = "Access to the cluster, as in `site.slurm` of a stack file"
+OF_SITE: Final = Key("site", "Mapping[str, Any]", f"{SITE}.", is_required=True)
 # Of a workload; what runs by Slurm is placed by `partitions`.
 UNUSED_BY_SLURM: Final = frozenset({"pool", "pools", "shm_gib"})
 SLURM_GPU_JOB: Final = Module(
@@ -84,7 +87,7 @@ SLURM_GPU_JOB: Final = Module(
             (SlurmJob,),
             "Arguments of SlurmGpuJob. CPU in cores, memory in GiB, both per node.",
             also=(
-                Key("site", "Mapping[str, Any]", f"{SITE}.", is_required=True),
+                OF_SITE,
                 Key("sif", "pulumi.Input[str]", "Image file, such as the `path` of a SifImage.", is_required=True),
             ),
             without=UNUSED_BY_SLURM | {"name"},
@@ -114,7 +117,7 @@ SLURM_HUB: Final = Module(
 )
 SLURM_SITE: Final = Module(
     "components.on_slurm.slurm_site_args",
-    "SlurmSite",
+    "SlurmSite and SifImage",
     (
         Shape(
             "SlurmPool",
@@ -124,6 +127,22 @@ SLURM_SITE: Final = Module(
                 Key("pool", "str", "Name of the pool.", is_required=True),
                 Key("nodes", "int", "Expected number of nodes.", is_required=True),
                 Key("gpus_per_node", "int", "GPUs of each.", is_required=True),
+            ),
+        ),
+        Shape(
+            "SlurmSiteArgs",
+            (),
+            "Arguments of SlurmSite.",
+            also=(OF_SITE, Key("pools", "Sequence[SlurmPool]", "The declared pools.", is_required=True)),
+        ),
+        Shape(
+            "SifImageArgs",
+            (),
+            "Arguments of SifImage.",
+            also=(
+                Key("image", "pulumi.Input[str]", f"{IMAGE[0].upper()}{IMAGE[1:]}.", is_required=True),
+                Key("image_name", "str", "Image name; also the folder of its files.", is_required=True),
+                OF_SITE,
             ),
         ),
     ),
@@ -162,10 +181,90 @@ DOCKER_GPU_CONTAINER: Final = Module(
         ),
     ),
 )
+DOCKER_HOST: Final = Module(
+    "components.on_docker.docker_host_args",
+    "DockerHost",
+    (
+        Shape(
+            "DockerHostArgs",
+            (HostKeys,),
+            "Arguments of DockerHost. CPU in cores, memory in GiB.",
+            also=(
+                Key("pool", "str", "Name of the pool: this one host.", is_required=True),
+                Key(
+                    "is_stand_in",
+                    "bool",
+                    "Another machine stands in for the host, as in a lab: differences are warnings.",
+                ),
+                Key("cpu", "float", "Cores of the host.", is_required=True),
+                Key("memory_gib", "float", "Memory of the host.", is_required=True),
+                Key("gpu", "str", "GPU model; none: the host has no GPU."),
+                Key("gpus_per_node", "int", "GPUs of the host; 0 without gpu."),
+                Key("driver_version", "str", "NVIDIA driver that the host must have."),
+                Key("container_toolkit_version", "str", "NVIDIA container toolkit that the host must have."),
+            ),
+            without=frozenset({"engine_socket"}),
+        ),
+    ),
+)
 NODE_TAINT: Final = Module(
     "components.on_kubernetes.node_taint",
     "a node's taint",
     (Shape("Taint", (node_keys.Taint,), "A Kubernetes node taint."),),
+)
+TAGS: Final = Key("tags", "Mapping[str, str]", "Tags for all created resources.")
+CLUSTER_NAME: Final = Key("cluster_name", "str", "Name of the cluster in EKS.", is_required=True)
+REGION: Final = Key("region", "str", "Region of AWS, such as us-east-1; part of the kubeconfig.", is_required=True)
+EKS_CLUSTER: Final = Module(
+    "components.on_aws.eks_gpu_cluster_args",
+    "EksGpuCluster, of an existing cluster and of a Vpc",
+    (
+        Shape("Network", (cluster.Network,), "A VPC for this cluster."),
+        Shape(
+            "VpcArgs",
+            (cluster.Network,),
+            "Arguments of Vpc.",
+            also=(
+                Key("cluster_name", "str", "Cluster name: load balancers find their subnets by it.", is_required=True),
+                TAGS,
+            ),
+        ),
+        Shape(
+            "EksGpuClusterArgs",
+            (cluster.ClusterKeys,),
+            "Arguments of EksGpuCluster. Either `network` or `subnet_ids`.",
+            also=(
+                CLUSTER_NAME,
+                REGION,
+                Key("kubernetes_version", "str", 'Kubernetes version, such as "1.34".', is_required=True),
+                Key("subnet_ids", "Sequence[pulumi.Input[str]]", "Existing subnets in at least two zones."),
+                Key(
+                    "public_access_cidrs",
+                    "Sequence[str]",
+                    "Networks that may reach the API server from the Internet; default: it is reached from the VPC "
+                    "only.",
+                ),
+                TAGS,
+            ),
+            without=frozenset({"existing", "kubernetes", "subnets", "public_access"}),
+        ),
+        Shape(
+            "ExistingEksClusterArgs",
+            (),
+            "Arguments of ExistingEksCluster.",
+            also=(
+                CLUSTER_NAME,
+                REGION,
+                Key(
+                    "kubernetes_version",
+                    "str",
+                    'Kubernetes version of the nodes, such as "1.34": the cluster\'s version or older.',
+                    is_required=True,
+                ),
+                Key("subnet_ids", "Sequence[str]", "Private subnets of the nodes.", is_required=True),
+            ),
+        ),
+    ),
 )
 OF_NODE_GROUPS: Final = (
     Key(
@@ -255,6 +354,8 @@ FLATCAR_NODE_GROUP: Final = Module(
 )
 MODULES: Final = (
     NODE_TAINT,
+    EKS_CLUSTER,
+    DOCKER_HOST,
     EKS_NODE_GROUP,
     FLATCAR_NODE_GROUP,
     NOTEBOOK_HUB,

@@ -78,6 +78,12 @@ def with_user_list(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**raw, "authenticator": {"allow_all": False, **given}}
 
 
+AllowedUsers = Annotated[tuple[UserName, ...], Field(description="Who may log in, if not everybody.")]
+Admins = Annotated[
+    tuple[UserName, ...], Field(description="Administrators: they may log in, and see and stop all servers.")
+]
+
+
 class DummyAuthenticator(BaseModel):
     """One shared password for everybody (SharedPasswordAuthenticator). Only for the lab."""
 
@@ -95,7 +101,7 @@ class ListingDummyAuthenticator(DummyAuthenticator, Listing):
     """The same with a list of users, as component argument."""
 
     allow_all: bool = Field(default=True, description="Whoever knows the password may log in.")
-    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
+    allowed_users: AllowedUsers = ()
 
 
 class OAuthAuthenticator(Listing):
@@ -119,10 +125,8 @@ class OAuthAuthenticator(Listing):
         description="PEM certificates of the authority that signed the provider's certificate; none: public ones.",
     )
     allow_all: bool = Field(default=False, description="Everybody with an account at the provider may log in.")
-    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
-    admins: tuple[UserName, ...] = Field(
-        (), description="Administrators: they may log in, and see and stop all servers."
-    )
+    allowed_users: AllowedUsers = ()
+    admins: Admins = ()
 
 
 class Lti13Authenticator(Listing):
@@ -136,10 +140,8 @@ class Lti13Authenticator(Listing):
     client_ids: tuple[Line, ...] = Field(min_length=1, description="Client ids of this hub at the platform; quoted.")
     username_key: Line = Field("email", description="Claim that becomes the user name; custom_… for custom claims.")
     allow_all: bool = Field(default=True, description="Whoever the platform sends may log in.")
-    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
-    admins: tuple[UserName, ...] = Field(
-        (), description="Administrators: they may log in, and see and stop all servers."
-    )
+    allowed_users: AllowedUsers = ()
+    admins: Admins = ()
 
 
 Authenticator = Annotated[

@@ -2,51 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 import pulumi
 from pulumi_aws import eks
 
+from components.on_aws.eks_gpu_cluster_args import EksGpuClusterArgs
 from components.on_aws.offered_zones import zones_of
 from components.on_aws.role import MadeRole
 from components.on_aws.vpc import Vpc
 from fleet.labels import OWN_PREFIX
 from platforms.aws import kubeconfig
 from platforms.aws.roles import add_on_policies, cluster_policies, cluster_trust, partition_of, pod_trust
-
-
-class Network(TypedDict):
-    """A VPC for this cluster."""
-
-    cidr: str
-    """CIDR of the VPC, such as 10.0.0.0/16."""
-    egress: NotRequired[str]
-    """`nat`, the default: one NAT gateway; or `endpoints`: nodes reach only AWS services, inside the VPC."""
-    zones: Sequence[str]
-    """Availability zones, two or more; each gets a private subnet for nodes and a public one for load balancers."""
-
-
-class EksGpuClusterArgs(TypedDict):
-    """Arguments of EksGpuCluster. Either `network` or `subnet_ids`."""
-
-    cluster_name: str
-    """Name of the cluster in EKS."""
-    region: str
-    """Region of AWS, such as us-east-1; part of the kubeconfig."""
-    kubernetes_version: str
-    """Kubernetes version, such as "1.34"."""
-    network: NotRequired[Network]
-    """A VPC to create."""
-    subnet_ids: NotRequired[Sequence[pulumi.Input[str]]]
-    """Existing subnets in at least two zones."""
-    public_access_cidrs: NotRequired[Sequence[str]]
-    """Networks that may reach the API server from the Internet; none: reachable only from the VPC."""
-    admins: NotRequired[Sequence[str]]
-    """ARNs of roles and users who administer the cluster, besides its creator."""
-    add_ons: NotRequired[Mapping[str, str]]
-    """EKS add-ons with their versions; none: EKS installs defaults that nobody updates."""
-    tags: NotRequired[Mapping[str, str]]
-    """Tags for all created resources."""
 
 
 class EksGpuCluster(pulumi.ComponentResource):

@@ -1,28 +1,16 @@
 """ExistingEksCluster: an EKS cluster owned by someone else, for node groups that join it."""
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 import pulumi
 from pulumi_aws import eks
 
 from components.on_aws.eks_gpu_cluster import dns_of
+from components.on_aws.eks_gpu_cluster_args import ExistingEksClusterArgs
 from components.on_aws.offered_zones import zones_of
 from platforms.aws import kubeconfig
 from platforms.aws.kubernetes_versions import minor_of
-
-
-class ExistingEksClusterArgs(TypedDict):
-    """Arguments of ExistingEksCluster."""
-
-    cluster_name: str
-    """Name of the cluster in EKS."""
-    region: str
-    """Region of AWS, such as us-east-1."""
-    kubernetes_version: str
-    """Kubernetes version of the nodes, such as "1.34": the cluster's version or older."""
-    subnet_ids: Sequence[str]
-    """Private subnets of the nodes."""
 
 
 class ExistingEksCluster(pulumi.ComponentResource):

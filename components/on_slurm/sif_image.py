@@ -1,25 +1,14 @@
 """SifImage: an image of the stack as a file for Slurm nodes."""
 
-from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 import pulumi
 
 from components.on_slurm.sif_files import SifFile
 from components.on_slurm.site import site_of
+from components.on_slurm.slurm_site_args import SifImageArgs
 from errors import UserError
 from platforms.slurm.sif import sif_path
-
-
-class SifImageArgs(TypedDict):
-    """Arguments of SifImage."""
-
-    image: pulumi.Input[str]
-    """Image by digest, such as the `ref` of a GpuImage."""
-    image_name: str
-    """Image name; also the folder of its files."""
-    site: Mapping[str, Any]
-    """Access to the cluster, as in `site.slurm` of a stack file."""
 
 
 class SifImage(pulumi.ComponentResource):

@@ -11,11 +11,11 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 from errors.agreements import check
 from errors.faults import FORM, Misfit
 from errors.problems import Fault
-from platforms.slurm.partition_model import Partition
+from platforms.slurm.partition_model import Partitions
 from workloads.amounts import Count, SecondsOrNever
-from workloads.arguments import ImageReference, plain, read
-from workloads.names import Command, Line, Name
-from workloads.workload import JobKeys, chosen_gpus
+from workloads.arguments import IMAGE_NAME, ImageReference, plain, read
+from workloads.names import Line
+from workloads.workload import Env, JobKeys, JobName, OneCommand, chosen_gpus
 
 _RANGE: Final = r"\d{1,7}(-\d{1,7}(:\d{1,7})?)?"
 _ARRAY: Final = re.compile(rf"{_RANGE}(,{_RANGE})*(%[1-9]\d{{0,6}})?", re.ASCII)
@@ -80,21 +80,19 @@ class SlurmKeys(BaseModel):
 class SlurmJob(JobKeys):
     """Input of SlurmGpuJob. CPU in cores, memory in GiB, both per node; time in seconds."""
 
-    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Line = Field(description="Name of the image as people know it; policies look up its facts by it.")
-    name: Name = Field(description="Name of the job.")
-    command: Command = Field(description="Program and its arguments, one list item each, without a shell.")
+    image: ImageReference
+    image_name: Line = Field(description=IMAGE_NAME)
+    name: JobName
+    command: OneCommand
     gpus: Count = Field(description="Whole GPUs of each node; 0 for none.")
     deadline_s: SecondsOrNever | None = Field(
         None, description="Seconds after which Slurm ends the job; none: the limit of its partition."
     )
-    partitions: tuple[Partition, ...] = Field(
-        min_length=1, description="Pools that it may land on, in their order: Slurm picks the first that can start it."
-    )
+    partitions: Partitions
     slurm: SlurmKeys = Field(
         SlurmKeys(), description="Keys for Slurm: account, qos, array, mail, waits_for, run, nodes."
     )
-    env: dict[Line, str] = Field(default={}, description="Environment variables; those that select GPUs are refused.")
+    env: Env = {}  # noqa: RUF012 - pydantic copies it
 
     @check
     def _env(self) -> Iterator[Fault]:

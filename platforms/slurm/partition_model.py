@@ -46,4 +46,12 @@ class PartitionKeys(BaseModel):
 class Partition(PartitionKeys):
     """A possible pool of a job, in SlurmGpuJob arguments."""
 
-    pool: Name = Field(description="Name of the pool.")
+    pool: Name = Field(description="Pool that the partition is in the stack.")
+
+
+Partitions = Annotated[
+    tuple[Partition, ...],
+    Field(
+        min_length=1, description="Pools that it may land on, in their order: Slurm picks the first that can start it."
+    ),
+]

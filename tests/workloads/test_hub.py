@@ -277,9 +277,9 @@ def test_all_mistakes_are_reported_at_once() -> None:
     found = messages(expose={}, authenticator={}, start_timeout_s=-1, profiles=[{**PROFILE, "memory_gib": 0}])
     assert [line.split(":")[0] for line in found] == [
         "hub.start_timeout_s",
+        "hub.authenticator.kind",
         "hub.expose.kind",
         "hub.profiles[0].memory_gib",
-        "hub.authenticator.kind",
     ]
 
 
