@@ -243,6 +243,12 @@ class Hub(ClusterHubKeys):
     profiles: tuple[Profile, ...] = Field(min_length=1, description="What users can choose.")
     assumptions: Assumptions = ()
 
+    @property
+    def own_images(self) -> dict[str, str]:
+        """Images of its parts."""
+        parts = {"hub": self.hub_image, "proxy": self.proxy_image, "filter": self.filter_image}
+        return {part: image for part, image in {**parts, "gateway": self.gateway_image}.items() if image}
+
 
 class Job(JobKeys):
     """One batch job."""

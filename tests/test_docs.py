@@ -119,7 +119,7 @@ def _descriptions(node: ast.AST) -> Iterator[tuple[int, str]]:
     match node:
         case ast.Call(func=ast.Name(id="Field"), keywords=keywords):
             found: list[ast.expr] = [each.value for each in keywords if each.arg == "description"]
-        case ast.Call(func=ast.Name(id="Key"), args=[_, _, text, *_]):
+        case ast.Call(func=ast.Name(id="Key" | "needed"), args=[_, _, text, *_]):
             found = [text]
         case ast.ClassDef(bases=[ast.Name(id="TypedDict")], body=body):
             found = [each.value for each in body[1:] if isinstance(each, ast.Expr)]

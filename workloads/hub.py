@@ -13,7 +13,7 @@ from errors.faults import FORM, Misfit
 from errors.problems import Fault, Loc
 from fleet import labels
 from imaging.spec.hub_description import Contents
-from workloads.addresses import BaseUrl, Url
+from workloads.addresses import LOOPBACK, BaseUrl, Url
 from workloads.amounts import (
     Cores,
     Count,
@@ -28,11 +28,12 @@ from workloads.amounts import (
 )
 from workloads.arguments import IMAGE, IMAGE_NAME, Argument, ImageReference
 from workloads.authenticator import Authenticator, Login, login
-from workloads.names import Line, Name, ObjectName, Prose
+from workloads.names import AbsolutePath, Line, Name, ObjectName, Prose
 from workloads.workload import Workload, at_most
 
 CHOICES: Final = "What users can choose, in the order of the page; without `is_default` the first is chosen."
 REACHED: Final = "How people reach the hub."
+HTTPS: Final = 443
 DEFAULT_IDLE_S: Final = 3600
 DEFAULT_START_TIMEOUT_S: Final = 600
 DEFAULT_CPU_GUARANTEE: Final = 0.1  # notebooks are idle most of the time
@@ -77,6 +78,42 @@ class ClusterIp(BaseModel):
     model_config = FORM
     kind: Literal["cluster_ip"] = Field(description="Inside the cluster only.")
     port: ServicePort = 80
+
+
+class HttpsPort(BaseModel):
+    """A port of the machine that the hub runs on, where its proxy speaks https."""
+
+    model_config = FORM
+    certificate: AbsolutePath | None = Field(
+        None,
+        description="PEM file of that machine with the certificate and its chain; none: one that the hub signs itself, "
+        "which every browser warns about.",
+    )
+    key: AbsolutePath | None = Field(None, description="PEM file of that machine with the certificate's private key.")
+
+    if TYPE_CHECKING:
+
+        @property
+        def port(self) -> int: ...
+        @property
+        def address(self) -> str: ...
+
+    @check
+    def _both_files(self) -> Iterator[Fault]:
+        if (self.certificate is None) != (self.key is None):
+            missing, beside = ("certificate", "key") if self.certificate is None else ("key", "certificate")
+            fix = "name both files of that machine, or none: the hub then signs a certificate itself"
+            yield Fault((missing,), f"is missing beside {beside}", fix)
+
+    @property
+    def host(self) -> str:
+        """Host name of the certificate."""
+        return LOOPBACK if self.address == "0.0.0.0" else self.address  # noqa: S104 - compared
+
+    @property
+    def url(self) -> str:
+        """Where people open it, unless a proxy is in front."""
+        return f"https://{self.host}/" if self.port == HTTPS else f"https://{self.host}:{self.port}/"
 
 
 class Cull(BaseModel):
@@ -160,13 +197,6 @@ class Titled(BaseModel):
     )
     title: Line = Field(description="What users read.")
     description: Prose | None = Field(None, description="Second line of the choice.")
-
-
-def both_files(certificate: str | None, key: str | None, fix: str) -> Iterator[Fault]:
-    """A certificate needs its private key, and the other way round."""
-    if (certificate is None) != (key is None):
-        missing, beside = ("certificate", "key") if certificate is None else ("key", "certificate")
-        yield Fault((missing,), f"is missing beside {beside}", fix)
 
 
 def titles(items: Sequence[Titled], path: Loc) -> Iterator[Fault]:

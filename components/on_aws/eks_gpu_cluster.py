@@ -15,6 +15,16 @@ from fleet.labels import OWN_PREFIX
 from platforms.aws import kubeconfig
 from platforms.aws.roles import add_on_policies, cluster_policies, cluster_trust, partition_of, pod_trust
 
+OUTPUTS = (
+    "cluster_name",
+    "subnet_ids",
+    "security_group_id",
+    "endpoint",
+    "certificate_authority",
+    "dns",
+    "kubeconfig",
+)
+
 
 class EksGpuCluster(pulumi.ComponentResource):
     """A cluster for GPU node groups: private nodes, access entries (no aws-auth), pod roles by Pod Identity.
@@ -89,17 +99,7 @@ class EksGpuCluster(pulumi.ComponentResource):
         self.kubeconfig = pulumi.Output.all(
             name=cluster.name, endpoint=self.endpoint, authority=self.certificate_authority
         ).apply(lambda known: kubeconfig.text(**known, region=args["region"]))
-        self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "subnet_ids": self.subnet_ids,
-                "security_group_id": self.security_group_id,
-                "endpoint": self.endpoint,
-                "certificate_authority": self.certificate_authority,
-                "dns": self.dns,
-                "kubeconfig": self.kubeconfig,
-            }
-        )
+        self.register_outputs({key: getattr(self, key) for key in OUTPUTS})
 
     def _add_on(self, name: str, cluster: eks.Cluster, add_on: tuple[str, str], tags: Mapping[str, str]) -> None:
         """An add-on; if it calls AWS, EKS gives its pods a role of their own."""

@@ -6,7 +6,7 @@ from typing import Any
 import pulumi
 from pulumi_aws import eks
 
-from components.on_aws.eks_gpu_cluster import dns_of
+from components.on_aws.eks_gpu_cluster import OUTPUTS, dns_of
 from components.on_aws.eks_gpu_cluster_args import ExistingEksClusterArgs
 from components.on_aws.offered_zones import zones_of
 from platforms.aws import kubeconfig
@@ -50,17 +50,7 @@ class ExistingEksCluster(pulumi.ComponentResource):
         self.kubeconfig = pulumi.Output.all(
             name=self.cluster_name, endpoint=self.endpoint, authority=self.certificate_authority
         ).apply(lambda known: kubeconfig.text(**known, region=args["region"]))
-        self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "subnet_ids": self.subnet_ids,
-                "security_group_id": self.security_group_id,
-                "endpoint": self.endpoint,
-                "certificate_authority": self.certificate_authority,
-                "dns": self.dns,
-                "kubeconfig": self.kubeconfig,
-            }
-        )
+        self.register_outputs({key: getattr(self, key) for key in OUTPUTS})
 
 
 def _fitting(cluster: Any, nodes: str) -> Any:

@@ -83,15 +83,15 @@ class HostExpose(TypedDict):
 
     kind: str
     """host_port: A port of the Docker host."""
+    certificate: NotRequired[str]
+    """PEM file of that machine with the certificate and its chain; default: one that the hub signs itself, which every
+    browser warns about."""
+    key: NotRequired[str]
+    """PEM file of that machine with the certificate's private key."""
     port: NotRequired[int]
     """Port of the host. Default: 8000."""
     address: NotRequired[str]
     """Address of the host that it is published on. Default: 127.0.0.1."""
-    certificate: NotRequired[str]
-    """PEM file of the host with the certificate and its chain; default: one that the host signs itself, which every
-    browser warns about."""
-    key: NotRequired[str]
-    """PEM file of the host with the certificate's private key."""
 
 
 class HubCard(TypedDict):

@@ -113,6 +113,13 @@ class HubAuthenticator(TypedDict):
     kind: str
     """oauth: Log in at an OAuth provider. lti13: Users come from a learning platform by LTI 1.3. dummy: Everybody who
     knows the hub's one password gets in, to every account but administrators'; only for the lab."""
+    allow_all: NotRequired[bool]
+    """Every authenticated user may log in; default true, but false with oauth or a list of users."""
+    allowed_users: NotRequired[Sequence[str]]
+    """Only these may log in. Default: everybody; with oauth, nobody."""
+    admins: NotRequired[Sequence[str]]
+    """oauth, lti13: Administrators: they may log in, and see and stop all servers. dummy: Administrators, who see and
+    stop all servers; they have a password of their own."""
     client_id: NotRequired[str]
     """oauth: Client id that the provider gave to this hub."""
     client_secret: NotRequired[HubSecretKey]
@@ -133,13 +140,6 @@ class HubAuthenticator(TypedDict):
     """oauth: Name on the login button."""
     ca_certificates: NotRequired[str]
     """oauth: PEM certificates of the authority that signed the provider's certificate; default: public ones."""
-    allow_all: NotRequired[bool]
-    """Every authenticated user may log in; default true, but false with oauth or a list of users."""
-    allowed_users: NotRequired[Sequence[str]]
-    """Only these may log in. Default: everybody; with oauth, nobody."""
-    admins: NotRequired[Sequence[str]]
-    """oauth, lti13: Administrators: they may log in, and see and stop all servers. dummy: Administrators, who see and
-    stop all servers; they have a password of their own."""
     issuer: NotRequired[str]
     """lti13: The platform's issuer identifier, an https address."""
     jwks_endpoint: NotRequired[str]

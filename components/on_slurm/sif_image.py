@@ -4,10 +4,10 @@ from typing import Any
 
 import pulumi
 
+from components.mistakes import explained
 from components.on_slurm.sif_files import SifFile
 from components.on_slurm.site import site_of
 from components.on_slurm.slurm_site_args import SifImageArgs
-from errors import UserError
 from platforms.slurm.sif import sif_path
 
 
@@ -23,10 +23,8 @@ class SifImage(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: SifImageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpu-commons:index:SifImage", name, {**args}, opts)
-        try:
+        with explained():
             store = site_of(args["site"]).image_store
-        except UserError as error:
-            raise pulumi.RunError(str(error)) from None
         image_name = args["image_name"]
         ref = pulumi.Output.from_input(args["image"])
         # Known before the file exists: a preview shows the whole batch script.

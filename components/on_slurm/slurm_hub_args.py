@@ -53,6 +53,11 @@ class LoginNodeExpose(TypedDict):
 
     kind: str
     """login_node: A port of the login node."""
+    certificate: NotRequired[str]
+    """PEM file of that machine with the certificate and its chain; default: one that the hub signs itself, which every
+    browser warns about."""
+    key: NotRequired[str]
+    """PEM file of that machine with the certificate's private key."""
     port: NotRequired[int]
     """Port that people open, 1024 or more. Default: 8000."""
     address: NotRequired[str]
@@ -61,11 +66,6 @@ class LoginNodeExpose(TypedDict):
     """Port that users' servers report to, on `inside` of the site. Default: 8081."""
     proxy_api_port: NotRequired[int]
     """Port by which the hub commands its proxy, on 127.0.0.1. Default: 8001."""
-    certificate: NotRequired[str]
-    """PEM file of the login node with the certificate and its chain; default: one that the hub signs itself, which
-    every browser warns about."""
-    key: NotRequired[str]
-    """PEM file of the login node with the certificate's private key."""
 
 
 class SlurmHubArgs(TypedDict):

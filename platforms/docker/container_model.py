@@ -14,13 +14,11 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 from errors.agreements import check
 from errors.faults import FORM, Misfit
 from errors.problems import Fault
+from workloads.addresses import LOOPBACK
 from workloads.amounts import Count, Gib, Retries
 from workloads.arguments import IMAGE_NAME, ImageReference, OutputText
 from workloads.names import AbsolutePath, Command, Line, Name
 from workloads.workload import Env, Workload, chosen_gpus
-
-LOOPBACK: Final = "127.0.0.1"
-
 
 # How a host's containers get GPUs: device requests by CDI names (Docker 25 and later), or NVIDIA's runtime.
 GpuAccess = Literal["cdi", "runtime"]

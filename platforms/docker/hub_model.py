@@ -16,7 +16,6 @@ from errors.problems import Fault, Loc
 from platforms.docker.addresses import Certificates, EngineAddress, socket_on_host
 from platforms.docker.container_model import (
     ACCESS,
-    LOOPBACK,
     GpuAccess,
     MemoryWithoutSwap,
     PoolOfHost,
@@ -25,14 +24,14 @@ from platforms.docker.container_model import (
     RuntimeProfile,
 )
 from platforms.docker.gpu_leases import HostGpu
+from workloads.addresses import LOOPBACK
 from workloads.amounts import Count, Gib
 from workloads.arguments import IMAGE, IMAGE_NAME, ImageReference, OutputText, plain, read
 from workloads.authenticator import Authenticator, with_user_list
-from workloads.hub import CHOICES, REACHED, MadeHub, MadeProfile, NameOfImage, ProfileKeys, Titled, both_files, titles
+from workloads.hub import CHOICES, REACHED, HttpsPort, MadeHub, MadeProfile, NameOfImage, ProfileKeys, Titled, titles
 from workloads.names import AbsolutePath, Line, Name, Prose
 from workloads.workload import Amounts
 
-HTTPS: Final = 443
 # Container names are host names, at most 63 characters: HUB-kernel-USER-0123456789ab, with 20 for the user.
 LONGEST_NAME: Final = 22
 _TOO_LONG: Final = f"write {LONGEST_NAME} characters or fewer: host names of users' containers begin with it"
@@ -47,24 +46,12 @@ SHARED_MEMORY: Final = (
 )
 
 
-class HostPort(BaseModel):
+class HostPort(HttpsPort):
     """Address of the proxy: https on a port of the host."""
 
-    model_config = FORM
     kind: Literal["host_port"] = Field(description="A port of the Docker host.")
     port: PortNumber = Field(DEFAULT_PORT, description="Port of the host.")
     address: PublishedAt = LOOPBACK
-    certificate: AbsolutePath | None = Field(
-        None,
-        description="PEM file of the host with the certificate and its chain; none: one that the host signs itself, "
-        "which every browser warns about.",
-    )
-    key: AbsolutePath | None = Field(None, description="PEM file of the host with the certificate's private key.")
-
-    @check
-    def _both_files(self) -> Iterator[Fault]:
-        fix = "name both files of the host, or none: the host then signs a certificate itself"
-        yield from both_files(self.certificate, self.key, fix)
 
 
 class KernelKeys(Amounts, Titled):  # keys of the last base come first
@@ -224,10 +211,7 @@ class Hub(MadeHub):
     @property
     def url(self) -> str:
         """Public URL."""
-        if self.public_url:
-            return f"{self.public_url}/"
-        host = LOOPBACK if self.expose.address == "0.0.0.0" else self.expose.address  # noqa: S104 - compared
-        return f"https://{host}/" if self.expose.port == HTTPS else f"https://{host}:{self.expose.port}/"
+        return f"{self.public_url}/" if self.public_url else self.expose.url
 
 
 def hosted(card: HostGpu, network: Any) -> dict[str, Any]:

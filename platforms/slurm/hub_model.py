@@ -9,21 +9,19 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
-from errors.agreements import check
-from errors.faults import FORM, Misfit
+from errors.faults import Misfit
 from errors.problems import Fault, Loc
 from platforms.slurm.partition_model import Partitions
 from platforms.slurm.site_model import HubsHere, SlurmAccess
+from workloads.addresses import LOOPBACK
 from workloads.amounts import Seconds
 from workloads.arguments import IMAGE, Argument, ImageReference, OutputText, plain, read
 from workloads.authenticator import Authenticator, with_user_list
-from workloads.hub import CHOICES, DEFAULT_START_TIMEOUT_S, REACHED, MadeHub, MadeProfile, NameOfImage, both_files
-from workloads.names import AbsolutePath, Prose
+from workloads.hub import CHOICES, DEFAULT_START_TIMEOUT_S, REACHED, HttpsPort, MadeHub, MadeProfile, NameOfImage
+from workloads.names import Prose
 
-LOOPBACK: Final = "127.0.0.1"
-HTTPS: Final = 443
 LONGEST_NAME: Final = 63
 
 
@@ -37,10 +35,9 @@ def _address(value: str) -> str:
 Port = Annotated[int, Field(ge=1024, le=65535)]  # lower ports need root
 
 
-class LoginNodePort(BaseModel):
+class LoginNodePort(HttpsPort):
     """Address of the proxy: https on a port of the login node."""
 
-    model_config = FORM
     kind: Literal["login_node"] = Field(description="A port of the login node.")
     port: Port = Field(8000, description="Port that people open, 1024 or more.")
     address: Annotated[str, AfterValidator(_address), WithJsonSchema({"type": "string"})] = Field(
@@ -48,17 +45,6 @@ class LoginNodePort(BaseModel):
     )
     hub_port: Port = Field(8081, description="Port that users' servers report to, on `inside` of the site.")
     proxy_api_port: Port = Field(8001, description="Port by which the hub commands its proxy, on 127.0.0.1.")
-    certificate: AbsolutePath | None = Field(
-        None,
-        description="PEM file of the login node with the certificate and its chain; none: one that the hub signs "
-        "itself, which every browser warns about.",
-    )
-    key: AbsolutePath | None = Field(None, description="PEM file of the login node with the certificate's private key.")
-
-    @check
-    def _both_files(self) -> Iterator[Fault]:
-        fix = "name both files of the login node, or none: the hub then signs a certificate itself"
-        yield from both_files(self.certificate, self.key, fix)
 
 
 class Profile(MadeProfile):
@@ -103,16 +89,9 @@ class Hub(MadeHub):
     )
 
     @property
-    def host(self) -> str:
-        """Certificate host name."""
-        return LOOPBACK if self.expose.address == "0.0.0.0" else self.expose.address  # noqa: S104 - compared
-
-    @property
     def url(self) -> str:
         """Public URL."""
-        if self.public_url:
-            return f"{self.public_url}/"
-        return f"https://{self.host}:{self.expose.port}/"
+        return f"{self.public_url}/" if self.public_url else self.expose.url
 
 
 def hubs_of(site: SlurmAccess) -> HubsHere:

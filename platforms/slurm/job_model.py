@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, Field
 
 from errors.agreements import check
-from errors.faults import FORM, Misfit
+from errors.faults import FORM, Misfit, matching
 from errors.problems import Fault
 from platforms.slurm.partition_model import Partitions
 from workloads.amounts import Count, SecondsOrNever
@@ -33,28 +33,20 @@ def _array(value: str) -> str:
     return value
 
 
-def _address(value: str) -> str:
-    if not re.fullmatch(r"[^\s@,'\"]+(@[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?)?", value):
-        raise Misfit("is not an address for mail", "write one such as ops@example.edu, or a user of the site")
-    return value
-
-
-def _word(value: str) -> str:
-    if not re.fullmatch(r"[\w.+-]+", value):
-        raise Misfit("is not a name that Slurm takes", "use letters, digits, - _ . and +")
-    return value
-
-
-Word = Annotated[str, AfterValidator(_word), WithJsonSchema({"type": "string"})]
+_address = matching(
+    r"""[^\s@,'"]+(@[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?)?""",
+    "is not an address for mail",
+    "write one such as ops@example.edu, or a user of the site",
+)
+_word = matching(r"[\w.+-]+", "is not a name that Slurm takes", "use letters, digits, - _ . and +")
+Word = Annotated[str, _word]
 
 
 class Mail(BaseModel):
     """Mail recipient and events."""
 
     model_config = FORM
-    to: Annotated[str, AfterValidator(_address), WithJsonSchema({"type": "string"})] = Field(
-        description="Who gets the mail."
-    )
+    to: Annotated[str, _address] = Field(description="Who gets the mail.")
     on: tuple[Literal["begin", "end", "fail", "requeue", "time_limit", "array_tasks"], ...] = Field(
         ("end", "fail"), min_length=1, description="What is written about."
     )
@@ -66,7 +58,7 @@ class SlurmKeys(BaseModel):
     model_config = FORM
     account: Word | None = Field(None, description="Account that it is charged to; none: the site's.")
     qos: Word | None = Field(None, description="Quality of service; none: the account's default.")
-    array: Annotated[str, AfterValidator(_array), WithJsonSchema({"type": "string"})] | None = Field(
+    array: Annotated[str, AfterValidator(_array)] | None = Field(
         None, description="Several runs of it, by their indexes, and how many at a time: 0-9%2; none: one run."
     )
     mail: Mail | None = Field(None, description="Mail about it; none: no mail.")
