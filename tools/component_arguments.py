@@ -52,11 +52,7 @@ NOTEBOOK_HUB: Final = Module(
                     "bool",
                     "Every authenticated user may log in; default true, but false with oauth or a list of users.",
                 ),
-                Key(
-                    "allowed_users",
-                    "Sequence[str]",
-                    "Only these may log in. Default: everybody; with oauth, nobody.",
-                ),
+                Key("allowed_users", "Sequence[str]", "Only these may log in. Default: everybody; with oauth, nobody."),
             ),
         ),
         Shape("HubCull", (hub.Cull,)),
@@ -88,10 +84,7 @@ SLURM_GPU_JOB: Final = Module(
             "SlurmGpuJobArgs",
             (SlurmJob,),
             "Arguments of SlurmGpuJob. CPU in cores, memory in GiB, both per node.",
-            also=(
-                OF_SITE,
-                needed("sif", "pulumi.Input[str]", "Image file, such as the `path` of a SifImage."),
-            ),
+            also=(OF_SITE, needed("sif", "pulumi.Input[str]", "Image file, such as the `path` of a SifImage.")),
             without=UNUSED_BY_SLURM | {"name"},
         ),
     ),
@@ -214,10 +207,7 @@ EKS_CLUSTER: Final = Module(
             "VpcArgs",
             (cluster.Network,),
             "Arguments of Vpc.",
-            also=(
-                needed("cluster_name", "str", "Cluster name: load balancers find their subnets by it."),
-                TAGS,
-            ),
+            also=(needed("cluster_name", "str", "Cluster name: load balancers find their subnets by it."), TAGS),
         ),
         Shape(
             "EksGpuClusterArgs",
