@@ -73,7 +73,12 @@ def disagreements(model: BaseModel, loc: Loc = ()) -> Iterator[Fault]:
 
 def given(model: BaseModel, key: str) -> bool:
     """Whether a key is written, with a value."""
-    return key in model.model_fields_set and getattr(model, key, None) is not None
+    return key in model.model_fields_set and getattr(model, key, None) not in (None, ())
+
+
+def refused(reason: str, fixes: Mapping[str, str]) -> Callable[[Loc, BaseModel], Iterator[Fault]]:
+    """A check that refuses keys that are given; `fixes`: what to do about each."""
+    return lambda loc, model: (Fault((*loc, key), reason, fix) for key, fix in fixes.items() if given(model, key))
 
 
 def known_names(items: Iterable[object]) -> list[str]:

@@ -35,11 +35,12 @@ def quoted(value: object, info: ValidationInfo) -> object:
     return value
 
 
-def matching(pattern: re.Pattern[str], reason: str, fix: str) -> AfterValidator:
+def matching(pattern: str | re.Pattern[str], reason: str, fix: str) -> AfterValidator:
     """Reject a text that does not match as a whole."""
+    whole = re.compile(pattern)
 
     def check(value: str) -> str:
-        if not pattern.fullmatch(value):
+        if not whole.fullmatch(value):
             raise Misfit(reason, fix)
         return value
 

@@ -9,7 +9,12 @@ from errors.faults import FORM
 from errors.problems import Fault
 from fleet.machines import DISK_MB_PER_S, PULL_MB_PER_S
 from workloads.amounts import MegabytesPerSecond
-from workloads.names import LabelValue, SiteKey
+from workloads.names import LabelValue, Name, SiteKey
+
+TaintEffect = Annotated[
+    Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], Field(description="What it does to pods.")
+]
+PoolName = Annotated[Name, Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")]
 
 
 class Taint(BaseModel):
@@ -18,7 +23,7 @@ class Taint(BaseModel):
     model_config = FORM
     key: SiteKey = Field(description="Taint key, such as example.edu/course.")
     value: LabelValue = Field("", description="Taint value.")
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="What it does to pods.")
+    effect: TaintEffect
 
 
 DefaultRuntime = Annotated[

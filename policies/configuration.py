@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from errors.problems import Problem, SettingsError, nearest
 from fleet import labels
-from settings.models import ImageLimits, Policies
+from platforms.node_keys import TaintEffect
+from settings.models import AllowedRegistries, ImageLimits, LimitsOfImages, Policies, Strictness
 from settings.pools import Fleet, NodePool
 from settings.reading import read_sections
-from workloads.addresses import Reference, Registry
+from workloads.addresses import Reference
 from workloads.names import LabelValue
 
 POLICIES: Final = ("workloads", "workloads-advice", "fleet-advice")  # the pack's policies
@@ -39,10 +40,8 @@ class PackSite(BaseModel):
     """Site of the checked stacks."""
 
     model_config = _FORM
-    allowed_registries: tuple[Registry, ...] = Field(
-        min_length=1, description="Registries that workloads may pull from: host[:port], optionally with a folder."
-    )
-    image_limits: ImageLimits = Field(ImageLimits(), description="How big and how old an image may be.")
+    allowed_registries: AllowedRegistries
+    image_limits: LimitsOfImages = ImageLimits()
     runtime_images: tuple[Reference, ...] = Field(
         (),
         description="Images of the daemons of an NvidiaRuntime, which may see every GPU. Other daemons are named in "
@@ -60,15 +59,13 @@ class GpuTaint(BaseModel):
 
     model_config = _FORM
     value: LabelValue = Field(labels.GPU_TAINT.value, description="Its value; its key is nvidia.com/gpu.")
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
-        "NoSchedule", description="What it does to pods."
-    )
+    effect: TaintEffect = "NoSchedule"
 
 
 class PackFleet(Fleet):
     """All GPU pools of the cluster. Pods without GPUs may run on nodes outside these pools."""
 
-    pools: tuple[NodePool, ...] = Field(min_length=1, description="The node pools.")
+    pools: tuple[NodePool, ...] = Field(min_length=1, description="The pools whose nodes have GPUs.")
     gpu_taint: GpuTaint | None = Field(
         GpuTaint(),
         description="Taint nvidia.com/gpu that every node of the fleet has, in addition to those of its pool; null if "
@@ -85,7 +82,7 @@ class Configuration(BaseModel):
         None,
         description="The pools with GPUs, as in a stack file; none: the Node resources of the stack are its pools.",
     )
-    policies: Policies = Field(Policies(), description="How strict the policies are.")
+    policies: Strictness = Policies()
 
 
 def sections() -> dict[str, dict[str, Any]]:

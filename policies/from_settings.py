@@ -18,6 +18,7 @@ from imaging.spec.compat_cases import Use, uses_of
 from imaging.spec.load import IMAGES, load_named
 from imaging.spec.plan import plan_image
 from imaging.spec.problems import SpecError
+from platforms.aws.regions import region_problem
 from platforms.docker.hub_names import Names
 from platforms.kubernetes.runtime import DAEMONS as RUNTIME_DAEMONS
 from platforms.kubernetes.runtime import NAMESPACE as RUNTIME_NAMESPACE
@@ -28,12 +29,11 @@ from policies.finding import Level
 from policies.model import ClaimedGpus, Coverage, Limits, Planned, Site, SizeWaiver
 from settings.fleet import courses, default_runtimes, machine_of, nodes_of, pools_gpus, usages
 from settings.host_pools import HostPool
-from settings.instance_pools import InstancePool
+from settings.instance_table import instance_pools
 from settings.models import ImageLimits, Policies
 from settings.partition_pools import PartitionPool
 from settings.reading import Stack
 from settings.resolve import driver_containers
-from settings.unlisted import unlisted
 
 
 def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -> Site:
@@ -61,7 +61,7 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
         planned_of=_planner(stack, images),
         gpus=pools_gpus(stack.fleet.pools),
         claimed=_claimed(stack),
-        unlisted=unlisted(stack),
+        unlisted=_unlisted(stack),
         room={pool.name: pool.gpus for pool in stack.fleet.pools},
         courses=tuple(courses(stack)),
         usages=tuple(each for each in usages(stack) if each.gpus),
@@ -94,9 +94,16 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
 def _claimed(stack: Stack) -> dict[str, ClaimedGpus]:
     return {
         pool.name: ClaimedGpus(device_of(pool.gpu, pool.driver), pool.gpus_per_node)
-        for pool in stack.fleet.pools
-        if isinstance(pool, InstancePool) and pool.by_claims and pool.gpu and pool.driver
+        for pool in instance_pools(stack)
+        if pool.by_claims and pool.gpu and pool.driver
     }
+
+
+def _unlisted(stack: Stack) -> dict[str, str]:
+    """GPU pools not listed for the cluster's region: why, and what to do."""
+    region = stack.cluster.region if stack.cluster else ""
+    found = {pool.name: region_problem(pool.shape, region) for pool in instance_pools(stack) if pool.gpu}
+    return {name: f"{problem.reason}: {problem.fix}" for name, problem in found.items() if problem}
 
 
 def site_of_configuration(config: Configuration) -> Site:

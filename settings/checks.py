@@ -21,7 +21,7 @@ from workloads.hub import NodePort
 
 def check(stack: Stack) -> Iterator[Fault]:
     """All disagreements between the sections of a stack."""
-    for of_section in (_site, _pools, _images, _hubs, _workloads, _courses):
+    for of_section in (_core_pool, _login, _pools, _runtime, _images, _hubs, _workloads, _courses):
         yield from readable(of_section(stack))
     for of_platform in (check_instances, check_claims, check_hosts, check_slurm, derived.check):
         yield from of_platform(stack)
@@ -40,8 +40,7 @@ def _gpus_per_node(stack: Stack) -> dict[str | None, int | None]:
 # --- site
 
 
-def _site(stack: Stack) -> Iterator[Fault]:
-    yield from readable(_core_pool(stack))
+def _login(stack: Stack) -> Iterator[Fault]:
     if stack.site.authenticator is None and stack.hubs:
         fix = "a hub needs one: add kind oauth or lti13 with its settings"
         yield Fault(("site", "authenticator"), "is missing", fix)
@@ -57,7 +56,6 @@ def _core_pool(stack: Stack) -> Iterator[Fault]:
 
 def _pools(stack: Stack) -> Iterator[Fault]:
     yield from check_fleet(stack.fleet)
-    yield from readable(_runtime(stack))
 
 
 def _runtime(stack: Stack) -> Iterator[Fault]:

@@ -61,8 +61,7 @@ def _own_images(stack: Stack, hub: Hub) -> Iterator[Usage]:
     """The hub's own images."""
     everywhere = tuple(pool.name for pool in stack.fleet.pools)
     core = tuple(filter(None, [hub.pool or stack.site.core_pool])) or everywhere
-    parts = {"hub": hub.hub_image, "proxy": hub.proxy_image, "filter": hub.filter_image, "gateway": hub.gateway_image}
-    yield from (Usage(image, part, hub.name, pools=core) for part, image in parts.items() if image)
+    yield from (Usage(image, part, hub.name, pools=core) for part, image in hub.own_images.items())
 
 
 def courses(stack: Stack) -> Iterator[Course]:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from errors.agreements import doubles, given, located, of_each, readable
@@ -48,19 +47,18 @@ def _owned_once(owners: dict[str, Pool], loc: Loc, pool: Pool) -> Iterator[Fault
 
 
 def _total(fleet: Fleet) -> Iterator[Fault]:
-    known = [(pool.name, len(pool.node_names), gpus_each(pool)) for pool in fleet.pools]
-    total, declared = sum(nodes * (gpus or 0) for _, nodes, gpus in known), fleet.total_gpus
+    known = [(pool.name, pool.node_names, gpus_each(pool)) for pool in fleet.pools]
+    total, declared = sum(len(nodes) * (gpus or 0) for _, nodes, gpus in known), fleet.total_gpus
     if declared == total or any(gpus is None or not nodes for _, nodes, gpus in known):
         return  # or a consequence of reported problems
-    with_gpus = [(pool, gpus_each(pool)) for pool in fleet.pools if gpus_each(pool)]
-    usual = Counter(chain.from_iterable([gpus] * len(pool.node_names) for pool, gpus in with_gpus)).most_common(1)
+    usual = Counter(gpus for _, nodes, gpus in known for _ in nodes if gpus).most_common(1)
     odd = [
-        f"{listing(pool.node_names)} of pool {pool.name} {'has' if len(pool.node_names) == 1 else 'each have'} {gpus}"
-        for pool, gpus in with_gpus
-        if gpus != usual[0][0]
+        f"{listing(nodes)} of pool {name} {'has' if len(nodes) == 1 else 'each have'} {gpus}"
+        for name, nodes, gpus in known
+        if gpus and gpus != usual[0][0]
     ]
     reason = f"contradicts the pools, which have {total}, not {declared}" + (f": {'; '.join(odd)}" if odd else "")
-    sums = ", ".join(f"{name} {nodes} nodes of {gpus}" for name, nodes, gpus in known)
+    sums = ", ".join(f"{name} {len(nodes)} nodes of {gpus}" for name, nodes, gpus in known)
     fix = f"write total_gpus: {total}, or correct nodes or gpus_per_node of a pool ({sums or 'there is none'})"
     yield Fault(("fleet", "total_gpus"), reason, fix, declared)
 

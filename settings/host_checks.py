@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Final
 
-from errors.agreements import given, known_names, located, of_each, readable
+from errors.agreements import given, known_names, located, of_each, readable, refused
 from errors.problems import Fault, Loc, nearest
 from platforms.docker.hub_model import HostPort, of_gateway, of_hub_name
 from platforms.slurm.hub_model import LoginNodePort
@@ -14,7 +15,7 @@ from settings.models import Container, Hub, Job, Kernel, Profile, Stack
 from settings.partition_pools import PartitionPool
 from workloads.hub import ClusterHubKeys, HubKeys
 
-# Keys unused on a host, and why.
+_NO_HOSTS: Final = "given on a site without Docker hosts"
 _OF_A_CLUSTER: Final = {
     **dict.fromkeys(
         ("volume_gib", "database_gib"), "leave it out: volumes of an engine have no size but that of the host's disk"
@@ -24,6 +25,18 @@ _OF_A_CLUSTER: Final = {
     "pre_pull": "leave it out: an update pulls every image of a hub to its host",
 }
 _OF_A_HOST: Final = ("pool", "filter_image", "gateway_image", "kernels_per_user")
+_unused_on_a_host = refused("is given for a hub on a Docker host", _OF_A_CLUSTER)
+_unused_on_a_cluster = refused(f"is {_NO_HOSTS}", dict.fromkeys(_OF_A_HOST, "write site.kind: docker, or leave it out"))
+_kernels = refused(f"are {_NO_HOSTS}", {"kernels": "leave them out: on a cluster a server has its GPUs itself"})
+_time = refused(
+    "is given on a site without Slurm",
+    {"time_min": "leave it out: cull.max_age_s of the hub says how long a server may be used"},
+)
+_deadline = refused(
+    "is given on a Docker host, whose engine sets no deadlines",
+    {"deadline_s": "start the program with timeout: command: [timeout, 1h, …]"},
+)
+_namespace = refused("is given on a Docker host, which has none", {"namespace": "leave it out"})
 
 if unlisted := ClusterHubKeys.model_fields.keys() - HubKeys.model_fields.keys() - _OF_A_CLUSTER.keys():
     raise AssertionError(unlisted)
@@ -34,7 +47,8 @@ def check_hosts(stack: Stack) -> Iterator[Fault]:
     for each in (_kind, _engines, _hubs, _ports):
         yield from readable(each(stack))
     yield from of_each(located(stack, "containers"), _container)
-    yield from of_each(located(stack, "jobs"), partial(_job, stack))
+    if getattr(getattr(stack, "site", None), "kind", "") == "docker":
+        yield from of_each(located(stack, "jobs"), _host_of_job, _deadline, _namespace)
 
 
 def _kind(stack: Stack) -> Iterator[Fault]:
@@ -42,7 +56,7 @@ def _kind(stack: Stack) -> Iterator[Fault]:
     for loc, pool in located_pools(stack.fleet):
         if isinstance(pool, HostPool) and not is_docker:
             fix = "write site.kind: docker, or name the nodes of a cluster"
-            yield Fault((*loc, "engine"), "is given on a site without Docker hosts", fix)
+            yield Fault((*loc, "engine"), f"is {_NO_HOSTS}", fix)
         if is_docker and not isinstance(pool, HostPool | PartitionPool):
             fix = "name its engine: unix:///var/run/docker.sock; nodes of a cluster belong to another stack"
             yield Fault(loc, "has no engine on a site of kind docker", fix)
@@ -51,7 +65,7 @@ def _kind(stack: Stack) -> Iterator[Fault]:
         yield Fault(("runtime",), "is given on a site of kind docker", fix)
     if not is_docker and stack.containers:
         fix = "write site.kind: docker, or a job: containers run on Docker hosts"
-        yield Fault(("containers",), "is given on a site without Docker hosts", fix)
+        yield Fault(("containers",), f"is {_NO_HOSTS}", fix)
 
 
 def _engines(stack: Stack) -> Iterator[Fault]:
@@ -77,41 +91,28 @@ def _container(loc: Loc, each: Container) -> Iterator[Fault]:
         yield Fault((*loc, "pools"), "is given for a container", "a container stays on one host: write pool")
 
 
-def _job(stack: Stack, loc: Loc, job: Job) -> Iterator[Fault]:
-    """Job settings chosen by a cluster must be explicit here."""
-    if stack.site.kind != "docker":
-        return
+def _host_of_job(loc: Loc, job: Job) -> Iterator[Fault]:
     if not given(job, "pool"):
         yield Fault((*loc, "pool"), "is missing", "name the host that it runs on: nothing schedules on a Docker host")
-    if given(job, "deadline_s"):
-        fix = "start the program with timeout: command: [timeout, 1h, …]"
-        yield Fault((*loc, "deadline_s"), "is given on a Docker host, whose engine sets no deadlines", fix)
-    if given(job, "namespace"):
-        yield Fault((*loc, "namespace"), "is given on a Docker host, which has none", "leave it out")
 
 
 def _ports(stack: Stack) -> Iterator[Fault]:
     """A host port belongs to one container or hub."""
     owners: dict[tuple[str | None, int], str] = {}
-    for loc, pool, owner, number in _published(stack):
+    published = (of_each(located(stack, "hubs"), _of_hub), of_each(located(stack, "containers"), _of_container))
+    for loc, pool, owner, number in chain(*published):
         first = owners.setdefault((pool, number), owner)
         if first != owner:
             fix = "a port of a host belongs to one container: choose another"
             yield Fault(loc, f"is the port of {first} on the same host", fix, number)
 
 
-def _published(stack: Stack) -> Iterator[tuple[Loc, str | None, str, int]]:
-    """Location, host, owner and port."""
-    yield from of_each(located(stack, "hubs"), _port_of_hub)
-    yield from of_each(located(stack, "containers"), _ports_of_container)
-
-
-def _port_of_hub(loc: Loc, hub: Hub) -> Iterator[tuple[Loc, str | None, str, int]]:
+def _of_hub(loc: Loc, hub: Hub) -> Iterator[tuple[Loc, str | None, str, int]]:
     if isinstance(hub.expose, HostPort):
         yield (*loc, "expose", "port"), hub.pool, f"hub {hub.name}", hub.expose.port
 
 
-def _ports_of_container(loc: Loc, each: Container) -> Iterator[tuple[Loc, str | None, str, int]]:
+def _of_container(loc: Loc, each: Container) -> Iterator[tuple[Loc, str | None, str, int]]:
     for where, port in located(each, "ports", loc):
         yield (*where, "host"), each.pool, f"container {each.name}", port.host
 
@@ -122,10 +123,10 @@ def _ports_of_container(loc: Loc, each: Container) -> Iterator[tuple[Loc, str | 
 def _hubs(stack: Stack) -> Iterator[Fault]:
     """Hubs on a site of kind docker, and their keys on any other."""
     if stack.site.kind == "docker":
-        checks = (partial(_names_of_a_hub, stack), _of_a_host, _gateway, partial(_on_one_host, stack))
-        yield from of_each(located(stack, "hubs"), *checks)
+        own = (_of_a_host, _unused_on_a_host, _gateway)
+        yield from of_each(located(stack, "hubs"), partial(_names_of_a_hub, stack), *own, partial(_on_one_host, stack))
     elif stack.site.kind != "slurm":
-        yield from of_each(located(stack, "hubs"), _of_a_cluster)
+        yield from of_each(located(stack, "hubs"), _unused_on_a_cluster, _of_a_cluster)
     if stack.site.kind != "slurm":
         yield from of_each(located(stack, "hubs"), _of_no_slurm)
 
@@ -145,24 +146,14 @@ def _of_no_slurm(loc: Loc, hub: Hub) -> Iterator[Fault]:
     if isinstance(getattr(hub, "expose", None), LoginNodePort):
         fix = "write host_port on a Docker host, node_port, load_balancer or cluster_ip on a cluster"
         yield Fault((*loc, "expose", "kind"), "is for a hub on a site with Slurm", fix, "login_node")
-    for where, profile in located(hub, "profiles", loc):
-        if given(profile, "time_min"):
-            fix = "leave it out: cull.max_age_s of the hub says how long a server may be used"
-            yield Fault((*where, "time_min"), "is given on a site without Slurm", fix)
+    yield from of_each(located(hub, "profiles", loc), _time)
 
 
 def _of_a_cluster(loc: Loc, hub: Hub) -> Iterator[Fault]:
-    for key in _OF_A_HOST:
-        if given(hub, key):
-            fix = "write site.kind: docker, or leave it out"
-            yield Fault((*loc, key), "is given on a site without Docker hosts", fix)
     if isinstance(getattr(hub, "expose", None), HostPort):
         fix = "write node_port, load_balancer or cluster_ip"
         yield Fault((*loc, "expose", "kind"), "is for a hub on a Docker host", fix, "host_port")
-    for where, profile in located(hub, "profiles", loc):
-        if getattr(profile, "kernels", ()):
-            fix = "leave them out: on a cluster a server has its GPUs itself"
-            yield Fault((*where, "kernels"), "are given on a site without Docker hosts", fix)
+    yield from of_each(located(hub, "profiles", loc), _kernels)
 
 
 def _of_a_host(loc: Loc, hub: Hub) -> Iterator[Fault]:
@@ -175,9 +166,6 @@ def _of_a_host(loc: Loc, hub: Hub) -> Iterator[Fault]:
     if expose is not None and not isinstance(expose, HostPort | LoginNodePort):
         fix = "write { kind: host_port, port: 8000 }"
         yield Fault((*loc, "expose", "kind"), "is for a hub on a cluster", fix, getattr(expose, "kind", None))
-    for key, fix in _OF_A_CLUSTER.items():
-        if given(hub, key):
-            yield Fault((*loc, key), "is given for a hub on a Docker host", fix)
 
 
 def _gateway(loc: Loc, hub: Hub) -> Iterator[Fault]:

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from errors.agreements import check
 from errors.problems import Fault
-from fleet.pools import Variant
 from platforms.docker.addresses import needs_certificates
 from platforms.docker.gpu_leases import subnet
 from platforms.docker.host_model import HostKeys
@@ -56,7 +55,3 @@ class HostPool(HostKeys, MachinePool):
     def node_names(self) -> tuple[str, ...]:
         """The host itself."""
         return (self.name,)
-
-    def variants(self) -> tuple[Variant, ...]:
-        """The host itself."""
-        return (Variant(self.name, self.name, self.node_names, self.gpus_of_node),)

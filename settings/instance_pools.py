@@ -6,7 +6,7 @@ from pydantic import Field
 
 from compat.facts.rows import GpuModel
 from compat.values.versions import DriverVersion
-from fleet.pools import NodeGpus, Variant
+from fleet.pools import NodeGpus
 from imaging.size.estimate import MB
 from platforms.aws.instance_group import InstanceGroupKeys
 from platforms.aws.volumes import volume_problems
@@ -98,7 +98,3 @@ class InstancePool(InstanceGroupKeys, Pool):
         """A volume that would delay parallel pulls."""
         found = volume_problems(self.volume, 0, parallel_pulls=self.parallel_pulls)
         return next((f"{each.reason}: {each.fix}" for each in found if each.is_slow), "")
-
-    def variants(self) -> tuple[Variant, ...]:
-        """All alike."""
-        return (Variant(self.name, self.name, self.node_names, self.gpus_of_node),)

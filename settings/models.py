@@ -28,7 +28,7 @@ from workloads.amounts import Count, Gigabytes, Share
 from workloads.authenticator import DummyAuthenticator, Lti13Authenticator, OAuthAuthenticator
 from workloads.hub import ClusterHubKeys, ClusterIp, CourseKeys, LoadBalancer, NodePort
 from workloads.names import Builder, FilePath, Line, Name, Namespace, Prose
-from workloads.workload import JobKeys
+from workloads.workload import JobKeys, JobName
 
 # --- site
 
@@ -71,6 +71,13 @@ class ImageLimits(BaseModel):
             yield Fault(("warn_compressed_gb",), "is above refuse_compressed_gb", fix, warn)
 
 
+AllowedRegistries = Annotated[
+    tuple[Registry, ...],
+    Field(min_length=1, description="Registries that workloads may pull from: host[:port], optionally with a folder."),
+]
+LimitsOfImages = Annotated[ImageLimits, Field(description="How big and how old an image may be.")]
+
+
 class Site(BaseModel):
     """The stack's site. A site overlay (GPU_COMMONS_SITE) replaces these keys, and no others."""
 
@@ -85,9 +92,7 @@ class Site(BaseModel):
     registry: Registry = Field(
         description="Registry and folder that our images are pushed to: registry.example.edu/gpu-commons."
     )
-    allowed_registries: tuple[Registry, ...] = Field(
-        min_length=1, description="Registries that workloads may pull from: host[:port], optionally with a folder."
-    )
+    allowed_registries: AllowedRegistries
     core_pool: Name | None = Field(
         None, description="Pool that carries the hub, the proxy and profiles that name no pool."
     )
@@ -105,7 +110,7 @@ class Site(BaseModel):
         None, description="On a site of kind slurm: how its Slurm is reached, what starts images, where they are kept."
     )
     substitutes: tuple[Substitute, ...] = Field((), description="What replaces what cannot be pulled here.")
-    image_limits: ImageLimits = Field(ImageLimits(), description="How big and how old an image may be.")
+    image_limits: LimitsOfImages = ImageLimits()
     assumptions: Assumptions = ()
 
     @check
@@ -141,12 +146,15 @@ class Cluster(ClusterKeys):
 # --- workloads
 
 
+WaiverReason = Annotated[Prose, Field(description="Why; printed in every preview.")]
+
+
 class ImageWaiver(BaseModel):
     """A higher limit for an image, with reason and end date."""
 
     model_config = FORM
     compressed_gb: Gigabytes = Field(description="Compressed GB that this image may have.")
-    reason: Prose = Field(description="Why; printed in every preview.")
+    reason: WaiverReason
     until: Day = Field(description="Last day of this limit: 2027-06-30. After it the site's limit applies again.")
 
 
@@ -168,6 +176,9 @@ class Image(BaseModel):
         return f"{self.name}-{self.target}" if self.target else self.name
 
 
+OwnImage = Annotated[Name, Field(description="Image of this stack.")]
+
+
 class Kernel(KernelKeys):
     """A kernel type with a container per kernel. A GPU is held only while a kernel lives."""
 
@@ -183,7 +194,7 @@ class Kernel(KernelKeys):
 class Profile(WithKernels):
     """A profile for a hub's users."""
 
-    image: Name = Field(description="Image of this stack.")
+    image: OwnImage
     pool: Name | None = Field(
         None, description="Pool it runs on; none, and no pools: the host of its hub, or the site's core_pool."
     )
@@ -232,13 +243,19 @@ class Hub(ClusterHubKeys):
     profiles: tuple[Profile, ...] = Field(min_length=1, description="What users can choose.")
     assumptions: Assumptions = ()
 
+    @property
+    def own_images(self) -> dict[str, str]:
+        """Images of its parts."""
+        parts = {"hub": self.hub_image, "proxy": self.proxy_image, "filter": self.filter_image}
+        return {part: image for part, image in {**parts, "gateway": self.gateway_image}.items() if image}
+
 
 class Job(JobKeys):
     """One batch job."""
 
-    name: Name = Field(description="Name of the job.")
+    name: JobName
     namespace: Namespace = Field("batch", description="Namespace it runs in.")
-    image: Name = Field(description="Image of this stack.")
+    image: OwnImage
     pool: Name | None = Field(None, description="Pool it runs on; none, and no pools: any node that has room.")
     slurm: SlurmKeys | None = Field(None, description="On a site of kind slurm: keys for Slurm.")
     assumptions: Assumptions = ()
@@ -248,7 +265,7 @@ class Container(ContainerKeys):
     """A container on a Docker host: a long-running service, or a batch run."""
 
     name: Name = Field(description="Name of the container.")
-    image: Name = Field(description="Image of this stack.")
+    image: OwnImage
     pool: Name = Field(description="Host that it runs on.")
     assumptions: Assumptions = ()
 
@@ -278,7 +295,7 @@ class PolicyWaiver(BaseModel):
     model_config = FORM
     rule: RuleId = Field(description="Id of the rule: P-START.")
     resource: Line = Field(description="What the message names: Job batch/gpu-smoke, image scipy-ml-notebook, stack.")
-    reason: Prose = Field(description="Why; printed in every preview.")
+    reason: WaiverReason
     owner: Line = Field(description="Who is responsible for it: a person or a team.")
     until: Day = Field(description='Last day of the waiver, quoted: "2027-06-30". After it the rule refuses again.')
 
@@ -298,20 +315,23 @@ class Policies(BaseModel):
     waivers: tuple[PolicyWaiver, ...] = Field((), description="Refusals that are let through.")
 
 
+Strictness = Annotated[Policies, Field(description="How strict the policies are.")]
+
+
 class Stack(BaseModel):
     """All settings of a stack. A stack that only builds images has no fleet."""
 
     model_config = FORM
     site: Site = Field(description="Where the stack runs.")
     cluster: Cluster | None = Field(None, description="The EKS cluster of a site of kind eks.")
-    fleet: Fleet = Field(Fleet(total_gpus=0, pools=()), description="The node pools.")
+    fleet: Fleet = Field(Fleet(total_gpus=0, pools=()), description="The nodes, pool by pool.")
     runtime: Runtime | None = Field(None, description="Daemons on the GPU nodes; none: the site has its own.")
     images: tuple[Image, ...] = Field((), description="Images that this stack builds.")
     hubs: tuple[Hub, ...] = Field((), description="JupyterHubs of this stack.")
     containers: tuple[Container, ...] = Field((), description="Containers on the Docker hosts of this stack.")
     jobs: tuple[Job, ...] = Field((), description="Batch jobs of this stack.")
     courses: tuple[Course, ...] = Field((), description="Courses of the term that use the hubs.")
-    policies: Policies = Field(Policies(), description="How strict the policies are.")
+    policies: Strictness = Policies()
 
     def located_workloads(self) -> Iterator[tuple[Loc, Profile | Kernel | Container | Job]]:
         """All hubs' profiles and kernels, containers, and jobs, with their paths."""

@@ -8,7 +8,7 @@ from pydantic import Field
 from compat.values.versions import parse_release
 from errors.agreements import check
 from errors.problems import Fault
-from fleet.pools import NodeGpus, Variant
+from fleet.pools import NodeGpus
 from platforms.node_keys import Labels, Taints
 from platforms.slurm.partition_model import PartitionKeys
 from settings.pool import MachinePool
@@ -63,7 +63,3 @@ class PartitionPool(PartitionKeys, MachinePool):
             glibc=parse_release(self.glibc) if self.glibc else None,
             probe=self.probe,
         )
-
-    def variants(self) -> tuple[Variant, ...]:
-        """All alike."""
-        return (Variant(self.name, self.name, self.node_names, self.gpus_of_node),)

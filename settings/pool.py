@@ -9,23 +9,21 @@ from errors.agreements import check
 from errors.faults import FORM
 from errors.problems import Fault
 from fleet.labels import Taint as NodeTaint
-from fleet.pools import NodeGpus
-from platforms.node_keys import DefaultRuntime, DiskRate, Labels, PullRate, Taints
+from fleet.pools import NodeGpus, Variant
+from platforms.node_keys import DefaultRuntime, DiskRate, Labels, PoolName, PullRate, Taints
 from settings.values import Driver, Gpu, ToolkitVersion
 from workloads.amounts import Cores, Gib
-from workloads.names import Name
 
 if TYPE_CHECKING:
     from compat.facts.rows import GpuModel
     from compat.values.versions import DriverVersion
-    from fleet.pools import Variant
 
 
 class Pool(BaseModel):
     """Alike nodes. Each kind of pool has these values, some declared, others derived."""
 
     model_config = FORM
-    name: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
+    name: PoolName
 
     if TYPE_CHECKING:
         assumptions: tuple[str, ...]
@@ -56,7 +54,10 @@ class Pool(BaseModel):
         def node_names(self) -> tuple[str, ...]: ...
         @property
         def gpus_of_node(self) -> NodeGpus | None: ...
-        def variants(self) -> tuple[Variant, ...]: ...
+
+    def variants(self) -> tuple[Variant, ...]:
+        """Groups of nodes with the same facts: all are alike."""
+        return (Variant(self.name, self.name, self.node_names, self.gpus_of_node),)
 
     @property
     def taints(self) -> tuple[NodeTaint, ...]:

@@ -99,7 +99,7 @@ class NodePool(MachinePool):
         """Groups of nodes with the same facts: the regular ones, then the others."""
         own = self.gpus_of_node
         if own is None or not self.node_overrides:
-            return (Variant(self.name, self.name, self.node_names, own),)
+            return super().variants()
         overridden = {
             name: replace(
                 own,

@@ -225,12 +225,10 @@ def _stack(main: Document, overlay: Document | None, faults: list[Fault]) -> Sta
     stack = _read(Stack, _with_hosts_of_hubs(_with_cluster_version(raw)), faults, checks.check)
     if not faults and stack.cluster:
         # It reads image specs, which other stacks do not need: a third of a second.
-        from settings.processors import other_processors  # noqa: PLC0415
-        from settings.root_disks import least_sizes, too_small, with_root_disks  # noqa: PLC0415
+        from settings import instance_images  # noqa: PLC0415
 
-        stack = with_root_disks(stack)
-        faults += too_small(stack, least_sizes(stack))
-        faults += other_processors(stack)
+        stack = instance_images.with_root_disks(stack)
+        faults += instance_images.check(stack)
     if faults:
         raise SettingsError(_problems(faults, main, overlay))
     return stack

@@ -4,7 +4,7 @@ It includes everything in the models except what is left out by name below: new 
 automatically.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from settings.models import Stack
@@ -44,14 +44,14 @@ def decisions(stack: Stack) -> dict[str, Any]:
     found = {
         "site": _without(site, known | unwritten),
         "fleet": fleet,
-        "images": {image.full_name: {"limit": each["limit"]} for image, each in _limited(stack, written["images"])},
+        "images": {
+            image.full_name: {"limit": each["limit"]}
+            for image, each in zip(stack.images, written["images"], strict=True)
+            if "limit" in each
+        },
         "policies": policies,
     }
     return {key: value for key, value in _plain(found).items() if value}
-
-
-def _limited(stack: Stack, images: Sequence[dict[str, Any]]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    return ((image, written) for image, written in zip(stack.images, images, strict=True) if "limit" in written)
 
 
 def _without(section: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:

@@ -116,10 +116,9 @@ def resolved_hub(stack: Stack, hub: Hub) -> ResolvedHub:
     """A hub with its images, profiles, courses and login."""
     if stack.site.authenticator is None:  # refused by settings
         raise AssertionError(hub.name)
-    parts = {"hub": hub.hub_image, "proxy": hub.proxy_image, "filter": hub.filter_image, "gateway": hub.gateway_image}
     return ResolvedHub(
         keys=hub,
-        images={part: image for part, image in parts.items() if image},
+        images=hub.own_images,
         choices=tuple(_choice(stack, profile) for profile in hub.profiles),
         authenticator=stack.site.authenticator,
         courses=tuple(each for each in stack.courses if each.hub == hub.name),

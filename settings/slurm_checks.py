@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from errors.agreements import given, located, of_each, readable
+from errors.agreements import given, located, of_each, readable, refused
 from errors.problems import Fault, Loc, listing
 from platforms.slurm.hub_model import LoginNodePort, of_admins
 from settings.fleet_checks import located_pools
@@ -17,7 +17,6 @@ _OF_OTHERS: Final = {
     "runtime": "leave it out: its daemons are pods; on the nodes of a partition the site installs the driver",
     "containers": "write a job: containers run on Docker hosts",
 }
-# Keys of a hub unused there, and why.
 _UNUSED: Final = {
     **dict.fromkeys(("volume_gib", "database_gib"), "leave it out: homes are those of the cluster"),
     "storage_class": "leave it out: homes are those of the cluster",
@@ -35,6 +34,21 @@ _NOWHERE: Final = (
 
 if unlisted := ClusterHubKeys.model_fields.keys() - HubKeys.model_fields.keys() - _UNUSED.keys():
     raise AssertionError(unlisted)
+
+_unused_by_hubs = refused("is given for a hub on a site with Slurm", _UNUSED)
+_slurm_keys = refused("is given on a site without Slurm", {"slurm": "write site.kind: slurm, or leave it out"})
+_unused_by_jobs = refused(
+    "is given on a site of kind slurm",
+    {
+        "namespace": "leave it out: Slurm has accounts, and slurm.account names one",
+        "shm_gib": "leave it out: a job sees /dev/shm of its node, as part of its memory",
+    },
+)
+_shared_memory = refused(
+    "is given on a site of kind slurm",
+    {"shm_gib": "leave it out: a server sees /dev/shm of its node, as part of its memory"},
+)
+_kernels = refused("are given on a site of kind slurm", {"kernels": "leave them out: a server has its GPUs itself"})
 
 Pools = Mapping[str, PartitionPool]
 
@@ -96,23 +110,9 @@ def _jobs(stack: Stack) -> Iterator[Fault]:
     jobs = located(stack, "jobs")
     if stack.site.kind == "slurm":
         pools = _pools(stack)
-        yield from of_each(jobs, _keys_of_job, partial(_on_partitions, pools), partial(_job, pools))
+        yield from of_each(jobs, _unused_by_jobs, partial(_on_partitions, pools), partial(_job, pools))
     else:
-        yield from of_each(jobs, _without_slurm)
-
-
-def _without_slurm(loc: Loc, job: Job) -> Iterator[Fault]:
-    if given(job, "slurm"):
-        yield Fault((*loc, "slurm"), "is given on a site without Slurm", "write site.kind: slurm, or leave it out")
-
-
-def _keys_of_job(loc: Loc, job: Job) -> Iterator[Fault]:
-    for key, fix in (
-        ("namespace", "leave it out: Slurm has accounts, and slurm.account names one"),
-        ("shm_gib", "leave it out: a job sees /dev/shm of its node, as part of its memory"),
-    ):
-        if given(job, key):
-            yield Fault((*loc, key), "is given on a site of kind slurm", fix)
+        yield from of_each(jobs, _slurm_keys)
 
 
 def _on_partitions(pools: Pools, loc: Loc, each: Job | Profile) -> Iterator[Fault]:
@@ -154,9 +154,9 @@ def _hubs(stack: Stack) -> Iterator[Fault]:
         return
     yield from readable(_accounts(stack))
     taken: dict[int, str] = {}
-    yield from of_each(located(stack, "hubs"), _keys_of_hub, partial(_login_node, taken))
+    yield from of_each(located(stack, "hubs"), _exposed, _unused_by_hubs, partial(_login_node, taken))
     for loc, hub in located(stack, "hubs"):
-        of_profile = (_keys_of_profile, partial(_on_partitions, _pools(stack)), partial(_time, _pools(stack)))
+        of_profile = (_shared_memory, _kernels, partial(_on_partitions, _pools(stack)), partial(_time, _pools(stack)))
         yield from of_each(located(hub, "profiles", loc), *of_profile)
 
 
@@ -171,16 +171,13 @@ def _accounts(stack: Stack) -> Iterator[Fault]:
         yield from of_admins(stack.site.authenticator.admins, slurm.hubs.accounts, ("site", "authenticator"))
 
 
-def _keys_of_hub(loc: Loc, hub: Hub) -> Iterator[Fault]:
+def _exposed(loc: Loc, hub: Hub) -> Iterator[Fault]:
     expose = getattr(hub, "expose", None)
     if expose is not None and not isinstance(expose, LoginNodePort):
         fix = "write { kind: login_node, port: 8000 }"
         yield Fault(
             (*loc, "expose", "kind"), "is not for a hub on a site with Slurm", fix, getattr(expose, "kind", None)
         )
-    for key, fix in _UNUSED.items():
-        if given(hub, key):
-            yield Fault((*loc, key), "is given for a hub on a site with Slurm", fix)
 
 
 def _login_node(taken: dict[int, str], loc: Loc, hub: Hub) -> Iterator[Fault]:
@@ -194,15 +191,6 @@ def _login_node(taken: dict[int, str], loc: Loc, hub: Hub) -> Iterator[Fault]:
                 (*loc, "expose", key), "is taken on the login node", f"choose another: it is {taken[port]}", port
             )
         taken.setdefault(port, f"{key} of hub {hub.name}")
-
-
-def _keys_of_profile(loc: Loc, profile: Profile) -> Iterator[Fault]:
-    if given(profile, "shm_gib"):
-        fix = "leave it out: a server sees /dev/shm of its node, as part of its memory"
-        yield Fault((*loc, "shm_gib"), "is given on a site of kind slurm", fix)
-    if getattr(profile, "kernels", ()):
-        fix = "leave them out: a server has its GPUs itself"
-        yield Fault((*loc, "kernels"), "are given on a site of kind slurm", fix)
 
 
 def _time(pools: Pools, loc: Loc, profile: Profile) -> Iterator[Fault]:

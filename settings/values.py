@@ -65,10 +65,9 @@ def _toolkit(value: str) -> str:
     return value
 
 
-def _glibc(value: str) -> str:
-    if not re.fullmatch(r"2\.\d{1,2}", value, re.ASCII):
-        raise Misfit("is not a version of glibc such as 2.17", "write what ldd --version prints at the end of a line")
-    return value
+_glibc = matching(
+    r"(?a)2\.\d{1,2}", "is not a version of glibc such as 2.17", "write what ldd --version prints at the end of a line"
+)
 
 
 def _nodes(value: Entries) -> Entries:
@@ -95,11 +94,11 @@ NodesEntry = Annotated[str, AfterValidator(_nodes)]
 Nodes = Annotated[tuple[NodesEntry, ...], AfterValidator(_nodes)]
 RuleId = Annotated[
     str,
-    matching(re.compile("P-[A-Z]+"), "is not the id of a rule", "write what messages begin with: P-START"),
+    matching("P-[A-Z]+", "is not the id of a rule", "write what messages begin with: P-START"),
     WithJsonSchema({"type": "string", "pattern": "^P-[A-Z]+$"}),
 ]
 ToolkitVersion = Annotated[str, BeforeValidator(quoted), AfterValidator(_toolkit)]
-Glibc = Annotated[str, BeforeValidator(quoted), AfterValidator(_glibc), WithJsonSchema({"type": "string"})]
+Glibc = Annotated[str, BeforeValidator(quoted), _glibc]
 Driver = Annotated[
     DriverVersion,
     PlainValidator(_driver),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
 import json
@@ -98,6 +99,33 @@ def test_arguments_of_components_are_those_of_their_models() -> None:
     assert not behind, (
         f"these modules are behind the models that read their values: {', '.join(behind)}; run `make docs`"
     )
+
+
+def test_no_description_of_an_argument_is_written_twice() -> None:
+    places: dict[str, list[str]] = {}
+    for folder in ("components", "platforms", "policies", "settings", "tools", "workloads"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            text = file.read_text(encoding="utf-8")
+            if "Written by `make docs`" not in text[:400]:
+                for node in ast.walk(ast.parse(text)):
+                    for line, described in _descriptions(node):
+                        places.setdefault(described.rstrip(".").lower(), []).append(f"{file.relative_to(ROOT)}:{line}")
+    assert len(places) > 300
+    assert not {text: where for text, where in places.items() if len(where) > 1}
+
+
+def _descriptions(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Descriptions in a call of Field or Key, or below a key of a TypedDict."""
+    match node:
+        case ast.Call(func=ast.Name(id="Field"), keywords=keywords):
+            found: list[ast.expr] = [each.value for each in keywords if each.arg == "description"]
+        case ast.Call(func=ast.Name(id="Key" | "needed"), args=[_, _, text, *_]):
+            found = [text]
+        case ast.ClassDef(bases=[ast.Name(id="TypedDict")], body=body):
+            found = [each.value for each in body[1:] if isinstance(each, ast.Expr)]
+        case _:
+            found = []
+    yield from ((each.lineno, str(each.value)) for each in found if isinstance(each, ast.Constant))
 
 
 def test_the_folder_of_generated_pages_contains_nothing_else() -> None:

@@ -5,22 +5,26 @@ Only keys that no model has are described here. tests/test_docs.py says when a m
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from imaging.spec import hub_description
 from platforms import node_keys
-from platforms.aws import flatcar_keys
+from platforms.aws import cluster, flatcar_keys
 from platforms.aws.instance_group import PinnedImage
 from platforms.aws.node_group import NodeGroup
 from platforms.docker import container_model
 from platforms.docker import hub_model as docker_hub
+from platforms.docker.host_model import HostKeys
 from platforms.kubernetes.job import Job
 from platforms.slurm import hub_model as slurm_hub
 from platforms.slurm.job_model import SlurmJob
 from platforms.slurm.partition_model import Partition, PartitionKeys
 from tools.typed_dicts import Key, Module, Shape, texts
 from workloads import authenticator, hub
+from workloads.arguments import IMAGE
 
+needed: Final = partial(Key, is_required=True)
 NOTEBOOK_HUB: Final = Module(
     "components.on_kubernetes.notebook_hub_args",
     "NotebookHub",
@@ -48,11 +52,7 @@ NOTEBOOK_HUB: Final = Module(
                     "bool",
                     "Every authenticated user may log in; default true, but false with oauth or a list of users.",
                 ),
-                Key(
-                    "allowed_users",
-                    "Sequence[str]",
-                    "Only these may log in. Default: everybody; with oauth, nobody.",
-                ),
+                Key("allowed_users", "Sequence[str]", "Only these may log in. Default: everybody; with oauth, nobody."),
             ),
         ),
         Shape("HubCull", (hub.Cull,)),
@@ -72,6 +72,7 @@ DOCKER_HUB: Final = Module(
     ),
 )
 SITE: Final = "Access to the cluster, as in `site.slurm` of a stack file"
+OF_SITE: Final = needed("site", "Mapping[str, Any]", f"{SITE}.")
 # Of a workload; what runs by Slurm is placed by `partitions`.
 UNUSED_BY_SLURM: Final = frozenset({"pool", "pools", "shm_gib"})
 SLURM_GPU_JOB: Final = Module(
@@ -83,10 +84,7 @@ SLURM_GPU_JOB: Final = Module(
             "SlurmGpuJobArgs",
             (SlurmJob,),
             "Arguments of SlurmGpuJob. CPU in cores, memory in GiB, both per node.",
-            also=(
-                Key("site", "Mapping[str, Any]", f"{SITE}.", is_required=True),
-                Key("sif", "pulumi.Input[str]", "Image file, such as the `path` of a SifImage.", is_required=True),
-            ),
+            also=(OF_SITE, needed("sif", "pulumi.Input[str]", "Image file, such as the `path` of a SifImage.")),
             without=UNUSED_BY_SLURM | {"name"},
         ),
     ),
@@ -101,29 +99,38 @@ SLURM_HUB: Final = Module(
             "SlurmHubArgs",
             (slurm_hub.Hub,),
             "Arguments of SlurmHub. Times in seconds, sizes in GiB.",
-            also=(
-                Key(
-                    "site",
-                    "Mapping[str, Any]",
-                    f"{SITE}; `hubs` there has the accounts of hub and users.",
-                    is_required=True,
-                ),
-            ),
+            also=(needed("site", "Mapping[str, Any]", f"{SITE}; `hubs` there has the accounts of hub and users."),),
         ),
     ),
 )
 SLURM_SITE: Final = Module(
     "components.on_slurm.slurm_site_args",
-    "SlurmSite",
+    "SlurmSite and SifImage",
     (
         Shape(
             "SlurmPool",
             (PartitionKeys,),
             "A pool: nodes of one partition with one GPU type.",
             also=(
-                Key("pool", "str", "Name of the pool.", is_required=True),
-                Key("nodes", "int", "Expected number of nodes.", is_required=True),
-                Key("gpus_per_node", "int", "GPUs of each.", is_required=True),
+                needed("pool", "str", "Name of the pool."),
+                needed("nodes", "int", "Expected number of nodes."),
+                needed("gpus_per_node", "int", "GPUs of each."),
+            ),
+        ),
+        Shape(
+            "SlurmSiteArgs",
+            (),
+            "Arguments of SlurmSite.",
+            also=(OF_SITE, needed("pools", "Sequence[SlurmPool]", "The declared pools.")),
+        ),
+        Shape(
+            "SifImageArgs",
+            (),
+            "Arguments of SifImage.",
+            also=(
+                needed("image", "pulumi.Input[str]", f"{IMAGE[0].upper()}{IMAGE[1:]}."),
+                needed("image_name", "str", "Image name; also the folder of its files."),
+                OF_SITE,
             ),
         ),
     ),
@@ -136,7 +143,7 @@ GPU_JOB: Final = Module(
             "GpuJobArgs",
             (Job,),
             "Arguments of GpuJob. CPU in cores, memory in GiB.",
-            also=(Key("namespace", "pulumi.Input[str]", "Existing namespace for the job.", is_required=True),),
+            also=(needed("namespace", "pulumi.Input[str]", "Existing namespace for the job."),),
         ),
     ),
 )
@@ -151,14 +158,35 @@ DOCKER_GPU_CONTAINER: Final = Module(
             (container_model.Container,),
             "Arguments of DockerGpuContainer. CPU in cores, memory in GiB.",
             also=(
-                Key(
-                    "network",
-                    "pulumi.Input[str]",
-                    "Network of the container, such as `network` of a DockerHost.",
-                    is_required=True,
-                ),
+                needed("network", "pulumi.Input[str]", "Network of the container, such as `network` of a DockerHost."),
             ),
             without=frozenset({"pools", "cards"}),
+        ),
+    ),
+)
+DOCKER_HOST: Final = Module(
+    "components.on_docker.docker_host_args",
+    "DockerHost",
+    (
+        Shape(
+            "DockerHostArgs",
+            (HostKeys,),
+            "Arguments of DockerHost. CPU in cores, memory in GiB.",
+            also=(
+                needed("pool", "str", "Name of the pool: this one host."),
+                Key(
+                    "is_stand_in",
+                    "bool",
+                    "Another machine stands in for the host, as in a lab: differences are warnings.",
+                ),
+                needed("cpu", "float", "Cores of the host."),
+                needed("memory_gib", "float", "Memory of the host."),
+                Key("gpu", "str", "GPU model; none: the host has no GPU."),
+                Key("gpus_per_node", "int", "GPUs of the host; 0 without gpu."),
+                Key("driver_version", "str", "NVIDIA driver that the host must have."),
+                Key("container_toolkit_version", "str", "NVIDIA container toolkit that the host must have."),
+            ),
+            without=frozenset({"engine_socket"}),
         ),
     ),
 )
@@ -167,24 +195,63 @@ NODE_TAINT: Final = Module(
     "a node's taint",
     (Shape("Taint", (node_keys.Taint,), "A Kubernetes node taint."),),
 )
+TAGS: Final = Key("tags", "Mapping[str, str]", "Tags for all created resources.")
+CLUSTER_NAME: Final = needed("cluster_name", "str", "Name of the cluster in EKS.")
+REGION: Final = needed("region", "str", "Region of AWS, such as us-east-1; part of the kubeconfig.")
+EKS_CLUSTER: Final = Module(
+    "components.on_aws.eks_gpu_cluster_args",
+    "EksGpuCluster, of an existing cluster and of a Vpc",
+    (
+        Shape("Network", (cluster.Network,), "A VPC for this cluster."),
+        Shape(
+            "VpcArgs",
+            (cluster.Network,),
+            "Arguments of Vpc.",
+            also=(needed("cluster_name", "str", "Cluster name: load balancers find their subnets by it."), TAGS),
+        ),
+        Shape(
+            "EksGpuClusterArgs",
+            (cluster.ClusterKeys,),
+            "Arguments of EksGpuCluster. Either `network` or `subnet_ids`.",
+            also=(
+                CLUSTER_NAME,
+                REGION,
+                needed("kubernetes_version", "str", 'Kubernetes version, such as "1.34".'),
+                Key("subnet_ids", "Sequence[pulumi.Input[str]]", "Existing subnets in at least two zones."),
+                Key(
+                    "public_access_cidrs",
+                    "Sequence[str]",
+                    "Networks that may reach the API server from the Internet; default: it is reached from the VPC "
+                    "only.",
+                ),
+                TAGS,
+            ),
+            without=frozenset({"existing", "kubernetes", "subnets", "public_access"}),
+        ),
+        Shape(
+            "ExistingEksClusterArgs",
+            (),
+            "Arguments of ExistingEksCluster.",
+            also=(
+                CLUSTER_NAME,
+                REGION,
+                needed(
+                    "kubernetes_version",
+                    "str",
+                    'Kubernetes version of the nodes, such as "1.34": the cluster\'s version or older.',
+                ),
+                needed("subnet_ids", "Sequence[str]", "Private subnets of the nodes."),
+            ),
+        ),
+    ),
+)
 OF_NODE_GROUPS: Final = (
-    Key(
-        "region",
-        "str",
-        "Region of AWS, such as us-east-1; it determines the AWS partition in policy ARNs.",
-        is_required=True,
-    ),
-    Key(
-        "subnet_ids",
-        "pulumi.Input[Sequence[pulumi.Input[str]]]",
-        "Private subnets for the instances.",
-        is_required=True,
-    ),
-    Key(
+    needed("region", "str", "Region of AWS, such as us-east-1; it determines the AWS partition in policy ARNs."),
+    needed("subnet_ids", "pulumi.Input[Sequence[pulumi.Input[str]]]", "Private subnets for the instances."),
+    needed(
         "security_group_ids",
         "Sequence[pulumi.Input[str]]",
         "Security groups of the instances: the cluster security group.",
-        is_required=True,
     ),
     Key(
         "cni_has_role",
@@ -203,12 +270,7 @@ EKS_NODE_GROUP: Final = Module(
             (NodeGroup,),
             "Arguments of EksGpuNodeGroup. Plain values decide what exists; inputs flow through.",
             also=(
-                Key(
-                    "cluster_name",
-                    "pulumi.Input[str]",
-                    "Name of the EKS cluster, also in the autoscaler's tags.",
-                    is_required=True,
-                ),
+                needed("cluster_name", "pulumi.Input[str]", "Name of the EKS cluster, also in the autoscaler's tags."),
                 *OF_NODE_GROUPS,
             ),
             without=frozenset({"flatcar"}),
@@ -228,25 +290,10 @@ FLATCAR_NODE_GROUP: Final = Module(
             "Arguments of FlatcarGpuNodeGroup. Plain values decide what is created; others may be outputs. An update "
             "replaces `max_unavailable` instances at a time without draining them; their pods get two minutes to end.",
             also=(
-                Key(
-                    "cluster_name",
-                    "str",
-                    "Name of the EKS cluster: part of tag names, so a plain value.",
-                    is_required=True,
-                ),
-                Key("endpoint", "pulumi.Input[str]", "Address of the cluster's API server.", is_required=True),
-                Key(
-                    "certificate_authority",
-                    "pulumi.Input[str]",
-                    "CA certificate in base64, as EKS returns it.",
-                    is_required=True,
-                ),
-                Key(
-                    "dns",
-                    "pulumi.Input[str]",
-                    "Cluster DNS address: the tenth of its service network.",
-                    is_required=True,
-                ),
+                needed("cluster_name", "str", "Name of the EKS cluster: part of tag names, so a plain value."),
+                needed("endpoint", "pulumi.Input[str]", "Address of the cluster's API server."),
+                needed("certificate_authority", "pulumi.Input[str]", "CA certificate in base64, as EKS returns it."),
+                needed("dns", "pulumi.Input[str]", "Cluster DNS address: the tenth of its service network."),
                 *OF_NODE_GROUPS,
             ),
             without=frozenset({"machine_image", "volume_throughput", "parallel_pulls", "capacity_reservation"}),
@@ -255,6 +302,8 @@ FLATCAR_NODE_GROUP: Final = Module(
 )
 MODULES: Final = (
     NODE_TAINT,
+    EKS_CLUSTER,
+    DOCKER_HOST,
     EKS_NODE_GROUP,
     FLATCAR_NODE_GROUP,
     NOTEBOOK_HUB,

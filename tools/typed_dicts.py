@@ -11,6 +11,7 @@ import textwrap
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
@@ -54,7 +55,8 @@ class Module:
 
 def texts(modules: Sequence[Module], edit: str) -> dict[str, str]:
     """Path below the project → text. A model without a TypedDict becomes a plain mapping."""
-    names = {frozenset(shape.models): shape.name for module in modules for shape in module.shapes}
+    shapes = [shape for module in modules for shape in module.shapes]
+    names = {frozenset(shape.models): shape.name for shape in reversed(shapes)}  # the first of a model
     homes = {shape.name: module.name for module in modules for shape in module.shapes}
     return {f"{module.name.replace('.', '/')}.py": _module(module, names, homes, edit) for module in modules}
 
@@ -157,7 +159,9 @@ def _shown(default: Any) -> str:
         return ", ".join(filter(None, map(_shown, default)))
     if isinstance(default, bool):
         return str(default).lower()
-    return f"{default:g}" if isinstance(default, int | float) else default if isinstance(default, str) else ""
+    if isinstance(default, int | float):
+        return f"{default:g}"
+    return str(default) if isinstance(default, str | IPv4Network) else ""
 
 
 def _type(annotation: Any, names: Names) -> str:

@@ -12,6 +12,7 @@ from errors.problems import has_password
 from errors.redaction.names import is_secret
 from imaging.references import ImageReference
 
+LOOPBACK: Final = "127.0.0.1"
 _LABEL: Final = r"[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 _HOST: Final = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
 _CHARACTERS: Final = re.compile(r"[^\s\x00-\x20\x7f-\x9f\"<>\\^`{|}]+")

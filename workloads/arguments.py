@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator, BaseModel, Field
 
 from errors.agreements import disagreements, readable, validated
 from errors.faults import LENIENT, Misfit
@@ -84,4 +84,6 @@ class Argument:
 
 
 OutputText = Annotated[Any, Argument("pulumi.Input[str]")]  # may be another resource's output
-ImageReference = Annotated[OutputText, AfterValidator(_image)]
+IMAGE: Final = "image by digest, such as the `ref` of a GpuImage"
+IMAGE_NAME: Final = "Name of the image as people know it; policies look up its facts by it."
+ImageReference = Annotated[OutputText, AfterValidator(_image), Field(description=IMAGE)]

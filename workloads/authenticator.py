@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo
 
@@ -51,14 +51,12 @@ class SecretKey(BaseModel):
 class Listing(BaseModel):
     """A login for everybody, or for a list of users."""
 
-    if TYPE_CHECKING:
-
-        @property
-        def allow_all(self) -> bool: ...
-        @property
-        def allowed_users(self) -> tuple[str, ...]: ...
-        @property
-        def admins(self) -> tuple[str, ...]: ...
+    model_config = FORM
+    allow_all: bool
+    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
+    admins: tuple[UserName, ...] = Field(
+        (), description="Administrators: they may log in, and see and stop all servers."
+    )
 
     @check
     def _somebody(self) -> Iterator[Fault]:
@@ -95,13 +93,11 @@ class ListingDummyAuthenticator(DummyAuthenticator, Listing):
     """The same with a list of users, as component argument."""
 
     allow_all: bool = Field(default=True, description="Whoever knows the password may log in.")
-    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
 
 
 class OAuthAuthenticator(Listing):
     """Login at an OAuth or OpenID Connect provider (GenericOAuthenticator of oauthenticator)."""
 
-    model_config = FORM
     kind: Literal["oauth"] = Field(description="Log in at an OAuth provider.")
     client_id: Line = Field(description="Client id that the provider gave to this hub; quoted.")
     client_secret: SecretKey = Field(
@@ -119,16 +115,11 @@ class OAuthAuthenticator(Listing):
         description="PEM certificates of the authority that signed the provider's certificate; none: public ones.",
     )
     allow_all: bool = Field(default=False, description="Everybody with an account at the provider may log in.")
-    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
-    admins: tuple[UserName, ...] = Field(
-        (), description="Administrators: they may log in, and see and stop all servers."
-    )
 
 
 class Lti13Authenticator(Listing):
     """Login from a learning platform by LTI 1.3 (LTI13Authenticator of ltiauthenticator)."""
 
-    model_config = FORM
     kind: Literal["lti13"] = Field(description="Users come from a learning platform by LTI 1.3.")
     issuer: BaseUrl = Field(description="The platform's issuer identifier, an https address.")
     authorize_url: Endpoint = Field(description="The platform's authorization endpoint.")
@@ -136,10 +127,6 @@ class Lti13Authenticator(Listing):
     client_ids: tuple[Line, ...] = Field(min_length=1, description="Client ids of this hub at the platform; quoted.")
     username_key: Line = Field("email", description="Claim that becomes the user name; custom_… for custom claims.")
     allow_all: bool = Field(default=True, description="Whoever the platform sends may log in.")
-    allowed_users: tuple[UserName, ...] = Field((), description="Who may log in, if not everybody.")
-    admins: tuple[UserName, ...] = Field(
-        (), description="Administrators: they may log in, and see and stop all servers."
-    )
 
 
 Authenticator = Annotated[

@@ -13,7 +13,7 @@ from errors.faults import FORM, Misfit
 from errors.problems import Fault, Loc
 from fleet import labels
 from imaging.spec.hub_description import Contents
-from workloads.addresses import BaseUrl, Url
+from workloads.addresses import LOOPBACK, BaseUrl, Url
 from workloads.amounts import (
     Cores,
     Count,
@@ -26,16 +26,18 @@ from workloads.amounts import (
     SecondsOrNever,
     Share,
 )
-from workloads.arguments import Argument, ImageReference
+from workloads.arguments import IMAGE, IMAGE_NAME, Argument, ImageReference
 from workloads.authenticator import Authenticator, Login, login
-from workloads.names import Line, Name, ObjectName, Prose
+from workloads.names import AbsolutePath, Line, Name, ObjectName, Prose
 from workloads.workload import Workload, at_most
 
+CHOICES: Final = "What users can choose, in the order of the page; without `is_default` the first is chosen."
+REACHED: Final = "How people reach the hub."
+HTTPS: Final = 443
 DEFAULT_IDLE_S: Final = 3600
 DEFAULT_START_TIMEOUT_S: Final = 600
 DEFAULT_CPU_GUARANTEE: Final = 0.1  # notebooks are idle most of the time
 DEFAULT_MEMORY_GUARANTEE_GIB: Final = 1
-COURSES: Final = "Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."
 
 
 def _day(value: str) -> str:
@@ -59,12 +61,15 @@ class NodePort(BaseModel):
     port: int = Field(ge=30000, le=32767, description="Node port, 30000 to 32767.")
 
 
+ServicePort = Annotated[int, Field(ge=1, le=65535, description="Port of the service.")]
+
+
 class LoadBalancer(BaseModel):
     """An address from the cluster's load balancer."""
 
     model_config = FORM
     kind: Literal["load_balancer"] = Field(description="An address from the cluster's load balancer.")
-    port: int = Field(80, ge=1, le=65535, description="Port of the service.")
+    port: ServicePort = 80
 
 
 class ClusterIp(BaseModel):
@@ -72,7 +77,43 @@ class ClusterIp(BaseModel):
 
     model_config = FORM
     kind: Literal["cluster_ip"] = Field(description="Inside the cluster only.")
-    port: int = Field(80, ge=1, le=65535, description="Port of the service.")
+    port: ServicePort = 80
+
+
+class HttpsPort(BaseModel):
+    """A port of the machine that the hub runs on, where its proxy speaks https."""
+
+    model_config = FORM
+    certificate: AbsolutePath | None = Field(
+        None,
+        description="PEM file of that machine with the certificate and its chain; none: one that the hub signs itself, "
+        "which every browser warns about.",
+    )
+    key: AbsolutePath | None = Field(None, description="PEM file of that machine with the certificate's private key.")
+
+    if TYPE_CHECKING:
+
+        @property
+        def port(self) -> int: ...
+        @property
+        def address(self) -> str: ...
+
+    @check
+    def _both_files(self) -> Iterator[Fault]:
+        if (self.certificate is None) != (self.key is None):
+            missing, beside = ("certificate", "key") if self.certificate is None else ("key", "certificate")
+            fix = "name both files of that machine, or none: the hub then signs a certificate itself"
+            yield Fault((missing,), f"is missing beside {beside}", fix)
+
+    @property
+    def host(self) -> str:
+        """Host name of the certificate."""
+        return LOOPBACK if self.address == "0.0.0.0" else self.address  # noqa: S104 - compared
+
+    @property
+    def url(self) -> str:
+        """Where people open it, unless a proxy is in front."""
+        return f"https://{self.host}/" if self.port == HTTPS else f"https://{self.host}:{self.port}/"
 
 
 class Cull(BaseModel):
@@ -158,13 +199,6 @@ class Titled(BaseModel):
     description: Prose | None = Field(None, description="Second line of the choice.")
 
 
-def both_files(certificate: str | None, key: str | None, fix: str) -> Iterator[Fault]:
-    """A certificate needs its private key, and the other way round."""
-    if (certificate is None) != (key is None):
-        missing, beside = ("certificate", "key") if certificate is None else ("key", "certificate")
-        yield Fault((missing,), f"is missing beside {beside}", fix)
-
-
 def titles(items: Sequence[Titled], path: Loc) -> Iterator[Fault]:
     """Duplicate titles of the profiles or kernels at `path`."""
     seen: dict[str, str] = {}
@@ -247,51 +281,6 @@ class Toleration(BaseModel):
 GPU_TOLERATIONS: Final = (Toleration(key=labels.GPU_TAINT.key, operator="Exists", effect=labels.GPU_TAINT.effect),)
 
 
-class Profile(ProfileKeys):
-    """A profile on the spawn page. CPU in cores, memory in GiB; the guarantees are scheduler reservations."""
-
-    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Name = Field(description="Name of the image as people know it; policies look up its facts by it.")
-    cpu: Cores = Field(description="CPU cores at most.")
-    cpu_guarantee: Cores | None = Field(
-        None,
-        description=f"CPU reservation in cores; default {DEFAULT_CPU_GUARANTEE}, because notebooks are mostly idle.",
-    )
-    memory_gib: Gib = Field(description="Memory in GiB at most.")
-    memory_guarantee_gib: Gib | None = Field(
-        None, description=f"Memory reservation in GiB; default {DEFAULT_MEMORY_GUARANTEE_GIB}."
-    )
-    gpus: Count = Field(0, description="Whole GPUs; 0 for none, with no GPU visible.")
-    shm_gib: GibOrNone | None = Field(
-        None,
-        description="Shared memory at /dev/shm in GiB, part of the memory; default: a quarter of it in profiles with "
-        "GPUs, else none.",
-    )
-    pool: Name | None = Field(None, description="Pool it runs on; none: the hub's core pool, else any node.")
-    node_selector: dict[Line, str] = Field(default={}, description="Further labels that its nodes have.")
-    tolerations: tuple[Toleration, ...] = Field(
-        GPU_TOLERATIONS, description=f"Tolerations of its servers; default: the GPU taint {labels.GPU_TAINT.key}."
-    )
-    gpu: Line = Field("", description="GPU model, for the spawn page: GeForce GTX 1080 Ti.")
-    gpu_memory_gb: GibOrNone = Field(
-        0, description="Memory of one such GPU in GB, for the spawn page; default 0: not shown."
-    )
-    contents: Contents = Field(Contents(), description="What the image contains, for the spawn page.")
-
-    @check
-    def _guarantees(self) -> Iterator[Fault]:
-        yield from at_most(self, "memory_guarantee_gib", "memory_gib")
-        yield from at_most(self, "cpu_guarantee", "cpu")
-
-    @property
-    def guaranteed(self) -> tuple[float, float]:
-        """Reserved cores and GiB of memory."""
-        return (
-            self.cpu_guarantee or min(self.cpu, DEFAULT_CPU_GUARANTEE),
-            self.memory_guarantee_gib or min(self.memory_gib, DEFAULT_MEMORY_GUARANTEE_GIB),
-        )
-
-
 class Course(CourseKeys):
     """A course on the hub: shows policies and reviewers who is affected by a change."""
 
@@ -309,30 +298,96 @@ class Course(CourseKeys):
             yield Fault(("last_day",), "is before first_day", "write a day that is not before it", self.last_day)
 
 
-class Hub(ClusterHubKeys):
+class MadeProfile(ProfileKeys):
+    """Keys of a profile as component argument, on any platform."""
+
+    image: ImageReference
+    image_name: Name = Field(description=IMAGE_NAME)
+    gpu: Line = Field("", description="GPU model, for the page: GeForce GTX 1080 Ti.")
+    gpu_memory_gb: GibOrNone = Field(0, description="Memory of one such GPU in GB, for the page; default 0: not shown.")
+    contents: Contents = Field(Contents(), description="What the image contains, for the page.")
+
+
+NameOfImage = Annotated[Name, Field(description="Name of that image.")]
+
+
+class MadeHub(HubKeys):
+    """Keys of a hub as component arguments, on any platform."""
+
+    hub_image: ImageReference
+    proxy_image: ImageReference = Field(description=f"{IMAGE}, with configurable-http-proxy on its PATH")
+    proxy_image_name: NameOfImage = "proxy"
+    authenticator: Authenticator = Field(description="How people log in.")
+    site_name: Line = Field("JupyterHub", description="Heading of the pages.")
+    courses: tuple[Course, ...] = Field(
+        (), description="Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."
+    )
+
+    @field_validator("public_url")
+    @classmethod
+    def _without_slash(cls, url: str | None) -> str | None:
+        return url.rstrip("/") if url else url
+
+    @property
+    def login(self) -> Login:
+        """The authenticator in JupyterHub's form."""
+        return login(self.authenticator)
+
+
+class Profile(MadeProfile):
+    """A profile on the spawn page. CPU in cores, memory in GiB; the guarantees are scheduler reservations."""
+
+    cpu: Cores = Field(description="CPU cores at most.")
+    cpu_guarantee: Cores | None = Field(
+        None,
+        description=f"CPU reservation in cores; default {DEFAULT_CPU_GUARANTEE}, because notebooks are mostly idle.",
+    )
+    memory_gib: Gib = Field(description="Memory in GiB at most.")
+    memory_guarantee_gib: Gib | None = Field(
+        None, description=f"Memory reservation in GiB; default {DEFAULT_MEMORY_GUARANTEE_GIB}."
+    )
+    gpus: Count = Field(0, description="Whole GPUs; 0 for none: the server then sees no GPU.")
+    shm_gib: GibOrNone | None = Field(
+        None,
+        description="Shared memory at /dev/shm in GiB, part of the memory; default: a quarter of it in profiles with "
+        "GPUs, else none.",
+    )
+    pool: Name | None = Field(None, description="Pool it runs on; none: the hub's core pool, else any node.")
+    node_selector: dict[Line, str] = Field(default={}, description="Further labels that its nodes have.")
+    tolerations: tuple[Toleration, ...] = Field(
+        GPU_TOLERATIONS, description=f"Tolerations of its servers; default: the GPU taint {labels.GPU_TAINT.key}."
+    )
+
+    @check
+    def _guarantees(self) -> Iterator[Fault]:
+        yield from at_most(self, "memory_guarantee_gib", "memory_gib")
+        yield from at_most(self, "cpu_guarantee", "cpu")
+
+    @property
+    def guaranteed(self) -> tuple[float, float]:
+        """Reserved cores and GiB of memory."""
+        return (
+            self.cpu_guarantee or min(self.cpu, DEFAULT_CPU_GUARANTEE),
+            self.memory_guarantee_gib or min(self.memory_gib, DEFAULT_MEMORY_GUARANTEE_GIB),
+        )
+
+
+class Hub(MadeHub, ClusterHubKeys):  # keys of the last base come first
     """A validated hub. Times in seconds, sizes in GiB."""
 
     namespace: Annotated[Name, Argument(is_required=False)] = Field(
         description="Namespace of the hub, and of no other hub; none: the component's name."
     )
-    expose: Annotated[NodePort | LoadBalancer | ClusterIp, Field(discriminator="kind")] = Field(
-        description="How people reach the hub."
-    )
+    expose: Annotated[NodePort | LoadBalancer | ClusterIp, Field(discriminator="kind")] = Field(description=REACHED)
     hub_image: ImageReference = Field(
-        description="image by digest, such as the `ref` of a GpuImage, with jupyterhub (5.3 or later) and python3 "
+        description=f"{IMAGE}, with jupyterhub (5.3 or later) and python3 "
         "(3.11 or later) on its PATH, kubespawner 7, idle culler and authenticators"
     )
-    hub_image_name: Name = Field("hub", description="Name of that image.")
-    proxy_image: ImageReference = Field(
-        description="image by digest, such as the `ref` of a GpuImage, with configurable-http-proxy on its PATH"
-    )
-    proxy_image_name: Name = Field("proxy", description="Name of that image.")
+    hub_image_name: NameOfImage = "hub"
     profiles: tuple[Profile, ...] = Field(
         min_length=1,
-        description="What users can choose, in the order of the spawn page; without `is_default` the first is chosen. "
-        "Profiles that share image and nodes and differ only in size share one card.",
+        description=f"{CHOICES} Profiles that share image and nodes and differ only in size share one card.",
     )
-    authenticator: Authenticator = Field(description="How people log in.")
     runtime_class: Line = Field("nvidia", description="Runtime class of profiles with GPUs.")
     core_pool: Name | None = Field(
         None, description="Pool of hub, proxy, and profiles that name no pool; none: any node."
@@ -343,13 +398,11 @@ class Hub(ClusterHubKeys):
     core_tolerations: tuple[Toleration, ...] = Field(
         GPU_TOLERATIONS, description=f"Tolerations of hub and proxy; default: the GPU taint {labels.GPU_TAINT.key}."
     )
-    site_name: Line = Field("JupyterHub", description="Heading of the spawn page.")
     images_are_pre_pulled: bool = Field(
         default=False,
         description="The profiles' images are pulled to all nodes of their pools in advance, for example by a "
         "PrePuller: policies then warn about images with long pulls instead of refusing them.",
     )
-    courses: tuple[Course, ...] = Field((), description=COURSES)
 
     @check
     def _one_image_for_each_name(self) -> Iterator[Fault]:
@@ -369,16 +422,6 @@ class Hub(ClusterHubKeys):
                 if name not in names:
                     fix = f"choose from {', '.join(names)}"
                     yield Fault(("courses", number, "profiles", index), "is not a profile of this hub", fix, name)
-
-    @field_validator("public_url")
-    @classmethod
-    def _without_slash(cls, url: str | None) -> str | None:
-        return url.rstrip("/") if url else url
-
-    @property
-    def login(self) -> Login:
-        """The authenticator in JupyterHub's form."""
-        return login(self.authenticator)
 
     @property
     def images(self) -> dict[str, Any]:

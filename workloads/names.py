@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 
-from errors.faults import Misfit, is_lenient
+from errors.faults import Misfit, is_lenient, matching
 from fleet.labels import NVIDIA_PREFIX, OWN_PREFIX, OWNED_PREFIXES
 
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
@@ -33,23 +33,22 @@ def _namespace(value: str, info: ValidationInfo) -> str:
     return _name(value, info)
 
 
-def _object_name(value: str) -> str:
-    if not _SUBDOMAIN.fullmatch(value):
-        fix = "use lower-case letters, digits, dashes and dots, a letter or digit at both ends of each part"
-        raise Misfit("is not a name of a Kubernetes object", f"{fix}, 253 characters at most")
-    return value
-
-
-def _data_key(value: str) -> str:
-    if len(value) > 253 or value in {".", ".."} or not re.fullmatch(r"[-._A-Za-z0-9]+", value):
-        raise Misfit("is not a key of a Secret", "use letters, digits, - _ and ., such as client-secret")
-    return value
-
-
-def _label_value(value: str) -> str:
-    if len(value) > 63 or not re.fullmatch(r"([A-Za-z0-9]([-\w.]*[A-Za-z0-9])?)?", value, re.ASCII):
-        raise Misfit("is not a label value", "use letters, digits, - _ and . inside, 63 characters at most")
-    return value
+_object_name = matching(
+    _SUBDOMAIN,
+    "is not a name of a Kubernetes object",
+    "use lower-case letters, digits, dashes and dots, a letter or digit at both ends of each part, "
+    "253 characters at most",
+)
+_data_key = matching(
+    r"(?!\.{1,2}$)[-._A-Za-z0-9]{1,253}",
+    "is not a key of a Secret",
+    "use letters, digits, - _ and ., such as client-secret",
+)
+_label_value = matching(
+    r"(?a)(?=.{0,63}$)([A-Za-z0-9]([-\w.]*[A-Za-z0-9])?)?",
+    "is not a label value",
+    "use letters, digits, - _ and . inside, 63 characters at most",
+)
 
 
 def _site_key(value: str) -> str:
@@ -93,24 +92,19 @@ def _user_name(value: str) -> str:
     return _line(value)
 
 
-def _scope(value: str) -> str:
-    if not re.fullmatch(r"[!#-\[\]-~]+", value):
-        raise Misfit(
-            "is not a scope of OAuth", "write one scope for each entry, without spaces or quotes: [openid, email]"
-        )
-    return value
-
-
-def _builder(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", value):
-        raise Misfit("is not the name of a buildx builder", "write a name that docker buildx ls prints")
-    return value
-
-
-def _path(value: str) -> str:
-    if not re.fullmatch(r"/[^\s:,]{1,255}", value) or ".." in value.split("/"):
-        raise Misfit("is not an absolute path", "write a path such as /data, without spaces, colons and ..")
-    return value
+_scope = matching(
+    r"[!#-\[\]-~]+",
+    "is not a scope of OAuth",
+    "write one scope for each entry, without spaces or quotes: [openid, email]",
+)
+_builder = matching(
+    r"[A-Za-z][A-Za-z0-9._-]*", "is not the name of a buildx builder", "write a name that docker buildx ls prints"
+)
+_path = matching(
+    r"(?!(.*/)?\.\.(/|$))/[^\s:,]{1,255}",
+    "is not an absolute path",
+    "write a path such as /data, without spaces, colons and ..",
+)
 
 
 def _argument(value: str) -> str:
@@ -131,17 +125,17 @@ Name = Annotated[
     str, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": "^[a-z]([-a-z0-9]*[a-z0-9])?$"})
 ]
 Namespace = Annotated[str, AfterValidator(_namespace)]
-ObjectName = Annotated[str, AfterValidator(_object_name)]
-DataKey = Annotated[str, AfterValidator(_data_key)]
+ObjectName = Annotated[str, _object_name]
+DataKey = Annotated[str, _data_key]
 SiteKey = Annotated[str, AfterValidator(_site_key)]
-LabelValue = Annotated[str, AfterValidator(_label_value)]
+LabelValue = Annotated[str, _label_value]
 Line = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_line)]
 Prose = Annotated[str, Field(min_length=1, max_length=5000), AfterValidator(_prose)]
 FilePath = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_line)]
-AbsolutePath = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string"})]
+AbsolutePath = Annotated[str, _path]
 UserName = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_user_name)]
-Scope = Annotated[str, AfterValidator(_scope)]
-Builder = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_builder)]
+Scope = Annotated[str, _scope]
+Builder = Annotated[str, Field(min_length=1, max_length=128), _builder]
 Command = Annotated[
     tuple[Annotated[str, AfterValidator(_argument)], ...], Field(min_length=1), AfterValidator(_command)
 ]

@@ -11,12 +11,13 @@ from errors.agreements import check
 from errors.faults import FORM
 from errors.problems import Fault
 from workloads.amounts import Cores, Count, Gib, Retries, Seconds
-from workloads.names import Command, Name
+from workloads.names import Command, Line, Name
 
 # Setting these selects GPUs behind the scheduler's back.
 VISIBILITY_VARIABLES: Final = frozenset({"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
 DEFAULT_USER: Final = 1000  # in Jupyter's images and ours based on them
 
+DEADLINE: Final = "Seconds after which the job is ended; none: never."
 Pools = Annotated[tuple[Name, ...], Field(min_length=1)]
 
 
@@ -85,7 +86,12 @@ class JobKeys(Workload):
 
     command: Command = Field(description="Program and its arguments, one list item each.")
     retries: Retries = Field(0, description="How often a failed run is repeated.")
-    deadline_s: Seconds | None = Field(None, description="Seconds after which the job is ended; none: never.")
+    deadline_s: Seconds | None = Field(None, description=DEADLINE)
+
+
+JobName = Annotated[Name, Field(description="Name of the job.")]
+Env = Annotated[dict[Line, str], Field(description="Environment variables; those that select GPUs are refused.")]
+OneCommand = Annotated[Command, Field(description="Program and its arguments, one list item each, without a shell.")]
 
 
 def chosen_gpus(env: Mapping[str, str], by: str) -> Iterator[Fault]:

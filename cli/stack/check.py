@@ -23,7 +23,7 @@ from platforms.docker.gpu_leases import Grant
 from platforms.docker.hub_containers import own_containers
 from platforms.docker.hub_model import parse_hub as parse_docker_hub
 from platforms.kubernetes import claims, hub_availability, hub_pods, pre_puller, runtime
-from platforms.kubernetes.hub_arguments import parse_hub
+from platforms.kubernetes.hub import parse_hub
 from platforms.kubernetes.job import job_spec, parse_job
 from platforms.slurm.batch_script import Unwritable, batch_script
 from platforms.slurm.hub import texts

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_network
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 import pulumi
 from pulumi_aws import eks
 
+from components.on_aws.eks_gpu_cluster_args import EksGpuClusterArgs
 from components.on_aws.offered_zones import zones_of
 from components.on_aws.role import MadeRole
 from components.on_aws.vpc import Vpc
@@ -14,39 +15,15 @@ from fleet.labels import OWN_PREFIX
 from platforms.aws import kubeconfig
 from platforms.aws.roles import add_on_policies, cluster_policies, cluster_trust, partition_of, pod_trust
 
-
-class Network(TypedDict):
-    """A VPC for this cluster."""
-
-    cidr: str
-    """CIDR of the VPC, such as 10.0.0.0/16."""
-    egress: NotRequired[str]
-    """`nat`, the default: one NAT gateway; or `endpoints`: nodes reach only AWS services, inside the VPC."""
-    zones: Sequence[str]
-    """Availability zones, two or more; each gets a private subnet for nodes and a public one for load balancers."""
-
-
-class EksGpuClusterArgs(TypedDict):
-    """Arguments of EksGpuCluster. Either `network` or `subnet_ids`."""
-
-    cluster_name: str
-    """Name of the cluster in EKS."""
-    region: str
-    """Region of AWS, such as us-east-1; part of the kubeconfig."""
-    kubernetes_version: str
-    """Kubernetes version, such as "1.34"."""
-    network: NotRequired[Network]
-    """A VPC to create."""
-    subnet_ids: NotRequired[Sequence[pulumi.Input[str]]]
-    """Existing subnets in at least two zones."""
-    public_access_cidrs: NotRequired[Sequence[str]]
-    """Networks that may reach the API server from the Internet; none: reachable only from the VPC."""
-    admins: NotRequired[Sequence[str]]
-    """ARNs of roles and users who administer the cluster, besides its creator."""
-    add_ons: NotRequired[Mapping[str, str]]
-    """EKS add-ons with their versions; none: EKS installs defaults that nobody updates."""
-    tags: NotRequired[Mapping[str, str]]
-    """Tags for all created resources."""
+OUTPUTS = (
+    "cluster_name",
+    "subnet_ids",
+    "security_group_id",
+    "endpoint",
+    "certificate_authority",
+    "dns",
+    "kubeconfig",
+)
 
 
 class EksGpuCluster(pulumi.ComponentResource):
@@ -122,17 +99,7 @@ class EksGpuCluster(pulumi.ComponentResource):
         self.kubeconfig = pulumi.Output.all(
             name=cluster.name, endpoint=self.endpoint, authority=self.certificate_authority
         ).apply(lambda known: kubeconfig.text(**known, region=args["region"]))
-        self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "subnet_ids": self.subnet_ids,
-                "security_group_id": self.security_group_id,
-                "endpoint": self.endpoint,
-                "certificate_authority": self.certificate_authority,
-                "dns": self.dns,
-                "kubeconfig": self.kubeconfig,
-            }
-        )
+        self.register_outputs({key: getattr(self, key) for key in OUTPUTS})
 
     def _add_on(self, name: str, cluster: eks.Cluster, add_on: tuple[str, str], tags: Mapping[str, str]) -> None:
         """An add-on; if it calls AWS, EKS gives its pods a role of their own."""

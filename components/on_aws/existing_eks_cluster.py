@@ -1,28 +1,16 @@
 """ExistingEksCluster: an EKS cluster owned by someone else, for node groups that join it."""
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 import pulumi
 from pulumi_aws import eks
 
-from components.on_aws.eks_gpu_cluster import dns_of
+from components.on_aws.eks_gpu_cluster import OUTPUTS, dns_of
+from components.on_aws.eks_gpu_cluster_args import ExistingEksClusterArgs
 from components.on_aws.offered_zones import zones_of
 from platforms.aws import kubeconfig
 from platforms.aws.kubernetes_versions import minor_of
-
-
-class ExistingEksClusterArgs(TypedDict):
-    """Arguments of ExistingEksCluster."""
-
-    cluster_name: str
-    """Name of the cluster in EKS."""
-    region: str
-    """Region of AWS, such as us-east-1."""
-    kubernetes_version: str
-    """Kubernetes version of the nodes, such as "1.34": the cluster's version or older."""
-    subnet_ids: Sequence[str]
-    """Private subnets of the nodes."""
 
 
 class ExistingEksCluster(pulumi.ComponentResource):
@@ -62,17 +50,7 @@ class ExistingEksCluster(pulumi.ComponentResource):
         self.kubeconfig = pulumi.Output.all(
             name=self.cluster_name, endpoint=self.endpoint, authority=self.certificate_authority
         ).apply(lambda known: kubeconfig.text(**known, region=args["region"]))
-        self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "subnet_ids": self.subnet_ids,
-                "security_group_id": self.security_group_id,
-                "endpoint": self.endpoint,
-                "certificate_authority": self.certificate_authority,
-                "dns": self.dns,
-                "kubeconfig": self.kubeconfig,
-            }
-        )
+        self.register_outputs({key: getattr(self, key) for key in OUTPUTS})
 
 
 def _fitting(cluster: Any, nodes: str) -> Any:

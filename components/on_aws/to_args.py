@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     import pulumi
 
     from components.on_aws.ecr_repository import EcrRepositoryArgs
-    from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
+    from components.on_aws.eks_gpu_cluster import EksGpuCluster
+    from components.on_aws.eks_gpu_cluster_args import EksGpuClusterArgs, ExistingEksClusterArgs
     from components.on_aws.eks_gpu_node_group_args import EksGpuNodeGroupArgs
-    from components.on_aws.existing_eks_cluster import ExistingEksCluster, ExistingEksClusterArgs
+    from components.on_aws.existing_eks_cluster import ExistingEksCluster
     from components.on_aws.flatcar_gpu_node_group_args import FlatcarGpuNodeGroupArgs
 
 # With both, the CNI has its own role, and nodes need none of its rights.

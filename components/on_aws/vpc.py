@@ -1,30 +1,17 @@
 """Vpc: a small cluster network with private node subnets, egress, and a gateway endpoint for S3 (ECR layers)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pulumi
 from pulumi_aws import ec2
 from pulumi_aws.vpc import SecurityGroupIngressRule
 
+from components.on_aws.eks_gpu_cluster_args import VpcArgs
+from platforms.aws.cluster import DEFAULT_CIDR
 from platforms.aws.network import interface_endpoints, plan
 
 Tags = Callable[[str], dict[str, str]]
-
-
-class VpcArgs(TypedDict):
-    """Arguments of Vpc."""
-
-    cidr: str
-    """CIDR of the VPC, such as 10.0.0.0/16."""
-    zones: Sequence[str]
-    """Availability zones, each with a private and a public subnet."""
-    egress: NotRequired[str]
-    """`nat`, the default: one NAT gateway; or `endpoints`: only AWS services, inside the VPC."""
-    cluster_name: str
-    """Cluster name: load balancers find their subnets by it."""
-    tags: NotRequired[Mapping[str, str]]
-    """Tags for all created resources."""
 
 
 class Vpc(pulumi.ComponentResource):
@@ -40,13 +27,14 @@ class Vpc(pulumi.ComponentResource):
     def __init__(self, name: str, args: VpcArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpu-commons:index:Vpc", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
+        addresses = args.get("cidr") or DEFAULT_CIDR
 
         def tags(called: str, **more: str) -> dict[str, str]:
             return {**(args.get("tags") or {}), "Name": called, **more}
 
         vpc = ec2.Vpc(
             name,
-            cidr_block=args["cidr"],
+            cidr_block=addresses,
             enable_dns_hostnames=True,
             enable_dns_support=True,
             tags=tags(name),
@@ -62,7 +50,7 @@ class Vpc(pulumi.ComponentResource):
         )
         private: list[Any] = []
         first_public = None
-        for zone in plan(args["cidr"], tuple(args["zones"])):
+        for zone in plan(addresses, tuple(args["zones"])):
             made: dict[str, ec2.Subnet] = {}
             for kind, cidr, role in (("public", zone.public, "elb"), ("private", zone.private, "internal-elb")):
                 made[kind] = ec2.Subnet(
@@ -144,7 +132,7 @@ class Vpc(pulumi.ComponentResource):
             ip_protocol="tcp",
             from_port=443,
             to_port=443,
-            cidr_ipv4=args["cidr"],
+            cidr_ipv4=args.get("cidr") or DEFAULT_CIDR,
             tags=tags(f"{name}-endpoints"),
             opts=child,
         )

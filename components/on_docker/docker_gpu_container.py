@@ -5,8 +5,8 @@ from typing import Any
 import pulumi
 import pulumi_docker as docker
 
+from components.mistakes import explained
 from components.on_docker.docker_gpu_container_args import DockerGpuContainerArgs
-from errors.problems import SettingsError
 from platforms.docker.container import container_args, parse_container
 
 
@@ -20,10 +20,8 @@ class DockerGpuContainer(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: DockerGpuContainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         given = {key: value for key, value in args.items() if key != "network"}
-        try:
+        with explained():
             shape = parse_container(name, given)
-        except SettingsError as error:
-            raise pulumi.RunError(str(error)) from None
         super().__init__("gpu-commons:index:DockerGpuContainer", name, {**args}, opts)
         image = docker.RemoteImage(
             f"{name}-image", name=shape.image, keep_locally=True, opts=pulumi.ResourceOptions(parent=self)

@@ -42,7 +42,7 @@ class DockerGpuContainerArgs(TypedDict):
     memlock: NotRequired[int | str]
     """Bytes that a process may lock in memory, or `unlimited`."""
     stack_mib: NotRequired[int]
-    """Largest stack of a process in MiB."""
+    """Largest stack of a process in MiB; default: the engine's."""
     ipc: NotRequired[str]
     """`host` shares the host's shared memory; default: private."""
     pool: str

@@ -1,50 +1,18 @@
 """DockerHost: one machine with a Docker engine, checked against its pool, with a network for each GPU."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 import pulumi
 import pulumi_docker as docker
 
+from components.on_docker.docker_host_args import DockerHostArgs
 from components.on_docker.engine import EngineState, EngineUnreachable, read_engine
 from fleet import labels
 from platforms.docker.facts import refusals
 from platforms.docker.gpu_leases import CARD_NETWORK, Grant, HostGpu, NoFreeGpu, Request, grant, shared_grant, subnet
 
 NETWORK = "gpu-commons"  # network for the host's containers
-
-
-class DockerHostArgs(TypedDict):
-    """Arguments of DockerHost. CPU in cores, memory in GiB."""
-
-    pool: str
-    """Name of the pool: this one host."""
-    engine: str
-    """Engine address: unix:///var/run/docker.sock, ssh://user@host or tcp://host:2376."""
-    is_stand_in: NotRequired[bool]
-    """Another machine stands in for the host, as in a lab: differences are warnings."""
-    certificates: NotRequired[str]
-    """Folder with ca.pem, cert.pem and key.pem, for an engine at tcp://."""
-    cpu: float
-    """Cores of the host."""
-    memory_gib: float
-    """Memory of the host."""
-    gpu: NotRequired[str]
-    """GPU model; none: the host has no GPU."""
-    gpus_per_node: NotRequired[int]
-    """GPUs of the host; 0 without gpu."""
-    driver_version: NotRequired[str]
-    """Expected NVIDIA driver."""
-    container_toolkit_version: NotRequired[str]
-    """Expected NVIDIA container toolkit."""
-    gpu_uuids: NotRequired[Sequence[str]]
-    """GPU UUIDs in the order of `nvidia-smi -L`; none: GPUs are requested by index."""
-    gpu_access: NotRequired[str]
-    """How containers get GPUs: cdi or runtime."""
-    shared_gpus: NotRequired[bool]
-    """Several containers may share a GPU."""
-    card_network: NotRequired[str]
-    """Address range of the GPU networks, four for each GPU; default 10.99.0.0/24."""
 
 
 class DockerHost(pulumi.ComponentResource):

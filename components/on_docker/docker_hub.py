@@ -6,9 +6,9 @@ from typing import Any
 import pulumi
 import pulumi_docker as docker
 
+from components.mistakes import explained
 from components.on_docker.docker_hub_args import DockerHubArgs
 from components.on_docker.hub_servers import HubServers, HubServersArgs
-from errors.problems import SettingsError
 from platforms.docker import hub_containers as containers
 from platforms.docker.engine_filter import render_filter
 from platforms.docker.hub import checksum, hub_document, hub_text
@@ -31,7 +31,8 @@ class DockerHub(pulumi.ComponentResource):
     """JupyterHub container; `docker logs NAME` reads its log."""
 
     def __init__(self, name: str, args: DockerHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        hub, names = _parsed(name, args), Names(name)
+        with explained():
+            hub, names = parse_hub(name, args), Names(name)
         super().__init__("gpu-commons:index:DockerHub", name, {**args}, opts)
         self._name = name
         network = docker.Network(f"{name}-network", name=name, driver="bridge", opts=self._child())
@@ -115,13 +116,6 @@ class DockerHub(pulumi.ComponentResource):
 
     def _child(self) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self)
-
-
-def _parsed(name: str, args: DockerHubArgs) -> Hub:
-    try:
-        return parse_hub(name, args)
-    except SettingsError as error:
-        raise pulumi.RunError(str(error)) from None
 
 
 def _written(names: Names, exit_code: int | None, log: str | None) -> None:

@@ -22,7 +22,7 @@ class HubKernel(TypedDict):
     memlock: NotRequired[int | str]
     """Bytes that a process may lock in memory, or `unlimited`."""
     stack_mib: NotRequired[int]
-    """Largest stack of a process in MiB."""
+    """Largest stack of a process in MiB; default: the engine's."""
     description: NotRequired[str]
     """For those who read the configuration; no user sees it."""
     gpus: NotRequired[int]
@@ -49,7 +49,7 @@ class HostedProfile(TypedDict):
     memlock: NotRequired[int | str]
     """Bytes that a process may lock in memory, or `unlimited`."""
     stack_mib: NotRequired[int]
-    """Largest stack of a process in MiB."""
+    """Largest stack of a process in MiB; default: the engine's."""
     description: NotRequired[str]
     """Second line of the choice; default: GPUs, cores and memory."""
     pool: NotRequired[str]
@@ -68,14 +68,14 @@ class HostedProfile(TypedDict):
     """Image by digest, such as the `ref` of a GpuImage."""
     image_name: str
     """Name of the image as people know it; policies look up its facts by it."""
-    kernels: NotRequired[Sequence[HubKernel]]
-    """Kernels in separate containers, started by the user's kernel gateway."""
     gpu: NotRequired[str]
     """GPU model, for the page: GeForce GTX 1080 Ti."""
     gpu_memory_gb: NotRequired[float]
     """Memory of one such GPU in GB, for the page; default 0: not shown."""
     contents: NotRequired[HubContents]
     """What the image contains, for the page."""
+    kernels: NotRequired[Sequence[HubKernel]]
+    """Kernels in separate containers, started by the user's kernel gateway."""
 
 
 class HostExpose(TypedDict):
@@ -83,15 +83,15 @@ class HostExpose(TypedDict):
 
     kind: str
     """host_port: A port of the Docker host."""
+    certificate: NotRequired[str]
+    """PEM file of that machine with the certificate and its chain; default: one that the hub signs itself, which every
+    browser warns about."""
+    key: NotRequired[str]
+    """PEM file of that machine with the certificate's private key."""
     port: NotRequired[int]
     """Port of the host. Default: 8000."""
     address: NotRequired[str]
     """Address of the host that it is published on. Default: 127.0.0.1."""
-    certificate: NotRequired[str]
-    """PEM file of the host with the certificate and its chain; default: one that the host signs itself, which every
-    browser warns about."""
-    key: NotRequired[str]
-    """PEM file of the host with the certificate's private key."""
 
 
 class HubCard(TypedDict):
@@ -118,19 +118,25 @@ class DockerHubArgs(TypedDict):
     """Seconds from the started pod, container or job to a server that answers. Default: 120."""
     cull: NotRequired[HubCull]
     """When idle and old servers are ended."""
-    pool: str
-    """Pool of the host."""
-    expose: HostExpose
-    """How people reach the hub."""
     hub_image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage, with jupyterhub, dockerspawner, Docker SDK, idle culler,
     authenticators and openssl."""
-    hub_image_name: NotRequired[str]
-    """Name of that image. Default: docker-hub."""
     proxy_image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage, with configurable-http-proxy on its PATH."""
     proxy_image_name: NotRequired[str]
     """Name of that image. Default: proxy."""
+    authenticator: HubAuthenticator
+    """How people log in. A client secret is a file on the host: /etc/gpu-commons/secrets/SECRET/KEY."""
+    site_name: NotRequired[str]
+    """Heading of the pages. Default: JupyterHub."""
+    courses: NotRequired[Sequence[HubCourse]]
+    """Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."""
+    pool: str
+    """Pool of the host."""
+    expose: HostExpose
+    """How people reach the hub."""
+    hub_image_name: NotRequired[str]
+    """Name of that image. Default: docker-hub."""
     filter_image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage, that starts HAProxy with /etc/gpu-commons/engine_filter.cfg."""
     filter_image_name: NotRequired[str]
@@ -145,18 +151,12 @@ class DockerHubArgs(TypedDict):
     """Where the host's engine answers, as seen from here and as in a DockerHost: `destroy` stops the user servers
     there."""
     certificates: NotRequired[str]
-    """Folder with ca.pem, cert.pem and key.pem, for an engine at tcp://."""
+    """Folder with ca.pem, cert.pem and key.pem for an engine at tcp://; docker context uses them."""
     engine_socket: NotRequired[str]
     """Engine socket on the host, mounted only into the filter; default: that of `engine`, or /var/run/docker.sock."""
     profiles: Sequence[HostedProfile]
     """What users can choose, in the order of the page; without `is_default` the first is chosen."""
-    authenticator: HubAuthenticator
-    """How people log in. A client secret is a file on the host: /etc/gpu-commons/secrets/SECRET/KEY."""
     access: NotRequired[str]
     """How containers get GPUs on this host: cdi or runtime. Default: cdi."""
     cards: NotRequired[Sequence[HubCard]]
     """GPUs of the host."""
-    site_name: NotRequired[str]
-    """Heading of the pages. Default: JupyterHub."""
-    courses: NotRequired[Sequence[HubCourse]]
-    """Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."""

@@ -26,7 +26,7 @@ class HubServersArgs(TypedDict):
     engine: pulumi.Input[str]
     """Engine address, as in a DockerHost."""
     certificates: NotRequired[pulumi.Input[str]]
-    """Folder with ca.pem, cert.pem and key.pem, for an engine at tcp://."""
+    """Folder of its certificates, as in a DockerHost."""
 
 
 class EndsServers(dynamic.ResourceProvider):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pulumi
 
     from components.on_docker.docker_gpu_container_args import DockerGpuContainerArgs
-    from components.on_docker.docker_host import DockerHostArgs
+    from components.on_docker.docker_host_args import DockerHostArgs
     from components.on_docker.docker_hub_args import DockerHubArgs
 
     Texts = Sequence[pulumi.Input[str]]

@@ -4,9 +4,9 @@ from typing import Any
 
 import pulumi
 
+from components.mistakes import explained
 from components.on_kubernetes.gpu_job_args import GpuJobArgs
 from components.on_kubernetes.kubernetes_object import KubernetesObject
-from errors.problems import SettingsError
 from platforms.kubernetes import claims
 from platforms.kubernetes import job as manifest
 
@@ -18,10 +18,8 @@ class GpuJob(pulumi.ComponentResource):
     """Name of the Job; `kubectl logs job/NAME` reads its log."""
 
     def __init__(self, name: str, args: GpuJobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        try:
+        with explained():
             shape = manifest.parse_job(name, {key: value for key, value in args.items() if key != "namespace"})
-        except SettingsError as error:
-            raise pulumi.RunError(str(error)) from None
         super().__init__("gpu-commons:index:GpuJob", name, {**args}, opts)
         metadata: Any = {"name": name, "namespace": args["namespace"]}
         if shape.queue:

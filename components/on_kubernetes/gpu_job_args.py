@@ -18,7 +18,7 @@ class GpuJobArgs(TypedDict):
     pools: NotRequired[Sequence[str]]
     """Several pools in place of pool: it runs on a node of any of them."""
     gpus: int
-    """Whole GPUs; 0 for none, with no GPU visible."""
+    """Whole GPUs; 0 for none: the job then sees no GPU."""
     cpu: float
     """CPU cores, request and limit."""
     memory_gib: float

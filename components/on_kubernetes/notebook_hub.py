@@ -6,12 +6,12 @@ from typing import Any
 
 import pulumi
 
+from components.mistakes import explained
 from components.on_kubernetes.kubernetes_object import KubernetesObject
 from components.on_kubernetes.notebook_hub_args import NotebookHubArgs
-from errors.problems import SettingsError
 from platforms.kubernetes import hub as objects
 from platforms.kubernetes import hub_access, hub_availability, hub_pods, user_servers
-from platforms.kubernetes.hub_arguments import parse_hub
+from platforms.kubernetes.hub import parse_hub
 from workloads.hub import Hub
 from workloads.hub_programs import hub_programs
 
@@ -32,7 +32,8 @@ class NotebookHub(pulumi.ComponentResource):
     users in; administrators use the key admin-password of the Secret hub-admin next to it."""
 
     def __init__(self, name: str, args: NotebookHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        hub = _parsed(name, args)
+        with explained():
+            hub = parse_hub(name, args)
         super().__init__("gpu-commons:index:NotebookHub", name, {**args}, opts)
 
         namespace = KubernetesObject("NamespacePatch", f"{name}-namespace", objects.namespace(hub), opts=self._child())
@@ -130,13 +131,6 @@ class NotebookHub(pulumi.ComponentResource):
 
     def _child(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self, depends_on=list(after))
-
-
-def _parsed(name: str, args: NotebookHubArgs) -> Hub:
-    try:
-        return parse_hub(name, args)
-    except SettingsError as error:
-        raise pulumi.RunError(str(error)) from None
 
 
 def _text(file: str) -> str:

@@ -58,7 +58,7 @@ class HubProfile(TypedDict):
     pools: NotRequired[Sequence[str]]
     """Several pools in place of pool: it runs on a node of any of them."""
     gpus: NotRequired[int]
-    """Whole GPUs; 0 for none, with no GPU visible. Default: 0."""
+    """Whole GPUs; 0 for none: the server then sees no GPU. Default: 0."""
     cpu: float
     """CPU cores at most."""
     memory_gib: float
@@ -72,6 +72,12 @@ class HubProfile(TypedDict):
     """Image by digest, such as the `ref` of a GpuImage."""
     image_name: str
     """Name of the image as people know it; policies look up its facts by it."""
+    gpu: NotRequired[str]
+    """GPU model, for the page: GeForce GTX 1080 Ti."""
+    gpu_memory_gb: NotRequired[float]
+    """Memory of one such GPU in GB, for the page; default 0: not shown."""
+    contents: NotRequired[HubContents]
+    """What the image contains, for the page."""
     cpu_guarantee: NotRequired[float]
     """CPU reservation in cores; default 0.1, because notebooks are mostly idle."""
     memory_guarantee_gib: NotRequired[float]
@@ -80,12 +86,6 @@ class HubProfile(TypedDict):
     """Further labels that its nodes have."""
     tolerations: NotRequired[Sequence[HubToleration]]
     """Tolerations of its servers; default: the GPU taint nvidia.com/gpu."""
-    gpu: NotRequired[str]
-    """GPU model, for the spawn page: GeForce GTX 1080 Ti."""
-    gpu_memory_gb: NotRequired[float]
-    """Memory of one such GPU in GB, for the spawn page; default 0: not shown."""
-    contents: NotRequired[HubContents]
-    """What the image contains, for the spawn page."""
 
 
 class HubExpose(TypedDict):
@@ -113,6 +113,13 @@ class HubAuthenticator(TypedDict):
     kind: str
     """oauth: Log in at an OAuth provider. lti13: Users come from a learning platform by LTI 1.3. dummy: Everybody who
     knows the hub's one password gets in, to every account but administrators'; only for the lab."""
+    allow_all: NotRequired[bool]
+    """Every authenticated user may log in; default true, but false with oauth or a list of users."""
+    allowed_users: NotRequired[Sequence[str]]
+    """Only these may log in. Default: everybody; with oauth, nobody."""
+    admins: NotRequired[Sequence[str]]
+    """oauth, lti13: Administrators: they may log in, and see and stop all servers. dummy: Administrators, who see and
+    stop all servers; they have a password of their own."""
     client_id: NotRequired[str]
     """oauth: Client id that the provider gave to this hub."""
     client_secret: NotRequired[HubSecretKey]
@@ -133,13 +140,6 @@ class HubAuthenticator(TypedDict):
     """oauth: Name on the login button."""
     ca_certificates: NotRequired[str]
     """oauth: PEM certificates of the authority that signed the provider's certificate; default: public ones."""
-    allow_all: NotRequired[bool]
-    """Every authenticated user may log in; default true, but false with oauth or a list of users."""
-    allowed_users: NotRequired[Sequence[str]]
-    """Only these may log in. Default: everybody; with oauth, nobody."""
-    admins: NotRequired[Sequence[str]]
-    """oauth, lti13: Administrators: they may log in, and see and stop all servers. dummy: Administrators, who see and
-    stop all servers; they have a password of their own."""
     issuer: NotRequired[str]
     """lti13: The platform's issuer identifier, an https address."""
     jwks_endpoint: NotRequired[str]
@@ -209,24 +209,28 @@ class NotebookHubArgs(TypedDict):
     """Size of the hub's own volume in GiB; an existing one keeps its size. Default: 1."""
     storage_class: NotRequired[str]
     """Storage class of the volumes; default: the cluster's default."""
-    namespace: NotRequired[str]
-    """Namespace of the hub, and of no other hub; default: the component's name."""
-    expose: HubExpose
-    """How people reach the hub."""
     hub_image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage, with jupyterhub (5.3 or later) and python3 (3.11 or later) on
     its PATH, kubespawner 7, idle culler and authenticators."""
-    hub_image_name: NotRequired[str]
-    """Name of that image. Default: hub."""
     proxy_image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage, with configurable-http-proxy on its PATH."""
     proxy_image_name: NotRequired[str]
     """Name of that image. Default: proxy."""
-    profiles: Sequence[HubProfile]
-    """What users can choose, in the order of the spawn page; without `is_default` the first is chosen. Profiles that
-    share image and nodes and differ only in size share one card."""
     authenticator: HubAuthenticator
     """How people log in."""
+    site_name: NotRequired[str]
+    """Heading of the pages. Default: JupyterHub."""
+    courses: NotRequired[Sequence[HubCourse]]
+    """Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."""
+    namespace: NotRequired[str]
+    """Namespace of the hub, and of no other hub; default: the component's name."""
+    expose: HubExpose
+    """How people reach the hub."""
+    hub_image_name: NotRequired[str]
+    """Name of that image. Default: hub."""
+    profiles: Sequence[HubProfile]
+    """What users can choose, in the order of the page; without `is_default` the first is chosen. Profiles that share
+    image and nodes and differ only in size share one card."""
     runtime_class: NotRequired[str]
     """Runtime class of profiles with GPUs. Default: nvidia."""
     core_pool: NotRequired[str]
@@ -235,10 +239,6 @@ class NotebookHubArgs(TypedDict):
     """Further labels that nodes of hub and proxy have."""
     core_tolerations: NotRequired[Sequence[HubToleration]]
     """Tolerations of hub and proxy; default: the GPU taint nvidia.com/gpu."""
-    site_name: NotRequired[str]
-    """Heading of the spawn page. Default: JupyterHub."""
     images_are_pre_pulled: NotRequired[bool]
     """The profiles' images are pulled to all nodes of their pools in advance, for example by a PrePuller: policies then
     warn about images with long pulls instead of refusing them. Default: false."""
-    courses: NotRequired[Sequence[HubCourse]]
-    """Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."""

@@ -13,7 +13,7 @@ class DriverContainer(TypedDict):
     """A driver container for a pool whose nodes' OS has no driver."""
 
     pool: str
-    """Name of the pool."""
+    """Pool that it is for."""
     image: pulumi.Input[str]
     """Image by digest, from a spec with `modules`."""
     kernel: str

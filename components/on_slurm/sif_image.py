@@ -1,25 +1,14 @@
 """SifImage: an image of the stack as a file for Slurm nodes."""
 
-from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 import pulumi
 
+from components.mistakes import explained
 from components.on_slurm.sif_files import SifFile
 from components.on_slurm.site import site_of
-from errors import UserError
+from components.on_slurm.slurm_site_args import SifImageArgs
 from platforms.slurm.sif import sif_path
-
-
-class SifImageArgs(TypedDict):
-    """Arguments of SifImage."""
-
-    image: pulumi.Input[str]
-    """Image by digest, such as the `ref` of a GpuImage."""
-    image_name: str
-    """Image name; also the folder of its files."""
-    site: Mapping[str, Any]
-    """Access to the cluster, as in `site.slurm` of a stack file."""
 
 
 class SifImage(pulumi.ComponentResource):
@@ -34,10 +23,8 @@ class SifImage(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: SifImageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpu-commons:index:SifImage", name, {**args}, opts)
-        try:
+        with explained():
             store = site_of(args["site"]).image_store
-        except UserError as error:
-            raise pulumi.RunError(str(error)) from None
         image_name = args["image_name"]
         ref = pulumi.Output.from_input(args["image"])
         # Known before the file exists: a preview shows the whole batch script.

@@ -4,10 +4,10 @@ from typing import Any
 
 import pulumi
 
+from components.mistakes import explained
 from components.on_slurm.site import site_of
 from components.on_slurm.slurm_gpu_job_args import SlurmGpuJobArgs
 from components.on_slurm.slurm_jobs import SlurmJob
-from errors import UserError
 from platforms.slurm.batch_script import batch_script
 from platforms.slurm.interactive import interactive_command
 from platforms.slurm.job_model import parse_slurm_job
@@ -29,12 +29,10 @@ class SlurmGpuJob(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: SlurmGpuJobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         given = {key: value for key, value in args.items() if key not in {"site", "sif"}}
-        try:
+        with explained():
             site, shape = site_of(args["site"]), parse_slurm_job(name, given)
             logs = f"{site.image_store}/logs/{pulumi.get_stack()}"
             batch_script(shape, site, "/image.sif", logs)  # raises for unwritable values before anything is created
-        except UserError as error:
-            raise pulumi.RunError(str(error)) from None
         super().__init__("gpu-commons:index:SlurmGpuJob", name, {**args}, opts)
         sif = pulumi.Output.from_input(args["sif"])
         inputs: dict[str, Any] = {

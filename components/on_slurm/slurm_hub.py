@@ -4,10 +4,10 @@ from typing import Any
 
 import pulumi
 
+from components.mistakes import explained
 from components.on_slurm.hub_processes import HubProcess
 from components.on_slurm.site import site_of
 from components.on_slurm.slurm_hub_args import SlurmHubArgs
-from errors import UserError
 from platforms.slurm.hub import files, texts
 from platforms.slurm.hub_model import Hub, parse_hub
 from platforms.slurm.site_model import SlurmAccess
@@ -23,12 +23,10 @@ class SlurmHub(pulumi.ComponentResource):
     """The hub account's folder with database, credentials and logs."""
 
     def __init__(self, name: str, args: SlurmHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        try:
+        with explained():
             site = site_of(args["site"])
             hub = parse_hub(name, {key: value for key, value in args.items() if key != "site"}, site)
             texts(hub, site, {each.image_name: "/image.sif" for each in hub.profiles})  # raises for unwritable values
-        except UserError as error:
-            raise pulumi.RunError(str(error)) from None
         super().__init__("gpu-commons:index:SlurmHub", name, {**args}, opts)
         sifs = pulumi.Output.all(**_sifs(hub))
         inputs: dict[str, Any] = {

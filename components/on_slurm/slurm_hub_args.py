@@ -34,18 +34,18 @@ class SlurmProfile(TypedDict):
     """Image by digest, such as the `ref` of a GpuImage, with jupyterhub and batchspawner."""
     image_name: str
     """Name of the image as people know it; policies look up its facts by it."""
+    gpu: NotRequired[str]
+    """GPU model, for the page: GeForce GTX 1080 Ti."""
+    gpu_memory_gb: NotRequired[float]
+    """Memory of one such GPU in GB, for the page; default 0: not shown."""
+    contents: NotRequired[HubContents]
+    """What the image contains, for the page."""
     sif: pulumi.Input[str]
     """File of the image, such as the `path` of a SifImage."""
     partitions: Sequence[SlurmPartition]
     """Pools that it may land on, in their order: Slurm picks the first that can start it."""
     time_min: int
     """Minutes after which Slurm ends the server."""
-    gpu: NotRequired[str]
-    """GPU model, for the page: Tesla P100-PCIE-16GB."""
-    gpu_memory_gb: NotRequired[float]
-    """Memory of one such GPU in GB; default 0: not known."""
-    contents: NotRequired[HubContents]
-    """What the image contains, for the page."""
 
 
 class LoginNodeExpose(TypedDict):
@@ -53,6 +53,11 @@ class LoginNodeExpose(TypedDict):
 
     kind: str
     """login_node: A port of the login node."""
+    certificate: NotRequired[str]
+    """PEM file of that machine with the certificate and its chain; default: one that the hub signs itself, which every
+    browser warns about."""
+    key: NotRequired[str]
+    """PEM file of that machine with the certificate's private key."""
     port: NotRequired[int]
     """Port that people open, 1024 or more. Default: 8000."""
     address: NotRequired[str]
@@ -61,11 +66,6 @@ class LoginNodeExpose(TypedDict):
     """Port that users' servers report to, on `inside` of the site. Default: 8081."""
     proxy_api_port: NotRequired[int]
     """Port by which the hub commands its proxy, on 127.0.0.1. Default: 8001."""
-    certificate: NotRequired[str]
-    """PEM file of the login node with the certificate and its chain; default: one that the hub signs itself, which
-    every browser warns about."""
-    key: NotRequired[str]
-    """PEM file of the login node with the certificate's private key."""
 
 
 class SlurmHubArgs(TypedDict):
@@ -81,28 +81,28 @@ class SlurmHubArgs(TypedDict):
     """Seconds from the started pod, container or job to a server that answers. Default: 120."""
     cull: NotRequired[HubCull]
     """When idle and old servers are ended."""
-    expose: LoginNodeExpose
-    """How people reach the hub."""
     hub_image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage, with jupyterhub, batchspawner, ssh client, idle culler,
     authenticators and openssl."""
-    hub_image_name: NotRequired[str]
-    """Name of that image. Default: slurm-hub."""
-    hub_sif: pulumi.Input[str]
-    """File of that image."""
     proxy_image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage, with configurable-http-proxy on its PATH."""
     proxy_image_name: NotRequired[str]
     """Name of that image. Default: proxy."""
-    proxy_sif: pulumi.Input[str]
-    """File of that image."""
-    profiles: Sequence[SlurmProfile]
-    """What users can choose, in the order of the page; without `is_default` the first is chosen."""
     authenticator: HubAuthenticator
     """How people log in. A client secret is a file on the login node: /etc/gpu-commons/secrets/SECRET/KEY."""
     site_name: NotRequired[str]
     """Heading of the pages. Default: JupyterHub."""
     courses: NotRequired[Sequence[HubCourse]]
     """Courses that use the hub. Recorded for policies and reviewers; the hub itself ignores them."""
+    expose: LoginNodeExpose
+    """How people reach the hub."""
+    hub_image_name: NotRequired[str]
+    """Name of that image. Default: slurm-hub."""
+    hub_sif: pulumi.Input[str]
+    """File of that image."""
+    proxy_sif: pulumi.Input[str]
+    """File of that image."""
+    profiles: Sequence[SlurmProfile]
+    """What users can choose, in the order of the page; without `is_default` the first is chosen."""
     site: Mapping[str, Any]
     """Access to the cluster, as in `site.slurm` of a stack file; `hubs` there has the accounts of hub and users."""

@@ -1,12 +1,11 @@
 """SlurmSite: a Slurm cluster, checked against the pools of the stack."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Mapping
 
 import pulumi
 
 from components.on_slurm.site import site_of
-from components.on_slurm.slurm_site_args import SlurmPool
+from components.on_slurm.slurm_site_args import SlurmPool, SlurmSiteArgs
 from errors import UserError
 from platforms.slurm.controllers.choice import controller_of
 from platforms.slurm.controllers.files import program_version
@@ -14,15 +13,6 @@ from platforms.slurm.partition_model import PartitionKeys
 from platforms.slurm.site_facts import DeclaredPool, SiteFacts, refusals, remarks
 from platforms.slurm.site_model import SlurmAccess
 from workloads.arguments import plain
-
-
-class SlurmSiteArgs(TypedDict):
-    """Arguments of SlurmSite."""
-
-    site: Mapping[str, Any]
-    """Access to the cluster, as in `site.slurm` of a stack file."""
-    pools: Sequence[SlurmPool]
-    """The declared pools."""
 
 
 class SlurmSite(pulumi.ComponentResource):

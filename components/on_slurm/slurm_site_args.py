@@ -1,10 +1,13 @@
-"""Arguments of SlurmSite, for Pulumi and type checkers.
+"""Arguments of SlurmSite and SifImage, for Pulumi and type checkers.
 
 Written by `make docs` from the models in platforms.slurm.partition_model: edit those, or tools/component_arguments.py,
 not this file.
 """
 
-from typing import NotRequired, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
 
 
 class SlurmPool(TypedDict):
@@ -24,3 +27,23 @@ class SlurmPool(TypedDict):
     """Expected number of nodes."""
     gpus_per_node: int
     """GPUs of each."""
+
+
+class SlurmSiteArgs(TypedDict):
+    """Arguments of SlurmSite."""
+
+    site: Mapping[str, Any]
+    """Access to the cluster, as in `site.slurm` of a stack file."""
+    pools: Sequence[SlurmPool]
+    """The declared pools."""
+
+
+class SifImageArgs(TypedDict):
+    """Arguments of SifImage."""
+
+    image: pulumi.Input[str]
+    """Image by digest, such as the `ref` of a GpuImage."""
+    image_name: str
+    """Image name; also the folder of its files."""
+    site: Mapping[str, Any]
+    """Access to the cluster, as in `site.slurm` of a stack file."""

@@ -19,10 +19,9 @@ from workloads.workload import JobKeys
 if TYPE_CHECKING:
     import pulumi
 
-    from components.on_slurm.sif_image import SifImageArgs
     from components.on_slurm.slurm_gpu_job_args import SlurmGpuJobArgs
     from components.on_slurm.slurm_hub_args import SlurmHubArgs
-    from components.on_slurm.slurm_site import SlurmSiteArgs
+    from components.on_slurm.slurm_site_args import SifImageArgs, SlurmSiteArgs
 
     Refs = Mapping[str, pulumi.Input[str]]
 

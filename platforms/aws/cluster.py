@@ -36,6 +36,7 @@ def _network(value: str) -> str:
     return value
 
 
+DEFAULT_CIDR: Final = "10.0.0.0/16"
 Region = Annotated[str, matching(_REGION, "is not a region of AWS", "write one such as us-east-1 or eu-central-1")]
 ClusterName = Annotated[
     str, matching(_CLUSTER, "is not the name of an EKS cluster", "use letters, digits, - and _, 100 characters at most")
@@ -74,13 +75,17 @@ class Network(BaseModel):
     """A small VPC of the stack's own: per zone a private subnet for nodes and a public one for ingress."""
 
     model_config = FORM
-    cidr: Cidr = Field("10.0.0.0/16", description="Addresses of the VPC.")
+    cidr: Cidr = Field(DEFAULT_CIDR, description="Addresses of the VPC.")
     egress: Literal["nat", "endpoints"] = Field(
         "nat",
         description="What nodes reach outside the VPC: nat, everything, through one NAT gateway; endpoints, only AWS "
         "services, through endpoints in the VPC, so every image must be in ECR.",
     )
-    zones: tuple[Zone, ...] = Field(min_length=2, description="Zones of the region; EKS needs two.")
+    zones: tuple[Zone, ...] = Field(
+        min_length=2,
+        description="Zones of the region, two or more; each gets a private subnet for nodes and a public one for load "
+        "balancers.",
+    )
 
 
 class ClusterKeys(BaseModel):
@@ -102,10 +107,14 @@ class ClusterKeys(BaseModel):
         (),
         description="Networks that may reach the API server from the Internet; none: it is reached from the VPC only.",
     )
-    admins: tuple[Principal, ...] = Field((), description="Roles and users who administer the cluster.")
+    admins: tuple[Principal, ...] = Field(
+        (), description="ARNs of roles and users who administer the cluster, besides its creator."
+    )
     add_ons: dict[
         Literal["vpc-cni", "coredns", "kube-proxy", "eks-pod-identity-agent", "aws-ebs-csi-driver"], AddOnVersion
-    ] = Field(default={}, description="EKS add-ons with their versions; none: the stack does not manage add-ons.")
+    ] = Field(
+        default={}, description="EKS add-ons with their versions; none: EKS installs defaults that nobody updates."
+    )
 
     @check
     def _offered(self) -> Iterator[Fault]:

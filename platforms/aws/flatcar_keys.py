@@ -34,10 +34,9 @@ def _key_reference(value: str) -> str:
         raise Misfit(reason, fix) from None
 
 
-def _in_a_parameter(value: str) -> str:
-    if not value.startswith("ssm-parameter:"):
-        raise Misfit("is kept where no node group on AWS can read it", "write ssm-parameter:/its/name")
-    return value
+_in_a_parameter = matching(
+    r"ssm-parameter:.*", "is kept where no node group on AWS can read it", "write ssm-parameter:/its/name"
+)
 
 
 def _driver_container(value: str) -> str:
@@ -54,7 +53,7 @@ Url = Annotated[str, matching(_URL, "is not an https address", "write where node
 Sha256 = Annotated[
     str, matching(_SHA256, "is not a SHA-256", "write the 64 digits that the publisher states beside it")
 ]
-SshKey = Annotated[str, AfterValidator(_key_reference), AfterValidator(_in_a_parameter)]
+SshKey = Annotated[str, AfterValidator(_key_reference), _in_a_parameter]
 
 
 class DownloadedProgram(BaseModel):

@@ -10,10 +10,10 @@ from pydantic import Field
 from errors.problems import Fault
 from platforms.aws.flatcar_keys import FlatcarKeys
 from platforms.aws.instance_group import InstanceGroupKeys, KubernetesVersion
+from platforms.node_keys import PoolName
 from workloads.amounts import Gib
 from workloads.arguments import Argument, plain
 from workloads.arguments import read as read_arguments
-from workloads.names import Name
 
 _INPUTS = frozenset(
     {
@@ -33,7 +33,7 @@ _INPUTS = frozenset(
 class NodeGroup(InstanceGroupKeys):
     """A group with its pool."""
 
-    pool: Name = Field(description="Name of the pool; becomes the label gpu-commons.org/pool.")
+    pool: PoolName
     kubernetes: Annotated[KubernetesVersion | None, Argument(is_required=True)] = Field(
         None, description='Kubernetes version of the nodes, such as "1.34".'
     )

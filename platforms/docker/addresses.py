@@ -4,9 +4,10 @@ import re
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from errors.faults import Misfit
+from workloads.names import AbsolutePath
 
 _SSH_HOST: Final = re.compile(r"([a-z_][-a-z0-9_.]*@)?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:\d{1,5})?")
 _TCP_HOST: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?:\d{1,5}")
@@ -27,6 +28,10 @@ def _engine(value: str) -> str:
 
 # Format of DOCKER_HOST: https://docs.docker.com/reference/cli/docker/#environment-variables
 EngineAddress = Annotated[str, AfterValidator(_engine), WithJsonSchema({"type": "string"})]
+Certificates = Annotated[
+    AbsolutePath | None,
+    Field(description="Folder with ca.pem, cert.pem and key.pem for an engine at tcp://; docker context uses them."),
+]
 
 
 USUAL_SOCKET: Final = "/var/run/docker.sock"

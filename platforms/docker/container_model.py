@@ -14,13 +14,11 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 from errors.agreements import check
 from errors.faults import FORM, Misfit
 from errors.problems import Fault
+from workloads.addresses import LOOPBACK
 from workloads.amounts import Count, Gib, Retries
-from workloads.arguments import ImageReference, OutputText
+from workloads.arguments import IMAGE_NAME, ImageReference, OutputText
 from workloads.names import AbsolutePath, Command, Line, Name
-from workloads.workload import Workload, chosen_gpus
-
-LOOPBACK: Final = "127.0.0.1"
-
+from workloads.workload import Env, Workload, chosen_gpus
 
 # How a host's containers get GPUs: device requests by CDI names (Docker 25 and later), or NVIDIA's runtime.
 GpuAccess = Literal["cdi", "runtime"]
@@ -39,7 +37,15 @@ def _address(value: str) -> str:
 
 
 PortNumber = Annotated[int, AfterValidator(_port)]
-HostAddress = Annotated[str, AfterValidator(_address), WithJsonSchema({"type": "string"})]
+PublishedAt = Annotated[
+    str,
+    AfterValidator(_address),
+    WithJsonSchema({"type": "string"}),
+    Field(description="Address of the host that it is published on."),
+]
+PoolOfHost = Annotated[Name, Field(description="Pool of the host.")]
+MemoryWithoutSwap = Annotated[Gib, Field(description="Memory in GiB; there is no swap.")]
+ACCESS: Final = "How containers get GPUs on this host: cdi or runtime."
 
 
 class Port(BaseModel):
@@ -49,7 +55,7 @@ class Port(BaseModel):
     name: Name = Field(description="What answers there: tensorboard.")
     container: PortNumber = Field(description="Port inside the container.")
     host: PortNumber = Field(description="Port of the host. It is declared, so that two containers never share one.")
-    address: HostAddress = Field(LOOPBACK, description="Address of the host that it is published on.")
+    address: PublishedAt = LOOPBACK
 
 
 class Mount(BaseModel):
@@ -79,7 +85,7 @@ class ContainerKeys(Workload):
         description="A batch run: an update waits for its end and keeps its log; else a service that is kept running.",
     )
     retries: Retries = Field(0, description="How often a failed batch run is started again.")
-    env: dict[Line, str] = Field(default={}, description="Environment variables.")
+    env: Env = {}  # noqa: RUF012 - pydantic copies it
 
     @check
     def _env(self) -> Iterator[Fault]:
@@ -112,7 +118,7 @@ class RuntimeProfile(BaseModel):
     memlock: Literal["unlimited"] | Count | None = Field(
         None, description="Bytes that a process may lock in memory, or `unlimited`."
     )
-    stack_mib: Count | None = Field(None, description="Largest stack of a process in MiB.")
+    stack_mib: Count | None = Field(None, description="Largest stack of a process in MiB; none: the engine's.")
     ipc: Literal["host", "private"] | None = Field(
         None, description="`host` shares the host's shared memory; none: private."
     )
@@ -121,15 +127,14 @@ class RuntimeProfile(BaseModel):
 class Container(ContainerKeys, RuntimeProfile):
     """Input of DockerGpuContainer. CPU in cores, memory and shared memory in GiB, locked memory in bytes."""
 
-    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Line = Field(description="Name of the image as people know it; policies look up its facts by it.")
-    pool: Name = Field(description="Pool of the host.")
-    memory_gib: Gib = Field(description="Memory in GiB; there is no swap.")
+    image: ImageReference
+    image_name: Line = Field(description=IMAGE_NAME)
+    pool: PoolOfHost
+    memory_gib: MemoryWithoutSwap
     shm_gib: Gib | None = Field(
         None, description="Shared memory at /dev/shm in GiB, part of the memory; none: 64 MiB, as the engine has it."
     )
-    env: dict[Line, str] = Field(default={}, description="Environment variables; those that select GPUs are refused.")
-    access: GpuAccess | None = Field(None, description="How containers get GPUs on this host: cdi or runtime.")
+    access: GpuAccess | None = Field(None, description=ACCESS)
     devices: tuple[Line, ...] = Field((), description="UUIDs or indices of its GPUs.")
     card_networks: tuple[OutputText, ...] = Field(
         (), description="Networks of these GPUs, from a DockerHost; without one if GPUs are shared."

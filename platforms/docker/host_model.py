@@ -10,9 +10,10 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from errors.faults import FORM, Misfit
 from fleet.pools import NodeGpus
-from platforms.docker.addresses import EngineAddress
+from platforms.docker.addresses import Certificates, EngineAddress
 from platforms.docker.container_model import GpuAccess
 from platforms.docker.gpu_leases import CARD_NETWORK, HostGpu
+from workloads.arguments import Argument
 from workloads.names import AbsolutePath, Line
 
 
@@ -23,7 +24,7 @@ def _card_network(value: IPv4Network) -> IPv4Network:
 
 
 CardNetwork = Annotated[
-    IPv4Network, AfterValidator(_card_network), Field(strict=False), WithJsonSchema({"type": "string"})
+    IPv4Network, Argument("str"), AfterValidator(_card_network), Field(strict=False), WithJsonSchema({"type": "string"})
 ]
 
 
@@ -34,9 +35,7 @@ class HostKeys(BaseModel):
     engine: EngineAddress = Field(
         description="Where its Docker engine answers: unix:///var/run/docker.sock, ssh://user@host or tcp://host:2376."
     )
-    certificates: AbsolutePath | None = Field(
-        None, description="Folder with ca.pem, cert.pem and key.pem for an engine at tcp://; docker context uses them."
-    )
+    certificates: Certificates = None
     engine_socket: AbsolutePath | None = Field(
         None,
         description="The engine's socket on the host, for hubs there; none: engine's own, or /var/run/docker.sock.",

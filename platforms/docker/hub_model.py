@@ -8,23 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field
 
 from errors.agreements import check, doubles, readable
 from errors.faults import FORM
 from errors.problems import Fault, Loc
-from imaging.spec.hub_description import Contents
-from platforms.docker.addresses import EngineAddress, socket_on_host
-from platforms.docker.container_model import LOOPBACK, GpuAccess, HostAddress, PortNumber, RuntimeProfile
+from platforms.docker.addresses import Certificates, EngineAddress, socket_on_host
+from platforms.docker.container_model import (
+    ACCESS,
+    GpuAccess,
+    MemoryWithoutSwap,
+    PoolOfHost,
+    PortNumber,
+    PublishedAt,
+    RuntimeProfile,
+)
 from platforms.docker.gpu_leases import HostGpu
-from workloads.amounts import Count, Gib, GibOrNone
-from workloads.arguments import ImageReference, OutputText, plain, read
-from workloads.authenticator import Authenticator, Login, login, with_user_list
-from workloads.hub import COURSES, Course, HubKeys, ProfileKeys, Titled, both_files, titles
+from workloads.addresses import LOOPBACK
+from workloads.amounts import Count, Gib
+from workloads.arguments import IMAGE, IMAGE_NAME, ImageReference, OutputText, plain, read
+from workloads.authenticator import Authenticator, with_user_list
+from workloads.hub import CHOICES, REACHED, HttpsPort, MadeHub, MadeProfile, NameOfImage, ProfileKeys, Titled, titles
 from workloads.names import AbsolutePath, Line, Name, Prose
 from workloads.workload import Amounts
 
-HTTPS: Final = 443
 # Container names are host names, at most 63 characters: HUB-kernel-USER-0123456789ab, with 20 for the user.
 LONGEST_NAME: Final = 22
 _TOO_LONG: Final = f"write {LONGEST_NAME} characters or fewer: host names of users' containers begin with it"
@@ -39,24 +46,12 @@ SHARED_MEMORY: Final = (
 )
 
 
-class HostPort(BaseModel):
+class HostPort(HttpsPort):
     """Address of the proxy: https on a port of the host."""
 
-    model_config = FORM
     kind: Literal["host_port"] = Field(description="A port of the Docker host.")
     port: PortNumber = Field(DEFAULT_PORT, description="Port of the host.")
-    address: HostAddress = Field(LOOPBACK, description="Address of the host that it is published on.")
-    certificate: AbsolutePath | None = Field(
-        None,
-        description="PEM file of the host with the certificate and its chain; none: one that the host signs itself, "
-        "which every browser warns about.",
-    )
-    key: AbsolutePath | None = Field(None, description="PEM file of the host with the certificate's private key.")
-
-    @check
-    def _both_files(self) -> Iterator[Fault]:
-        fix = "name both files of the host, or none: the host then signs a certificate itself"
-        yield from both_files(self.certificate, self.key, fix)
+    address: PublishedAt = LOOPBACK
 
 
 class KernelKeys(Amounts, Titled):  # keys of the last base come first
@@ -64,7 +59,7 @@ class KernelKeys(Amounts, Titled):  # keys of the last base come first
 
     description: Prose | None = Field(None, description="For those who read the configuration; no user sees it.")
     gpus: Count = Field(0, description="Whole GPUs, held while the kernel lives; 0 for none.")
-    memory_gib: Gib = Field(description="Memory in GiB; there is no swap.")
+    memory_gib: MemoryWithoutSwap
 
 
 class WithKernels(ProfileKeys):
@@ -108,25 +103,20 @@ class Kernel(KernelKeys, RuntimeProfile):
     """A kernel type; each kernel has its own container. CPU in cores, memory in GiB."""
 
     shm_gib: Gib | None = Field(None, description=SHARED_MEMORY)
-    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage, with ipykernel")
-    image_name: Name = Field(description="Name of the image as people know it; policies look up its facts by it.")
+    image: ImageReference = Field(description=f"{IMAGE}, with ipykernel")
+    image_name: Name = Field(description=IMAGE_NAME)
 
 
-class Profile(WithKernels, RuntimeProfile):
+class Profile(MadeProfile, WithKernels, RuntimeProfile):
     """A profile on the page that starts servers. CPU in cores, memory in GiB."""
 
-    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Name = Field(description="Name of the image as people know it; policies look up its facts by it.")
     pool: Name | None = Field(None, description="Pool of the host; must be the hub's.")
     gpus: Count = Field(0, description="Whole GPUs of the server itself; none with kernels.")
-    memory_gib: Gib = Field(description="Memory in GiB; there is no swap.")
+    memory_gib: MemoryWithoutSwap
     shm_gib: Gib | None = Field(None, description=SHARED_MEMORY)
     kernels: tuple[Kernel, ...] = Field(
         (), description="Kernels in separate containers, started by the user's kernel gateway."
     )
-    gpu: Line = Field("", description="GPU model, for the page: GeForce GTX 1080 Ti.")
-    gpu_memory_gb: GibOrNone = Field(0, description="Memory of one such GPU in GB, for the page; default 0: not shown.")
-    contents: Contents = Field(Contents(), description="What the image contains, for the page.")
 
     @property
     def note(self) -> str:
@@ -149,29 +139,23 @@ class HostedCard(BaseModel):
     )
 
 
-class Hub(HubKeys):
+class Hub(MadeHub):
     """A validated hub. Times in seconds, sizes in GiB."""
 
-    pool: Name = Field(description="Pool of the host.")
-    expose: HostPort = Field(description="How people reach the hub.")
+    pool: PoolOfHost
+    expose: HostPort = Field(description=REACHED)
     hub_image: ImageReference = Field(
-        description="image by digest, such as the `ref` of a GpuImage, with jupyterhub, dockerspawner, Docker SDK, "
-        "idle culler, authenticators and openssl"
+        description=f"{IMAGE}, with jupyterhub, dockerspawner, Docker SDK, idle culler, authenticators and openssl"
     )
-    hub_image_name: Name = Field("docker-hub", description="Name of that image.")
-    proxy_image: ImageReference = Field(
-        description="image by digest, such as the `ref` of a GpuImage, with configurable-http-proxy on its PATH"
-    )
-    proxy_image_name: Name = Field("proxy", description="Name of that image.")
+    hub_image_name: NameOfImage = "docker-hub"
     filter_image: ImageReference = Field(
-        description="image by digest, such as the `ref` of a GpuImage, that starts HAProxy with "
-        "/etc/gpu-commons/engine_filter.cfg"
+        description=f"{IMAGE}, that starts HAProxy with /etc/gpu-commons/engine_filter.cfg"
     )
-    filter_image_name: Name = Field("engine-filter", description="Name of that image.")
+    filter_image_name: NameOfImage = "engine-filter"
     gateway_image: ImageReference | None = Field(
         None, description="Image by digest with jupyter_kernel_gateway and Docker SDK, for profiles with kernels."
     )
-    gateway_image_name: Name = Field("kernel-gateway", description="Name of that image.")
+    gateway_image_name: NameOfImage = "kernel-gateway"
     kernels_per_user: Count = Field(
         DEFAULT_KERNELS, description="Kernels in containers that one user may have at a time."
     )
@@ -179,25 +163,18 @@ class Hub(HubKeys):
         description="Where the host's engine answers, as seen from here and as in a DockerHost: `destroy` stops the "
         "user servers there."
     )
-    certificates: AbsolutePath | None = Field(
-        None, description="Folder with ca.pem, cert.pem and key.pem, for an engine at tcp://."
-    )
+    certificates: Certificates = None
     engine_socket: AbsolutePath | None = Field(
         None,
         description="Engine socket on the host, mounted only into the filter; none: that of `engine`, or "
         "/var/run/docker.sock.",
     )
-    profiles: tuple[Profile, ...] = Field(
-        min_length=1,
-        description="What users can choose, in the order of the page; without `is_default` the first is chosen.",
-    )
+    profiles: tuple[Profile, ...] = Field(min_length=1, description=CHOICES)
     authenticator: Authenticator = Field(
         description="How people log in. A client secret is a file on the host: /etc/gpu-commons/secrets/SECRET/KEY."
     )
-    access: GpuAccess = Field("cdi", description="How containers get GPUs on this host: cdi or runtime.")
+    access: GpuAccess = Field("cdi", description=ACCESS)
     cards: tuple[HostedCard, ...] = Field((), description="GPUs of the host.")
-    site_name: Line = Field("JupyterHub", description="Heading of the pages.")
-    courses: tuple[Course, ...] = Field((), description=COURSES)
 
     @check
     def _gateway(self) -> Iterator[Fault]:
@@ -221,20 +198,10 @@ class Hub(HubKeys):
             fix = "take it out of the image's runtime: users would share memory with everything on the host"
             yield Fault((*loc, "ipc"), "is host, which no user's container may have", fix)
 
-    @field_validator("public_url")
-    @classmethod
-    def _without_slash(cls, url: str | None) -> str | None:
-        return url.rstrip("/") if url else url
-
     @property
     def socket(self) -> str:
         """The engine's socket on the host."""
         return self.engine_socket or socket_on_host(self.engine)
-
-    @property
-    def login(self) -> Login:
-        """The authenticator in JupyterHub's form."""
-        return login(self.authenticator)
 
     @property
     def has_kernels(self) -> bool:
@@ -244,10 +211,7 @@ class Hub(HubKeys):
     @property
     def url(self) -> str:
         """Public URL."""
-        if self.public_url:
-            return f"{self.public_url}/"
-        host = LOOPBACK if self.expose.address == "0.0.0.0" else self.expose.address  # noqa: S104 - compared
-        return f"https://{host}/" if self.expose.port == HTTPS else f"https://{host}:{self.expose.port}/"
+        return f"{self.public_url}/" if self.public_url else self.expose.url
 
 
 def hosted(card: HostGpu, network: Any) -> dict[str, Any]:

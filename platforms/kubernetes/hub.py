@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from platforms.kubernetes.user_servers import render_availability, render_options, render_page
+from workloads.arguments import plain, read
+from workloads.authenticator import with_user_list
 from workloads.hub import Hub
 
 HUB = "hub"
@@ -31,6 +33,14 @@ OPTIONS_FILE = "options.json"
 IMAGES_FILE = "images.json"
 AVAILABILITY_FILE = "availability.json"
 PAGE_FILE = "page.json"
+
+
+def parse_hub(name: str, args: Mapping[str, Any]) -> Hub:
+    """Arguments of NotebookHub as a Hub.
+
+    Raises SettingsError with every problem of the plain arguments. Images may be outputs and are passed through.
+    """
+    return read(Hub, f"NotebookHub {name}", name, with_user_list({"namespace": name, **plain(args)}))
 
 
 def component_labels(component: str) -> dict[str, str]:

@@ -14,18 +14,18 @@ from platforms.kubernetes import claims
 from platforms.kubernetes.pools import one_of, required
 from platforms.kubernetes.runtime import RUNTIME_CLASS
 from workloads.amounts import Cores, Count, Gib, GibOrNone, SecondsOrNever
-from workloads.arguments import ImageReference, plain, read
-from workloads.names import Command, Line, Name
-from workloads.workload import DEFAULT_USER, JobKeys, chosen_gpus
+from workloads.arguments import IMAGE_NAME, ImageReference, plain, read
+from workloads.names import Line, Name
+from workloads.workload import DEADLINE, DEFAULT_USER, Env, JobKeys, OneCommand, chosen_gpus
 
 
 class Job(JobKeys):
     """Job request. CPU in cores, memory and shared memory in GiB, time in seconds."""
 
-    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Line = Field(description="Name of the image as people know it; policies look up its facts by it.")
-    command: Command = Field(description="Program and its arguments, one list item each, without a shell.")
-    gpus: Count = Field(description="Whole GPUs; 0 for none, with no GPU visible.")
+    image: ImageReference
+    image_name: Line = Field(description=IMAGE_NAME)
+    command: OneCommand
+    gpus: Count = Field(description="Whole GPUs; 0 for none: the job then sees no GPU.")
     cpu: Cores = Field(description="CPU cores, request and limit.")
     memory_gib: Gib = Field(description="Memory in GiB, request and limit.")
     shm_gib: GibOrNone | None = Field(
@@ -33,12 +33,12 @@ class Job(JobKeys):
         description="Shared memory at /dev/shm in GiB, part of the memory; PyTorch data loaders need it.",
     )
     pool: Name | None = Field(None, description="Pool it runs on; none: any node with room.")
-    deadline_s: SecondsOrNever | None = Field(None, description="Seconds after which the job is ended; none: never.")
+    deadline_s: SecondsOrNever | None = Field(None, description=DEADLINE)
     queue: Line | None = Field(
         None,
         description="LocalQueue of Kueue, if installed; the job waits for its turn, and the update does not wait.",
     )
-    env: dict[Line, str] = Field(default={}, description="Environment variables; those that select GPUs are refused.")
+    env: Env = {}  # noqa: RUF012 - pydantic copies it
     claimed_products: tuple[Line, ...] | None = Field(
         None,
         description="Products of GPUs, as `nvidia.com/gpu.product` has them: NVIDIA-L4. With them the job requests "

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from platforms.slurm.batch_script import variables_prefix
-from platforms.slurm.hub_model import LOOPBACK, Hub, Profile, hubs_of
+from platforms.slurm.hub_model import Hub, Profile, hubs_of
 from platforms.slurm.server_script import server_script
 from platforms.slurm.site_model import HubsHere, SlurmAccess
+from workloads.addresses import LOOPBACK
 from workloads.authenticator import Login
 from workloads.hub_options import jupyterhub_options, login_sections
 from workloads.hub_page import page_of
@@ -59,7 +60,7 @@ def hub_document(name: str, hub: Hub, site: SlurmAccess, sifs: Mapping[str, str]
         "accounts": dict(here.accounts),
         "client_secret": f"{SECRETS}/{secret.secret}/{secret.key}" if secret else None,
         "expose": hub.expose.model_dump(include={"address", "certificate", "key", "port"}),
-        "host": hub.host,
+        "host": hub.expose.host,
         "hub": name,
         "hub_port": hub.expose.hub_port,
         "images": {"hub": sifs[hub.hub_image_name], "proxy": sifs[hub.proxy_image_name]},

@@ -9,22 +9,19 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, field_validator
+from pydantic import AfterValidator, Field, WithJsonSchema
 
-from errors.agreements import check
-from errors.faults import FORM, Misfit
+from errors.faults import Misfit
 from errors.problems import Fault, Loc
-from imaging.spec.hub_description import Contents
-from platforms.slurm.partition_model import Partition
+from platforms.slurm.partition_model import Partitions
 from platforms.slurm.site_model import HubsHere, SlurmAccess
-from workloads.amounts import GibOrNone, Seconds
-from workloads.arguments import Argument, ImageReference, OutputText, plain, read
-from workloads.authenticator import Authenticator, Login, login, with_user_list
-from workloads.hub import COURSES, DEFAULT_START_TIMEOUT_S, Course, HubKeys, ProfileKeys, both_files
-from workloads.names import AbsolutePath, Line, Name, Prose
+from workloads.addresses import LOOPBACK
+from workloads.amounts import Seconds
+from workloads.arguments import IMAGE, Argument, ImageReference, OutputText, plain, read
+from workloads.authenticator import Authenticator, with_user_list
+from workloads.hub import CHOICES, DEFAULT_START_TIMEOUT_S, REACHED, HttpsPort, MadeHub, MadeProfile, NameOfImage
+from workloads.names import Prose
 
-LOOPBACK: Final = "127.0.0.1"
-HTTPS: Final = 443
 LONGEST_NAME: Final = 63
 
 
@@ -38,10 +35,9 @@ def _address(value: str) -> str:
 Port = Annotated[int, Field(ge=1024, le=65535)]  # lower ports need root
 
 
-class LoginNodePort(BaseModel):
+class LoginNodePort(HttpsPort):
     """Address of the proxy: https on a port of the login node."""
 
-    model_config = FORM
     kind: Literal["login_node"] = Field(description="A port of the login node.")
     port: Port = Field(8000, description="Port that people open, 1024 or more.")
     address: Annotated[str, AfterValidator(_address), WithJsonSchema({"type": "string"})] = Field(
@@ -49,37 +45,18 @@ class LoginNodePort(BaseModel):
     )
     hub_port: Port = Field(8081, description="Port that users' servers report to, on `inside` of the site.")
     proxy_api_port: Port = Field(8001, description="Port by which the hub commands its proxy, on 127.0.0.1.")
-    certificate: AbsolutePath | None = Field(
-        None,
-        description="PEM file of the login node with the certificate and its chain; none: one that the hub signs "
-        "itself, which every browser warns about.",
-    )
-    key: AbsolutePath | None = Field(None, description="PEM file of the login node with the certificate's private key.")
-
-    @check
-    def _both_files(self) -> Iterator[Fault]:
-        fix = "name both files of the login node, or none: the hub then signs a certificate itself"
-        yield from both_files(self.certificate, self.key, fix)
 
 
-class Profile(ProfileKeys):
+class Profile(MadeProfile):
     """A profile on the page that starts servers: partition, GPUs, time. CPU in cores, memory in GiB."""
 
     description: Prose | None = Field(None, description="What it is for: stands before its size.")
-    image: ImageReference = Field(
-        description="image by digest, such as the `ref` of a GpuImage, with jupyterhub and batchspawner"
-    )
-    image_name: Name = Field(description="Name of the image as people know it; policies look up its facts by it.")
+    image: ImageReference = Field(description=f"{IMAGE}, with jupyterhub and batchspawner")
     sif: Annotated[OutputText, Argument(is_required=True)] = Field(
         None, description="File of the image, such as the `path` of a SifImage."
     )
-    partitions: tuple[Partition, ...] = Field(
-        min_length=1, description="Pools that it may land on, in their order: Slurm picks the first that can start it."
-    )
+    partitions: Partitions
     time_min: int = Field(ge=1, le=10_000_000, description="Minutes after which Slurm ends the server.")
-    gpu: Line = Field("", description="GPU model, for the page: Tesla P100-PCIE-16GB.")
-    gpu_memory_gb: GibOrNone = Field(0, description="Memory of one such GPU in GB; default 0: not known.")
-    contents: Contents = Field(Contents(), description="What the image contains, for the page.")
 
     @property
     def page_size(self) -> str:
@@ -89,56 +66,32 @@ class Profile(ProfileKeys):
         return f"{self.size}, at most {lasts}"
 
 
-class Hub(HubKeys):
+FileOfImage = Annotated[OutputText, Argument(is_required=True), Field(description="File of that image.")]
+
+
+class Hub(MadeHub):
     """A validated hub. Times in seconds, sizes in GiB."""
 
     start_timeout_s: Seconds = Field(
         DEFAULT_START_TIMEOUT_S, description="Seconds that a server may take to start, time in the queue included."
     )
-    expose: LoginNodePort = Field(description="How people reach the hub.")
+    expose: LoginNodePort = Field(description=REACHED)
     hub_image: ImageReference = Field(
-        description="image by digest, such as the `ref` of a GpuImage, with jupyterhub, batchspawner, ssh client, idle "
-        "culler, authenticators and openssl"
+        description=f"{IMAGE}, with jupyterhub, batchspawner, ssh client, idle culler, authenticators and openssl"
     )
-    hub_image_name: Name = Field("slurm-hub", description="Name of that image.")
-    hub_sif: Annotated[OutputText, Argument(is_required=True)] = Field(None, description="File of that image.")
-    proxy_image: ImageReference = Field(
-        description="image by digest, such as the `ref` of a GpuImage, with configurable-http-proxy on its PATH"
-    )
-    proxy_image_name: Name = Field("proxy", description="Name of that image.")
-    proxy_sif: Annotated[OutputText, Argument(is_required=True)] = Field(None, description="File of that image.")
-    profiles: tuple[Profile, ...] = Field(
-        min_length=1,
-        description="What users can choose, in the order of the page; without `is_default` the first is chosen.",
-    )
+    hub_image_name: NameOfImage = "slurm-hub"
+    hub_sif: FileOfImage = None
+    proxy_sif: FileOfImage = None
+    profiles: tuple[Profile, ...] = Field(min_length=1, description=CHOICES)
     authenticator: Authenticator = Field(
         description="How people log in. A client secret is a file on the login node: "
         "/etc/gpu-commons/secrets/SECRET/KEY."
     )
-    site_name: Line = Field("JupyterHub", description="Heading of the pages.")
-    courses: tuple[Course, ...] = Field((), description=COURSES)
-
-    @field_validator("public_url")
-    @classmethod
-    def _without_slash(cls, url: str | None) -> str | None:
-        return url.rstrip("/") if url else url
-
-    @property
-    def login(self) -> Login:
-        """The authenticator in JupyterHub's form."""
-        return login(self.authenticator)
-
-    @property
-    def host(self) -> str:
-        """Certificate host name."""
-        return LOOPBACK if self.expose.address == "0.0.0.0" else self.expose.address  # noqa: S104 - compared
 
     @property
     def url(self) -> str:
         """Public URL."""
-        if self.public_url:
-            return f"{self.public_url}/"
-        return f"https://{self.host}:{self.expose.port}/"
+        return f"{self.public_url}/" if self.public_url else self.expose.url
 
 
 def hubs_of(site: SlurmAccess) -> HubsHere:

@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, Field
 
 from errors.agreements import check
-from errors.faults import FORM, Misfit
+from errors.faults import FORM, Misfit, matching
 from errors.problems import Fault
-from platforms.slurm.partition_model import Partition
+from platforms.slurm.partition_model import Partitions
 from workloads.amounts import Count, SecondsOrNever
-from workloads.arguments import ImageReference, plain, read
-from workloads.names import Command, Line, Name
-from workloads.workload import JobKeys, chosen_gpus
+from workloads.arguments import IMAGE_NAME, ImageReference, plain, read
+from workloads.names import Line
+from workloads.workload import Env, JobKeys, JobName, OneCommand, chosen_gpus
 
 _RANGE: Final = r"\d{1,7}(-\d{1,7}(:\d{1,7})?)?"
 _ARRAY: Final = re.compile(rf"{_RANGE}(,{_RANGE})*(%[1-9]\d{{0,6}})?", re.ASCII)
@@ -33,28 +33,20 @@ def _array(value: str) -> str:
     return value
 
 
-def _address(value: str) -> str:
-    if not re.fullmatch(r"[^\s@,'\"]+(@[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?)?", value):
-        raise Misfit("is not an address for mail", "write one such as ops@example.edu, or a user of the site")
-    return value
-
-
-def _word(value: str) -> str:
-    if not re.fullmatch(r"[\w.+-]+", value):
-        raise Misfit("is not a name that Slurm takes", "use letters, digits, - _ . and +")
-    return value
-
-
-Word = Annotated[str, AfterValidator(_word), WithJsonSchema({"type": "string"})]
+_address = matching(
+    r"""[^\s@,'"]+(@[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?)?""",
+    "is not an address for mail",
+    "write one such as ops@example.edu, or a user of the site",
+)
+_word = matching(r"[\w.+-]+", "is not a name that Slurm takes", "use letters, digits, - _ . and +")
+Word = Annotated[str, _word]
 
 
 class Mail(BaseModel):
     """Mail recipient and events."""
 
     model_config = FORM
-    to: Annotated[str, AfterValidator(_address), WithJsonSchema({"type": "string"})] = Field(
-        description="Who gets the mail."
-    )
+    to: Annotated[str, _address] = Field(description="Who gets the mail.")
     on: tuple[Literal["begin", "end", "fail", "requeue", "time_limit", "array_tasks"], ...] = Field(
         ("end", "fail"), min_length=1, description="What is written about."
     )
@@ -66,7 +58,7 @@ class SlurmKeys(BaseModel):
     model_config = FORM
     account: Word | None = Field(None, description="Account that it is charged to; none: the site's.")
     qos: Word | None = Field(None, description="Quality of service; none: the account's default.")
-    array: Annotated[str, AfterValidator(_array), WithJsonSchema({"type": "string"})] | None = Field(
+    array: Annotated[str, AfterValidator(_array)] | None = Field(
         None, description="Several runs of it, by their indexes, and how many at a time: 0-9%2; none: one run."
     )
     mail: Mail | None = Field(None, description="Mail about it; none: no mail.")
@@ -80,21 +72,19 @@ class SlurmKeys(BaseModel):
 class SlurmJob(JobKeys):
     """Input of SlurmGpuJob. CPU in cores, memory in GiB, both per node; time in seconds."""
 
-    image: ImageReference = Field(description="image by digest, such as the `ref` of a GpuImage")
-    image_name: Line = Field(description="Name of the image as people know it; policies look up its facts by it.")
-    name: Name = Field(description="Name of the job.")
-    command: Command = Field(description="Program and its arguments, one list item each, without a shell.")
+    image: ImageReference
+    image_name: Line = Field(description=IMAGE_NAME)
+    name: JobName
+    command: OneCommand
     gpus: Count = Field(description="Whole GPUs of each node; 0 for none.")
     deadline_s: SecondsOrNever | None = Field(
         None, description="Seconds after which Slurm ends the job; none: the limit of its partition."
     )
-    partitions: tuple[Partition, ...] = Field(
-        min_length=1, description="Pools that it may land on, in their order: Slurm picks the first that can start it."
-    )
+    partitions: Partitions
     slurm: SlurmKeys = Field(
         SlurmKeys(), description="Keys for Slurm: account, qos, array, mail, waits_for, run, nodes."
     )
-    env: dict[Line, str] = Field(default={}, description="Environment variables; those that select GPUs are refused.")
+    env: Env = {}  # noqa: RUF012 - pydantic copies it
 
     @check
     def _env(self) -> Iterator[Fault]:

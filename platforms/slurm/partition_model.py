@@ -5,36 +5,31 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+from pydantic import BaseModel, Field
 
-from errors.faults import FORM, Misfit
+from errors.faults import FORM, matching
 from workloads.amounts import Count
 from workloads.names import Name
 
 _WORD: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,62}", re.ASCII)
 
 
-def _partition(value: str) -> str:
-    if not _WORD.fullmatch(value):
-        raise Misfit("is not the name of a partition", "write one that sinfo prints, without the asterisk of a default")
-    return value
-
-
-def _gres(value: str) -> str:
-    if not _WORD.fullmatch(value):
-        fix = "write the type alone, such as k80: it is what stands between the colons of gpu:k80:4 in sinfo -o %G"
-        raise Misfit("is not a type of GPUs in Slurm", fix)
-    return value
+_partition = matching(
+    _WORD, "is not the name of a partition", "write one that sinfo prints, without the asterisk of a default"
+)
+_gres = matching(
+    _WORD,
+    "is not a type of GPUs in Slurm",
+    "write the type alone, such as k80: it is what stands between the colons of gpu:k80:4 in sinfo -o %G",
+)
 
 
 class PartitionKeys(BaseModel):
     """Slurm's names and limits for a pool's nodes."""
 
     model_config = FORM
-    partition: Annotated[str, AfterValidator(_partition), WithJsonSchema({"type": "string"})] = Field(
-        description="Partition of Slurm, as sinfo prints it."
-    )
-    gres: Annotated[str, AfterValidator(_gres), WithJsonSchema({"type": "string"})] | None = Field(
+    partition: Annotated[str, _partition] = Field(description="Partition of Slurm, as sinfo prints it.")
+    gres: Annotated[str, _gres] | None = Field(
         None, description="Type of its GPUs in Slurm: k80 for --gres=gpu:k80:1; none: GPUs there have no type."
     )
     exclusive: bool = Field(default=False, description="The partition gives whole nodes, also to who asks for less.")
@@ -46,4 +41,12 @@ class PartitionKeys(BaseModel):
 class Partition(PartitionKeys):
     """A possible pool of a job, in SlurmGpuJob arguments."""
 
-    pool: Name = Field(description="Name of the pool.")
+    pool: Name = Field(description="Pool that the partition is in the stack.")
+
+
+Partitions = Annotated[
+    tuple[Partition, ...],
+    Field(
+        min_length=1, description="Pools that it may land on, in their order: Slurm picks the first that can start it."
+    ),
+]

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from errors.agreements import check
-from errors.faults import FORM, Misfit, quoted
+from errors.faults import FORM, Misfit, matching, quoted
 from errors.problems import Fault
 from workloads.addresses import Registry
 from workloads.amounts import Count
@@ -24,16 +24,12 @@ _SSH: Final = re.compile(r"([A-Za-z_][-A-Za-z0-9_.]*@)?[A-Za-z0-9]([-A-Za-z0-9.]
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-def _host(value: str) -> str:
-    if not _SSH.fullmatch(value):
-        raise Misfit("is not an address for ssh", "write user@host, or host; the port is a key of its own")
-    return value
-
-
-def _inside(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?", value):
-        raise Misfit("is not a name or an address of a login node", "write one that nodes reach: login-1.cluster")
-    return value
+_host = matching(_SSH, "is not an address for ssh", "write user@host, or host; the port is a key of its own")
+_inside = matching(
+    r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?",
+    "is not a name or an address of a login node",
+    "write one that nodes reach: login-1.cluster",
+)
 
 
 def _account(value: str) -> str:
@@ -68,33 +64,24 @@ def _rest(value: str) -> str:
     return value
 
 
-def _program(value: str) -> str:
-    if not re.fullmatch(r"(/[^\s:,]+/)?[A-Za-z][\w.+-]*", value) or ".." in value.split("/"):
-        raise Misfit("is not a program", "write apptainer or singularity, or its absolute path on the nodes")
-    return value
-
-
-def _version(value: str) -> str:
-    if not re.fullmatch(r"\d{1,3}\.\d{1,3}(\.\d{1,3})?(-[\w.]+)?", value, re.ASCII):
-        raise Misfit("is not a version", 'write what it prints for --version: program_version: "1.5.2"')
-    return value
-
-
-def _api(value: str) -> str:
-    if not re.fullmatch(r"v0\.0\.\d{2}", value):
-        fix = "write one that this slurmrestd has, such as v0.0.42: slurmrestd -d list prints them"
-        raise Misfit("is not a version of Slurm's REST interface", fix)
-    return value
-
-
-def _module(value: str) -> str:
-    if not re.fullmatch(r"[\w.+-]+(/[\w.+-]+)*", value):
-        raise Misfit("is not the name of a module", "write it as module avail does: cuda/9.2")
-    return value
-
-
-ProgramVersion = Annotated[str, BeforeValidator(quoted), AfterValidator(_version), WithJsonSchema({"type": "string"})]
-ModuleName = Annotated[str, AfterValidator(_module), WithJsonSchema({"type": "string"})]
+_program = matching(
+    r"(?!(.*/)?\.\.(/|$))(/[^\s:,]+/)?[A-Za-z][\w.+-]*",
+    "is not a program",
+    "write apptainer or singularity, or its absolute path on the nodes",
+)
+_version = matching(
+    r"(?a)\d{1,3}\.\d{1,3}(\.\d{1,3})?(-[\w.]+)?",
+    "is not a version",
+    'write what it prints for --version: program_version: "1.5.2"',
+)
+_api = matching(
+    r"v0\.0\.\d{2}",
+    "is not a version of Slurm's REST interface",
+    "write one that this slurmrestd has, such as v0.0.42: slurmrestd -d list prints them",
+)
+_module = matching(r"[\w.+-]+(/[\w.+-]+)*", "is not the name of a module", "write it as module avail does: cuda/9.2")
+ProgramVersion = Annotated[str, BeforeValidator(quoted), _version]
+ModuleName = Annotated[str, _module]
 
 
 class LocalAccess(BaseModel):
@@ -109,7 +96,7 @@ class SshAccess(BaseModel):
 
     model_config = FORM
     kind: Literal["ssh"] = Field(description="Slurm's commands and the image store are on a login node.")
-    address: Annotated[str, AfterValidator(_host)] = Field(description="Login node: user@host, or host.")
+    address: Annotated[str, _host] = Field(description="Login node: user@host, or host.")
     port: int = Field(22, ge=1, le=65535, description="Port of its ssh.")
     identity: FilePath | None = Field(None, description="File of the private key; none: those that ssh tries itself.")
     known_hosts: FilePath | None = Field(
@@ -124,12 +111,10 @@ class SlurmRest(BaseModel):
     """Slurm's REST service for jobs; files still use `access`."""
 
     model_config = FORM
-    url: Annotated[str, AfterValidator(_rest), WithJsonSchema({"type": "string"})] = Field(
+    url: Annotated[str, AfterValidator(_rest)] = Field(
         description="Where slurmrestd answers: unix:///run/slurmrestd/slurmrestd.socket or https://host:6820."
     )
-    version: Annotated[str, AfterValidator(_api), WithJsonSchema({"type": "string"})] = Field(
-        description="Version of the interface that is spoken: v0.0.42."
-    )
+    version: Annotated[str, _api] = Field(description="Version of the interface that is spoken: v0.0.42.")
     user: Line | None = Field(None, description="User that the token is for; none: the user at the socket.")
     token_file: FilePath | None = Field(
         None, description="File with a token of scontrol token; it is read in each run and never stored."
@@ -155,7 +140,7 @@ class HubsHere(BaseModel):
     access: Access = Field(
         description="How the account that hubs run as is reached on the login node: one of its own, never root."
     )
-    inside: Annotated[str, AfterValidator(_inside), WithJsonSchema({"type": "string"})] = Field(
+    inside: Annotated[str, _inside] = Field(
         description="Name or address of the login node by which the nodes reach it."
     )
     identity: AbsolutePath = Field(
@@ -177,7 +162,7 @@ class SlurmAccess(BaseModel):
     model_config = FORM
     access: Access = Field(description="How its commands and files are reached: on this machine, or by ssh.")
     rest: SlurmRest | None = Field(None, description="Its REST service; none: its commands submit and follow jobs.")
-    program: Annotated[str, AfterValidator(_program), WithJsonSchema({"type": "string"})] = Field(
+    program: Annotated[str, _program] = Field(
         "apptainer", description="What starts images on the nodes: apptainer, singularity, or an absolute path."
     )
     program_version: ProgramVersion | None = Field(

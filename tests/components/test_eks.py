@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from rows import each_row
 
-from components.on_aws.eks_gpu_cluster import EksGpuCluster, EksGpuClusterArgs
+from components.on_aws.eks_gpu_cluster import EksGpuCluster
+from components.on_aws.eks_gpu_cluster_args import EksGpuClusterArgs, ExistingEksClusterArgs
 from components.on_aws.eks_gpu_node_group import EksGpuNodeGroup
 from components.on_aws.eks_gpu_node_group_args import EksGpuNodeGroupArgs
-from components.on_aws.existing_eks_cluster import ExistingEksCluster, ExistingEksClusterArgs
+from components.on_aws.existing_eks_cluster import ExistingEksCluster
 from components.on_aws.offered_zones import OfferedZones
 from errors.problems import SettingsError
 

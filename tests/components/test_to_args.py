@@ -14,7 +14,7 @@ from imaging.spec.load import load_family
 from imaging.spec.model import ImageSpec
 from imaging.spec.problems import SpecError
 from imaging.spec.runtime import Runtime
-from platforms.kubernetes.hub_arguments import parse_hub
+from platforms.kubernetes.hub import parse_hub
 from platforms.kubernetes.user_servers import render_options
 from settings import resolve
 from settings.models import Image, Substitute

@@ -383,7 +383,7 @@ MISTAKES: dict[str, tuple[Object, str]] = {
     ),
     "a fleet without pools": (
         {"site": SITE, "fleet": {"total_gpus": 0, "pools": []}},
-        "fleet.pools: a list of 0 is empty\n    give at least one: The node pools",
+        "fleet.pools: a list of 0 is empty\n    give at least one: The pools whose nodes have GPUs",
     ),
     "two pools of one name": (
         {"site": SITE, "fleet": fleet(POOL, {**POOL, "nodes": ["gpu3-gpu4"]})},

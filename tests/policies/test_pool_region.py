@@ -6,10 +6,10 @@ from pathlib import Path
 
 from policies.evaluate import evaluate
 from policies.finding import Level
+from policies.from_settings import site_of
 from policies.model import Site
 from policies.stacks import site_of_stack
 from settings.reading import load_stack
-from settings.unlisted import unlisted
 
 EXAMPLE = Path(__file__).parents[2] / "stacks" / "Pulumi.eks-g6.yaml"
 
@@ -29,6 +29,6 @@ def test_of_a_stack_each_pool_with_gpus_is_looked_up_in_its_region(tmp_path: Pat
     assert site_of_stack("eks-g6").unlisted == {}
     elsewhere = tmp_path / "Pulumi.elsewhere.yaml"
     elsewhere.write_text(EXAMPLE.read_text().replace("us-east-1", "eu-west-1"))
-    found = unlisted(load_stack(elsewhere))
+    found = site_of(load_stack(elsewhere)).unlisted
     assert list(found) == ["l4", "l40s"]
     assert found["l40s"].startswith("the list of 2026-02-26 has no g6e in eu-west-1: see whether it has g6e.2xlarge")

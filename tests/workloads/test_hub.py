@@ -8,7 +8,7 @@ import pytest
 from rows import each_row
 
 from errors.problems import SettingsError
-from platforms.kubernetes.hub_arguments import parse_hub
+from platforms.kubernetes.hub import parse_hub
 from platforms.kubernetes.job import Job, parse_job
 from workloads.arguments import OWN_KEYS
 from workloads.hub import Hub
@@ -277,9 +277,9 @@ def test_all_mistakes_are_reported_at_once() -> None:
     found = messages(expose={}, authenticator={}, start_timeout_s=-1, profiles=[{**PROFILE, "memory_gib": 0}])
     assert [line.split(":")[0] for line in found] == [
         "hub.start_timeout_s",
+        "hub.authenticator.kind",
         "hub.expose.kind",
         "hub.profiles[0].memory_gib",
-        "hub.authenticator.kind",
     ]
 
 

@@ -21,7 +21,7 @@ from rows import each_row
 from components.on_kubernetes.notebook_hub import hub_files
 from platforms.kubernetes import hub as objects
 from platforms.kubernetes import hub_access, hub_availability, hub_pods
-from platforms.kubernetes.hub_arguments import parse_hub
+from platforms.kubernetes.hub import parse_hub
 from platforms.kubernetes.hub_files.availability import count
 from platforms.kubernetes.user_servers import render_availability, render_options, render_page
 from workloads.hub import Hub

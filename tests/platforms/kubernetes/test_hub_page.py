@@ -9,7 +9,7 @@ import pytest
 from rows import each_row
 
 from errors.problems import SettingsError
-from platforms.kubernetes.hub_arguments import parse_hub
+from platforms.kubernetes.hub import parse_hub
 from platforms.kubernetes.user_servers import render_page
 from workloads.hub import Cull
 from workloads.hub_page import duration_words, ends_words

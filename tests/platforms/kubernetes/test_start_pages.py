@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # folders of tests are no packag
 from recorded_cluster import Moment, RecordedCluster, serving
 from running_hub import PASSWORD, RunningHub, running_hub
 
-from platforms.kubernetes.hub_arguments import parse_hub
+from platforms.kubernetes.hub import parse_hub
 
 pytestmark = pytest.mark.slow
 

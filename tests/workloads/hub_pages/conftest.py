@@ -19,7 +19,7 @@ import yaml
 
 from components.on_kubernetes.notebook_hub import hub_files
 from platforms.kubernetes import hub as objects
-from platforms.kubernetes.hub_arguments import parse_hub
+from platforms.kubernetes.hub import parse_hub
 from workloads.hub_programs import PACKAGE, hub_programs
 
 sys.path.insert(0, str(Path(__file__).parent))  # for asking.py: folders of tests are no packages here

@@ -9,8 +9,8 @@ from platforms.aws.driver_request import WantedDriver
 from platforms.aws.flatcar.driver import Driver, choose
 from platforms.aws.flatcar.ignition import Config, KeyReference, User
 from platforms.aws.flatcar.joining import Cluster, Joining, Program, Programs
-from platforms.aws.flatcar.node import node_config
 from platforms.aws.flatcar.releases import release_of
+from platforms.aws.flatcar_node import node_config
 from platforms.aws.instances import find_instance, group_of
 
 RELEASE = release_of("4593.2.5")

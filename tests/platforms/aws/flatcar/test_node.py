@@ -22,8 +22,8 @@ import flatcar_nodes as nodes
 from platforms.aws.flatcar import units
 from platforms.aws.flatcar.ignition import Config, render
 from platforms.aws.flatcar.joining import Joining, Program, Programs
-from platforms.aws.flatcar.node import node_config
 from platforms.aws.flatcar.releases import release_of
+from platforms.aws.flatcar_node import node_config
 
 if TYPE_CHECKING:
     from tests.conftest import GoldenFile

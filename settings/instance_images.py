@@ -1,10 +1,12 @@
-"""Root volumes of instances: derived from the images for them, or refused if too small."""
+"""Instances and the images that they start: root volumes derived from these, or refused, and processors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
 
-from errors.problems import Fault
+from errors.problems import Fault, listing
 from imaging.size.estimate import GB, GIB, Size, disk_use
 from imaging.size.expected import expected_of
 from imaging.size.measured import UNPACKED_RATIO
@@ -13,6 +15,8 @@ from platforms.aws.volumes import Volume, in_steps, root_volume_gib, volume_prob
 from settings.fleet import usages
 from settings.instance_pools import InstancePool
 from settings.models import Stack
+
+BUILT_FOR: Final = "amd64"
 
 
 def with_root_disks(stack: Stack) -> Stack:
@@ -30,28 +34,35 @@ def with_root_disks(stack: Stack) -> Stack:
     return stack.model_copy(update={"fleet": stack.fleet.model_copy(update={"pools": pools})})
 
 
-def too_small(stack: Stack, size_of: Callable[[str], Size | None]) -> Iterator[Fault]:
-    """Root volumes too small for their images. `size_of`: an image's minimum size, if known."""
+def check(stack: Stack) -> Iterator[Fault]:
+    """Instance pools that could not hold their images, or not run them."""
     for index, pool in enumerate(stack.fleet.pools):
-        if not isinstance(pool, InstancePool):
-            continue
-        known = [size for name in _landing(stack, pool) if (size := size_of(name))]
-        volume = Volume(int(pool.root_disk_gib))
-        for problem in volume_problems(volume, disk_use(known).total, parallel_pulls=False) if known else ():
-            loc = ("fleet", "pools", index, "root_disk_gib")
-            yield Fault(loc, f"is not enough: {problem.reason}", problem.fix, pool.root_disk_gib)
+        if isinstance(pool, InstancePool):
+            for each in (_too_small(stack, pool), _other_processor(stack, pool)):
+                yield from (replace(fault, loc=("fleet", "pools", index, *fault.loc)) for fault in each)
 
 
-def least_sizes(stack: Stack) -> Callable[[str], Size | None]:
+def _too_small(stack: Stack, pool: InstancePool) -> Iterator[Fault]:
+    known = [size for name in _landing(stack, pool) if (size := _least_size(stack, name))]
+    volume = Volume(int(pool.root_disk_gib))
+    for problem in volume_problems(volume, disk_use(known).total, parallel_pulls=False) if known else ():
+        yield Fault(("root_disk_gib",), f"is not enough: {problem.reason}", problem.fix, pool.root_disk_gib)
+
+
+def _least_size(stack: Stack, name: str) -> Size | None:
     """An image's size by its spec; None for specs with mistakes, which the build reports."""
+    try:
+        return expected_of(name, substitutes=stack.site.planned_substitutes)
+    except SpecError:
+        return None
 
-    def least(name: str) -> Size | None:
-        try:
-            return expected_of(name, substitutes=stack.site.planned_substitutes)
-        except SpecError:
-            return None
 
-    return least
+def _other_processor(stack: Stack, pool: InstancePool) -> Iterator[Fault]:
+    """Specs build images for x86-64, as their package locks do."""
+    if pool.architecture != BUILT_FOR and (images := _landing(stack, pool)):
+        reason = f"are {pool.architecture}, but images of a stack are built for {BUILT_FOR}: {listing(images)}"
+        fix = f"use instance types with {BUILT_FOR}, or name other pools where these images are used"
+        yield Fault(("instance_types",), reason, fix, ", ".join(pool.instance_types))
 
 
 def _derived(stack: Stack, pool: InstancePool) -> int:
