@@ -9,7 +9,7 @@ import click
 
 from cli.entry import USAGE
 from cli.stacks import read_stack, site_option, site_overlay, stack_name
-from cli.terminal import as_json, json_text, painter
+from cli.terminal import as_json, json_text, painter, print_error
 from cli.top.report import top_data, top_text
 
 
@@ -45,5 +45,5 @@ def top(ctx: click.Context, /, stack: str, site: Path | None, *, is_json: bool) 
     elif found.holdings or not found.problems:
         click.echo(top_text(name, found.holdings, now=now, paint=painter()), nl=False)
     for problem in found.problems:
-        click.echo(f"error: {problem}", err=True)
+        print_error(problem)
     ctx.exit(USAGE if found.problems else 0)
