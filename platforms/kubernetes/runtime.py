@@ -12,17 +12,29 @@ NAMESPACE = "gpu-runtime"  # default for the daemons
 DAEMONS = ("device-plugin", "persistence-daemon")  # plus one `driver-POOL` for each pool with a driver container
 RUNTIME_CLASS = "nvidia"
 
-# The driver's own daemon runs from the host, so versions always match. It keeps GPUs initialised
-# while idle; the loop detects its exit, so that the pod restarts.
+# The driver's own daemon runs from the host, so versions always match. It keeps GPUs initialised while idle. A second
+# one ends with 1 on the lock of the PID file, so one that a service of the node has started is used; if it ends, this
+# pod ends too, and the next one starts its own unless the service has come back.
 PERSISTENCE_SCRIPT = """\
 set -eu
-if [ ! -x /host/usr/bin/nvidia-persistenced ]; then
-  echo "no /usr/bin/nvidia-persistenced on this node: is the NVIDIA driver installed?" >&2
+daemon=/usr/bin/nvidia-persistenced
+runs() {
+  pid=$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid 2>/dev/null) &&
+    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = nvidia-persiste ]
+}
+if runs; then
+  echo "this node runs nvidia-persistenced, process $pid: used, none started"
+  trap 'exit 0' TERM
+elif [ ! -x "/host$daemon" ]; then
+  echo "no $daemon on this node: is the NVIDIA driver installed?" >&2
   exit 1
+else
+  trap 'if runs; then kill "$pid"; fi; exit 0' TERM
+  chroot /host "$daemon" --verbose
+  runs || { echo "nvidia-persistenced ended at once: the node's system log says why" >&2; exit 1; }
+  echo "this node ran no nvidia-persistenced: started as process $pid"
 fi
-trap 'kill "$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid)"; exit 0' TERM
-chroot /host /usr/bin/nvidia-persistenced --verbose
-while kill -0 "$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid)"; do sleep 5 & wait $!; done
+while runs; do sleep 5 & wait $!; done
 echo "nvidia-persistenced ended" >&2
 exit 1
 """
@@ -73,9 +85,13 @@ def device_plugin_pod(image: Any, pools: Sequence[str] | None = None) -> dict[st
 
 
 def persistence_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
-    """Pod spec of the persistence daemon. Privileged: it opens every GPU device of the host."""
+    """Pod spec of the persistence daemon. Privileged: it opens every GPU device of the host.
+
+    It sees the host's processes, to find a daemon that runs there.
+    """
     return {
         **_daemon_pod(pools),
+        "hostPID": True,
         "containers": [
             {
                 "name": "persistence-daemon",
