@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
 
-from cli.review.commons import Commons, Job, Pool, Profile
+from cli.review.commons import Commons, Workload
 from cli.review.details import Change
 
 
@@ -15,103 +13,69 @@ class Affected:
     """People and work behind one change. Empty if the stack names nobody."""
 
     own_pods: tuple[str, ...] = ()  # hubs whose hub or proxy pod changes
-    profiles: tuple[Profile, ...] = ()
+    profiles: tuple[Workload, ...] = ()
     courses: tuple[str, ...] = ()
     seats: int = 0
     jobs: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeImpact:
+    """A change and everybody it affects."""
+
+    change: Change
+    affected: Affected
+
+
 def affected_by(change: Change, old: Commons, new: Commons) -> Affected:
     """Everybody whose profile or job uses what changes, before or after."""
-    find = _AFFECTED.get(change.kind)
-    return find(change, old, new) if find else Affected()
-
-
-def _on_pool(change: Change, old: Commons, new: Commons) -> Affected:
-    named = pool_of(change.name, old, new).name
-    return _together(
-        (*old.profiles_on(named), *new.profiles_on(named)), (*old.jobs_on(named), *new.jobs_on(named)), old, new
+    name, sides = change.name, (old, new)
+    profiles: list[Workload] = []
+    jobs: list[Workload] = []
+    own: list[str] = []
+    match change.kind:
+        case "course":
+            return _in_course(name, old, new)
+        case "container" | "job":
+            return Affected(jobs=(name,))
+        case "pool":
+            profiles = [each for side in sides for each in side.profiles_on(name)]
+            jobs = [each for side in sides for each in side.jobs_on(name)]
+        case "site" | "policies":
+            profiles, jobs = [*old.profiles, *new.profiles], [*old.jobs, *new.jobs]
+        case "hub":
+            profiles = _touched_profiles(change, old, new)
+        case "image":
+            for side in (side for side in sides if name in side.images):  # those who start it or one built on it
+                images = {*side.standing_on(side.images[name])}
+                profiles += (each for each in side.profiles if images & {*side.started_by(each)})
+                jobs += (each for each in side.jobs if images & {*side.started_by(each)})
+                own += (hub for hub, mine in side.hubs.items() if {image.name for image in images} & {*mine})
+    by_name = {(profile.hub, profile.name): profile for profile in profiles}
+    courses = {(each.hub, each.name): each for side in sides for each in side.courses_of(by_name.values())}.values()
+    return Affected(
+        own_pods=tuple(dict.fromkeys(own)),
+        profiles=tuple(by_name.values()),
+        courses=tuple(dict.fromkeys(course.title for course in courses)),
+        seats=sum(course.seats for course in courses),
+        jobs=tuple(sorted({job.name for job in jobs})),  # an engine registers resources in any order
     )
 
 
-def _on_hub(change: Change, old: Commons, new: Commons) -> Affected:
-    return _together(_touched_profiles(change, old, new), (), old, new)
-
-
-def _by_job(change: Change, old: Commons, new: Commons) -> Affected:  # noqa: ARG001 - as the others
-    return Affected(jobs=(change.name,))
-
-
-def _everybody(change: Change, old: Commons, new: Commons) -> Affected:  # noqa: ARG001 - as the others
-    return _together((*old.profiles, *new.profiles), (*old.jobs, *new.jobs), old, new)
-
-
-def _in_course(change: Change, old: Commons, new: Commons) -> Affected:
+def _in_course(name: str, old: Commons, new: Commons) -> Affected:
     """Nobody if it is over."""
-    found = [(side, course) for side in (old, new) for course in side.courses if course.name == change.name]
-    chosen = {
-        (each.hub, each.name): each
-        for side, course in found
-        for each in side.profiles
-        if each.hub == course.hub and (not course.profiles or each.name in course.profiles)
-    }
-    titles = dict.fromkeys(course.title or course.name for _, course in found)
+    found = [(side, course) for side in (old, new) for course in side.courses if course.name == name]
+    chosen = {(each.hub, each.name): each for side, course in found for each in side.profiles if course.chooses(each)}
     return Affected(
         profiles=tuple(chosen.values()),
-        courses=tuple(titles),
+        courses=tuple(dict.fromkeys(course.title for _, course in found)),
         seats=max((course.seats for _, course in found), default=0),
     )
 
 
-def _by_image(change: Change, old: Commons, new: Commons) -> Affected:
-    name = change.name
-    profiles: list[Profile] = []
-    jobs: list[Job] = []
-    own: list[str] = []
-    for commons in (old, new):
-        if name not in commons.images:
-            continue
-        images = commons.standing_on(commons.images[name])
-        labels, names = {image.label for image in images}, {image.name for image in images}
-        profiles += (each for each in commons.profiles if labels & {image.label for image in commons.started_by(each)})
-        jobs += (each for each in commons.jobs if labels & {image.label for image in commons.started_by(each)})
-        own += (hub for hub, mine in commons.hubs.items() if names & {*mine})
-    return replace(_together(profiles, jobs, old, new), own_pods=tuple(dict.fromkeys(own)))
-
-
-def _touched_profiles(change: Change, old: Commons, new: Commons) -> tuple[Profile, ...]:
+def _touched_profiles(change: Change, old: Commons, new: Commons) -> list[Workload]:
     """The profiles that differ, if only profiles and images do; else all."""
-    both = [{each.name: each for each in side.profiles if each.hub == change.name} for side in (old, new)]
-    every = {**both[0], **both[1]}
-    if not change.details or not all(detail.loc[:1] == ("profiles",) for detail in change.details if detail.label):
-        return tuple(every.values())
-    return tuple(profile for name, profile in every.items() if both[0].get(name) != both[1].get(name))
-
-
-_AFFECTED: Final[Mapping[str, Callable[[Change, Commons, Commons], Affected]]] = {
-    "course": _in_course,
-    "pool": _on_pool,
-    "image": _by_image,
-    "hub": _on_hub,
-    "container": _by_job,
-    "job": _by_job,
-    "site": _everybody,
-    "policies": _everybody,
-}
-
-
-def pool_of(name: str, old: Commons, new: Commons) -> Pool:
-    return new.pools.get(name) or old.pools.get(name) or Pool(name, "", None, (), "", "")
-
-
-def _together(profiles: Iterable[Profile], jobs: Iterable[Job], old: Commons, new: Commons) -> Affected:
-    by_name = {(profile.hub, profile.name): profile for profile in profiles}
-    courses = {
-        (course.hub, course.name): course for commons in (old, new) for course in commons.courses_of(by_name.values())
-    }
-    return Affected(
-        profiles=tuple(by_name.values()),
-        courses=tuple(dict.fromkeys(course.title or course.name for course in courses.values())),
-        seats=sum(course.seats for course in courses.values()),
-        jobs=tuple(sorted({job.name for job in jobs})),  # an engine registers resources in any order
-    )
+    before, after = ({each.name: each for each in side.profiles if each.hub == change.name} for side in (old, new))
+    is_all = not change.details or any(each.loc[:1] != ("profiles",) for each in change.details if each.label)
+    every = {**before, **after}.items()
+    return [profile for name, profile in every if is_all or before.get(name) != after.get(name)]

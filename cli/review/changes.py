@@ -1,47 +1,56 @@
-"""What changes, in the field's words: drivers, pools, images, quotas, hubs, jobs; before and after.
+"""What changes, in the field's words: courses, drivers, pools, images, quotas, hubs, jobs; before and after.
 
-Objects of our components are shown as the component; the whole diff lists them.
+Objects of our components are shown as the component; the whole diff lists them. What people decide, such as limits and
+courses, is compared as hubs and the StackRecord record it.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from cli.review.commons import Commons, Image
-from cli.review.details import Change, Detail, details, joined, members, of_inputs, word
-from cli.review.promises import merged, promises
-from cli.review.recorded import (
+from cli.review.commons import (
     CONTAINER,
-    DOCKER_HUB,
-    EKS_GROUP,
-    FLATCAR_GROUP,
-    HOST,
-    HUB,
+    HUBS,
     IMAGE,
-    JOB,
+    JOBS,
     OURS,
-    POOL,
+    POOLS,
     PULLER,
     RECORD,
     RUNTIME,
-    SLURM_HUB,
-    SLURM_JOB,
+    Commons,
+    Image,
+    Inputs,
+    Side,
     is_group,
+    is_over,
     nodes_of,
     pool_name,
     taints_of,
 )
+from cli.review.details import Change, Detail, comes_or_goes, details, members, value_text, word
 from cli.review.stream import Step, Stream
 from cli.review.values import items, known_text, mapping, names_of, texts, whole
 from cli.words import counted
 
 _QUOTAS: Final = ("ResourceQuota", "ClusterQueue", "LocalQueue", "Cohort", "LimitRange")
 _MOST_NAMES: Final = 6
+# Kinds of our own resources, in the order of the comment.
+_KINDS: Final = {
+    **dict.fromkeys(POOLS, "pool"),
+    IMAGE: "image",
+    **dict.fromkeys(HUBS, "hub"),
+    CONTAINER: "container",
+    **dict.fromkeys((each for each in JOBS if each != CONTAINER), "job"),
+    RUNTIME: "runtime",
+    PULLER: "pre-puller",
+}
+_ORDER: Final = ("course", *dict.fromkeys(_KINDS.values()))
 
 
 def changes_of(stream: Stream, old: Commons, new: Commons, today: dt.date) -> tuple[Change, ...]:
@@ -51,80 +60,71 @@ def changes_of(stream: Stream, old: Commons, new: Commons, today: dt.date) -> tu
     """
     changed = [step.name for step in stream.changed if step.type == IMAGE]
     rebuilt = frozenset(side.images[name].name for side in (old, new) for name in changed if name in side.images)
-    changes = [change for step in stream.changed if (change := _change_of(step, old, new, rebuilt))]
-    changes = merged([*changes, *promises(stream, today)])
-    order = list(dict.fromkeys(["course", *_KINDS.values()]))
-    place_of = {kind: number for number, kind in enumerate(order)}
-    return tuple(sorted(changes, key=lambda each: (place_of.get(each.kind, len(order)), each.kind, each.name)))
+    by_thing: dict[tuple[str, str], Change] = {}
+    for step in stream.changed:
+        if change := _change_of(step, old, new, rebuilt):
+            by_thing[change.kind, change.name] = _merged(by_thing.get((change.kind, change.name)), change)
+    for change in _decided(stream, today):
+        by_thing[change.kind, change.name] = _merged(by_thing.get((change.kind, change.name)), change)
+
+    def place(change: Change) -> tuple[int, str, str]:
+        return (_ORDER.index(change.kind) if change.kind in _ORDER else len(_ORDER), change.kind, change.name)
+
+    return tuple(sorted(by_thing.values(), key=place))
 
 
-# Kinds of our own resources; a record is shown as what it records.
-_KINDS: Final = {
-    POOL: "pool",
-    HOST: "pool",
-    EKS_GROUP: "pool",
-    FLATCAR_GROUP: "pool",
-    IMAGE: "image",
-    HUB: "hub",
-    DOCKER_HUB: "hub",
-    SLURM_HUB: "hub",
-    CONTAINER: "container",
-    JOB: "job",
-    SLURM_JOB: "job",
-    RUNTIME: "runtime",
-    PULLER: "pre-puller",
-}
+def _merged(first: Change | None, second: Change) -> Change:
+    """One change for what two resources record of one thing; the first decides whether it comes or goes."""
+    return replace(first, details=tuple(dict.fromkeys((*first.details, *second.details)))) if first else second
 
 
 def _change_of(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) -> Change | None:
-    kind = _KINDS.get(step.type)
+    """The change of one resource; None if it is told otherwise: a record is shown as what it records."""
+    kind, name, token = _KINDS.get(step.type), step.name, step.type.rpartition(":")[2]
     rows: Iterable[Detail]
     if step.type == RECORD:
         return None
     if kind == "pool":
-        rows = _pool(step)
+        name, rows = pool_name(name, step.new or step.old or {}), _pool(step)
     elif kind == "image":
-        rows = _image(step, old.images.get(step.name), new.images.get(step.name))
+        rows = _image(step, old.images.get(name), new.images.get(name))
     elif kind == "hub":
-        rows = tuple(_with_images(_without_courses(step), rebuilt))
+        rows = tuple(_with_images(step, rebuilt))
         if not rows and step.op == "update" and (step.old or {}) != (step.new or {}):
             return None  # each of its courses is a separate change
     elif kind is not None:
         rows = _with_images(step, rebuilt)
-    elif step.type.startswith(OURS) or (OURS not in step.parents and step.type.rpartition(":")[2] in _QUOTAS):
-        kind, rows = _words(step.type.rpartition(":")[2]), of_inputs(step)
+    elif step.type.startswith(OURS) or (OURS not in step.parents and token in _QUOTAS):
+        kind = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in token).strip()
+        # Nothing to compare if all of it comes or goes.
+        rows = () if step.old is None or step.new is None else details(step.old, step.new)
     else:
         return None
-    name = pool_name(step.name, step.new or step.old or {}) if kind == "pool" else step.name
     return Change(kind, name, step.op, tuple(rows))
 
 
-def _words(token: str) -> str:
-    """`course quota` of CourseQuota."""
-    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in token).strip()
+# --- pools
+
+_POOL_LABELS: Final = {
+    "gpu": "GPU",
+    "gpus_per_node": "GPUs per node",
+    "driver_version": "driver",
+    "container_toolkit_version": "container toolkit",
+    "ami_type": "machine image",
+    "ami_release": "machine image's release",
+    "flatcar_release": "Flatcar",
+}
+_BY_NODE: Final = {"driver_version": "node_drivers", "container_toolkit_version": "node_container_toolkits"}
+# `driver` is the one that a group requests; the resulting driver is shown.
+_SHOWN_OF_POOLS: Final = {*_POOL_LABELS, *_BY_NODE.values(), "node_names", "pool", "taints", "driver"}
 
 
 def _pool(step: Step) -> Iterator[Detail]:
     old, new = step.old or {}, step.new or {}
     if step.old is None or step.new is None:
-        known = new or old
-        nodes = _instances(known) if is_group(known) else counted(len(nodes_of(known)), "node")
-        gpus = f"{word(known.get('gpus_per_node'))} {word(known.get('gpu'))}"
-        summary = f"{nodes} with {gpus} each, driver {word(known.get('driver_version'))}"
-        if "gpu" not in known:
-            summary = f"{nodes} without GPUs"
-        yield Detail("", "" if new else summary, summary if new else "")
+        yield comes_or_goes(_whole_pool(new or old), comes=bool(new))
         return
-    labels = {
-        "gpu": "GPU",
-        "gpus_per_node": "GPUs per node",
-        "driver_version": "driver",
-        "container_toolkit_version": "container toolkit",
-        "ami_type": "machine image",
-        "ami_release": "machine image's release",
-        "flatcar_release": "Flatcar",
-    }
-    for key, label in labels.items():
+    for key, label in _POOL_LABELS.items():
         before, after = word(old.get(key)), word(new.get(key))
         if before != after:
             yield Detail(label, before, after, loc=(key,))
@@ -135,27 +135,31 @@ def _pool(step: Step) -> Iterator[Detail]:
     if had is not None and has is not None and had != has:
         yield Detail("GPUs", f"{had:,}", f"{has:,}", loc=("gpus",))
     yield from members("taints", taints_of(old), taints_of(new))
-    rest = {*old, *new} - {*labels, *(by_node for _, by_node, _ in _BY_NODE), "node_names", "pool", "taints"}
-    rest -= {"driver"}  # the one that a group requests; the resulting driver is above
-    yield from details({key: old[key] for key in rest & {*old}}, {key: new[key] for key in rest & {*new}})
+    yield from details(_without(old, _SHOWN_OF_POOLS), _without(new, _SHOWN_OF_POOLS))
 
 
-def _instances(group: Mapping[str, Any]) -> str:
-    """`0 to 8 instances of g6.2xlarge`."""
-    types = names_of(texts(group.get("instance_types")))
-    return f"{whole(group.get('min')) or 0} to {counted(whole(group.get('max')) or 0, 'instance')} of {types}"
+def _without(inputs: Inputs | None, keys: Collection[str]) -> dict[str, Any]:
+    return {key: value for key, value in (inputs or {}).items() if key not in keys}
 
 
-# Inputs that nodes may override: the pool's, the one by node, and its display name.
-_BY_NODE: Final = (
-    ("driver_version", "node_drivers", "driver"),
-    ("container_toolkit_version", "node_container_toolkits", "container toolkit"),
-)
+def _whole_pool(pool: Inputs) -> str:
+    """`2 nodes with 8 GTX 1080 Ti each, driver 418.88`, `0 to 8 instances of g6.2xlarge without GPUs`."""
+    nodes = counted(len(nodes_of(pool)), "node")
+    if is_group(pool):
+        most = counted(whole(pool.get("max")) or 0, "instance")
+        nodes = f"{whole(pool.get('min')) or 0} to {most} of {names_of(texts(pool.get('instance_types')))}"
+    return _with_gpus(nodes, pool, "driver_version") if "gpu" in pool else f"{nodes} without GPUs"
 
 
-def _of_nodes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail]:
+def _with_gpus(nodes: str, pool: Inputs, driver: str) -> str:
+    return (
+        f"{nodes} with {word(pool.get('gpus_per_node'))} {word(pool.get('gpu'))} each, driver {word(pool.get(driver))}"
+    )
+
+
+def _of_nodes(old: Inputs, new: Inputs) -> Iterator[Detail]:
     """Nodes that override the pool's driver or container toolkit and get another one."""
-    for key, by_node, label in _BY_NODE:
+    for key, by_node in _BY_NODE.items():
         had, has = mapping(old.get(by_node)), mapping(new.get(by_node))
         groups: dict[tuple[str, str], list[str]] = {}
         for node in texts(new.get("node_names")):
@@ -164,93 +168,85 @@ def _of_nodes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Detail
                 groups.setdefault(change, []).append(node)
         for (before, after), nodes in groups.items():
             if before != after:
-                yield Detail(f"{label} of {names_of(nodes)}", before, after, loc=(key,))
+                yield Detail(f"{_POOL_LABELS[key]} of {names_of(nodes)}", before, after, loc=(key,))
 
 
-def _gpus(inputs: Mapping[str, Any]) -> int | None:
-    if "gpu" not in inputs:
-        return 0
-    each = whole(inputs.get("gpus_per_node"))
+def _gpus(inputs: Inputs) -> int | None:
+    each = whole(inputs.get("gpus_per_node")) if "gpu" in inputs else 0
     return None if each is None else each * len(nodes_of(inputs))
+
+
+# --- images
 
 
 def _image(step: Step, old: Image | None, new: Image | None) -> Iterator[Detail]:
     if old is None or new is None:
         if known := new or old:
-            summary = _whole_image(known)
-            yield Detail("", "" if new else summary, summary if new else "")
+            yield comes_or_goes(_whole_image(known), comes=new is not None)
         return
     before, after = old.facts, new.facts
-    for key, label in (("version", "version"), ("base", "base")):
+    for key in ("version", "base"):
         if before.get(key) != after.get(key):
-            yield Detail(label, word(before.get(key)), word(after.get(key)))
-    if (lines := joined(before.get("cuda_lines"))) != (now := joined(after.get("cuda_lines"))):
+            yield Detail(key, word(before.get(key)), word(after.get(key)))
+    if (lines := _cuda(before)) != (now := _cuda(after)):
         yield Detail("CUDA line", lines, now)
-    yield from _contents(before, after)
+    yield from _packages("", before.get("packages"), after.get("packages"))
+    kernels, now_kernels = mapping(before.get("kernels")), mapping(after.get("kernels"))
+    yield from members("kernels", [*map(str, kernels)], [*map(str, now_kernels)])
+    for name in kernels:
+        if name in now_kernels:
+            yield from _packages(f"kernel {name}: ", kernels[name], now_kernels[name])
+    # Packages that a site leaves out are still pins of the spec.
+    yield from _packages("not on this site, ", before.get("missing"), after.get("missing"))
     yield from _size(old, new)
     shown_above = {"facts", "base"}  # the input `base` is the parent's reference
-    sides = (side or {} for side in (step.old, step.new))
-    was, is_ = ({key: value for key, value in side.items() if key not in shown_above} for side in sides)
-    yield from details(was, is_)
+    yield from details(_without(step.old, shown_above), _without(step.new, shown_above))
+
+
+def _cuda(facts: Inputs) -> str:
+    return names_of(texts(facts.get("cuda_lines")))
 
 
 def _whole_image(image: Image) -> str:
-    facts, cuda = image.facts, joined(image.facts.get("cuda_lines"))
     words = (
-        f"version {word(facts.get('version'))}" if facts.get("version") else "",
-        f"on {word(facts.get('base'))}" if facts.get("base") else "",
-        f"CUDA {cuda}" if cuda else "",
-        _megabytes(image.size, image.expected),
+        f"version {word(image.facts.get('version'))}" if image.facts.get("version") else "",
+        f"on {word(image.facts.get('base'))}" if image.facts.get("base") else "",
+        f"CUDA {_cuda(image.facts)}" if _cuda(image.facts) else "",
+        _megabytes(image),
     )
     return ", ".join(filter(None, words))
-
-
-def _contents(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Detail]:
-    yield from _packages("", texts(before.get("packages")), texts(after.get("packages")))
-    old, new = _kernels(before), _kernels(after)
-    yield from members("kernels", tuple(old), tuple(new))
-    for name in old:
-        if name in new:
-            yield from _packages(f"kernel {name}: ", old[name], new[name])
-    # Packages that a site leaves out are still pins of the spec.
-    yield from _packages("not on this site, ", texts(before.get("missing")), texts(after.get("missing")))
-
-
-def _kernels(facts: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    return {str(name): texts(pins) for name, pins in mapping(facts.get("kernels")).items()}
 
 
 def _size(old: Image, new: Image) -> Iterator[Detail]:
     """Compressed bytes. Lower bounds have no difference: each omits other parts."""
     if (old.size, old.expected) == (new.size, new.expected):
         return
-    before, after = _megabytes(old.size, old.expected), _megabytes(new.size, new.expected)
+    after = _megabytes(new)
     if old.size is not None and new.size is not None:
         after = f"{after} ({new.size - old.size:+,.1f} MB)"
     elif old.size is not None:
         after = f"known after the build{f', {after}' if after else ''}"
-    yield Detail("size", before, after)
+    yield Detail("size", _megabytes(old), after)
 
 
-def _megabytes(size: float | None, expected: float | None) -> str:
-    if size is not None:
-        return f"{size:,.1f} MB"
-    return f"at least {expected:,.1f} MB by its spec" if expected is not None else ""
+def _megabytes(image: Image) -> str:
+    if image.size is not None:
+        return f"{image.size:,.1f} MB"
+    return f"at least {image.expected:,.1f} MB by its spec" if image.expected is not None else ""
 
 
-def _packages(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
+def _packages(label: str, old: object, new: object) -> Iterator[Detail]:
     """One detail for each package whose version changed; added and removed ones are listed. `label` comes first."""
-    before, after = {_package(pin): pin for pin in old}, {_package(pin): pin for pin in new}
+    before, after = ({_package(pin): pin for pin in texts(pins)} for pins in (old, new))
     moved = [name for name in before if name in after and before[name] != after[name]]
     for name in moved[:_MOST_NAMES]:
         yield Detail(f"{label}{name}", word(_version(before[name])), word(_version(after[name])))
     if len(moved) > _MOST_NAMES:
         yield Detail("", "", f"{label}{len(moved) - _MOST_NAMES} more versions change")
-    yield from members(
-        f"{label}packages",
-        tuple(pin for name, pin in before.items() if name not in after),
-        tuple(pin for name, pin in after.items() if name not in before),
+    gone, come = (
+        [pin for name, pin in these.items() if name not in those] for these, those in ((before, after), (after, before))
     )
+    yield from members(f"{label}packages", gone, come)
 
 
 def _package(pin: str) -> str:
@@ -265,33 +261,33 @@ def _version(pin: str) -> str:
     return pin[len(_package(pin)) :].lstrip("=@[") or pin
 
 
-def _without_courses(step: Step) -> Step:
-    sides = (side and {key: value for key, value in side.items() if key != "courses"} for side in (step.old, step.new))
-    old, new = sides
-    return replace(step, old=old, new=new)
+# --- hubs, jobs, runtimes and pre-pullers
+
+_Section = TypeVar("_Section", bound=Inputs)
 
 
 def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
-    """Hub, job, runtime or pre-puller. References to images that this change builds are shown by name."""
+    """References to images that this change builds are shown by name. Courses are separate changes."""
     if step.old is None or step.new is None:
         return
-    old, new, taken = dict(step.old), dict(step.new), list[str]()
+    elsewhere = ("courses",) if step.type in HUBS else ()
+    old, new = _without(step.old, elsewhere), _without(step.new, elsewhere)
+    taken = list[str]()
     for key in ("image", "hub_image", "proxy_image", "filter_image", "gateway_image"):
         taken += _taken(old, new, key, rebuilt)
     before, after = ([_copy(each) for each in items(inputs.get("profiles"))] for inputs in (old, new))
-    there = {known_text(each.get("name")): each for each in before}
+    there, stay = _by_name(before), _by_name(after)
     _pools_alike(old, new)
     for profile in after:
         earlier = there.get(known_text(profile.get("name")), {})
         _pools_alike(earlier, profile)
         taken += _taken(earlier, profile, "image", rebuilt)
-        kernels = {known_text(each.get("name")): each for each in earlier.get("kernels", ())}
+        kernels = _by_name(earlier.get("kernels", ()))
         for kernel in profile.get("kernels", ()):
             taken += _taken(kernels.get(known_text(kernel.get("name")), {}), kernel, "image", rebuilt)
-    for inputs, profiles, others in ((old, before, after), (new, after, before)):
-        stay = {known_text(each.get("name")) for each in others}
+    for inputs, profiles, others in ((old, before, stay), (new, after, there)):
         for profile in profiles:
-            if known_text(profile.get("name")) not in stay:
+            if known_text(profile.get("name")) not in others:
                 profile.pop("contents", None)  # the image of an added or removed one already says so
         if profiles:
             inputs["profiles"] = profiles
@@ -300,7 +296,11 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
     yield from details(old, new)
 
 
-def _copy(profile: Mapping[str, Any]) -> dict[str, Any]:
+def _by_name(sections: Iterable[_Section]) -> dict[str, _Section]:
+    return {known_text(each.get("name")): each for each in sections}
+
+
+def _copy(profile: Inputs) -> dict[str, Any]:
     """A mutable copy, with its kernels."""
     kernels = [dict(each) for each in items(profile.get("kernels"))]
     return {**profile, **({"kernels": kernels} if kernels else {})}
@@ -327,3 +327,129 @@ def _taken(old: dict[str, Any], new: dict[str, Any], key: str, rebuilt: frozense
         side.pop("contents", None)  # they follow from the image
     if before == after:
         yield after
+
+
+# --- what people decide
+
+_PROMISED: Final = ("peak_share", "guaranteed_gpus", "borrowable_gpus", "first_day", "last_day")
+
+
+def _decided(stream: Stream, today: dt.date) -> Iterator[Change]:
+    """One change for each course, pool and image, for the site and for its policies."""
+    yield from _courses(stream, today)
+    old, new = _record(stream)
+    if old is None or new is None:
+        return
+    (site, fleet, images, policies), (site_now, fleet_now, images_now, policies_now) = (
+        [mapping(side.get(key)) for key in ("site", "fleet", "images", "policies")] for side in (old, new)
+    )
+    name = known_text(site_now.get("name")) or known_text(site.get("name")) or stream.stack
+    of_fleet = details(_without(fleet, ("pools",)), _without(fleet_now, ("pools",)))
+    yield from _update("site", name, (*details(site, site_now), *of_fleet))
+    yield from _recorded_pools(stream, fleet, fleet_now)
+    for image in dict.fromkeys([*images, *images_now]):
+        limits = (mapping(mapping(side.get(image)).get("limit")) for side in (images, images_now))
+        yield from _update("image", image, _limit(*limits))
+    yield from _update("policies", name, details(policies, policies_now))
+
+
+def is_first_record(stream: Stream) -> bool:
+    """Earlier decisions are unknown: the state is older than the record."""
+    old, new = _record(stream)
+    return old is None and new is not None
+
+
+def _record(stream: Stream) -> tuple[Inputs | None, Inputs | None]:
+    """Before and after. A stack has one record, whatever its name."""
+    steps = [step for step in stream.steps.values() if step.type == RECORD]
+    old = next((step.old for step in steps if step.old is not None), None)
+    return old, next((step.new for step in steps if step.new is not None), None)
+
+
+def _update(kind: str, name: str, rows: Iterable[Detail]) -> Iterator[Change]:
+    if found := tuple(rows):
+        yield Change(kind, name, "update", found)
+
+
+_Course = tuple[str, Inputs]  # its hub, and the hub's record of it
+
+
+def _courses(stream: Stream, today: dt.date) -> Iterator[Change]:
+    old, new = _courses_of(stream, "old"), _courses_of(stream, "new")
+    gone = {name: (hub, course) for (hub, name), course in old.items() if (hub, name) not in new}
+    come = {name: (hub, course) for (hub, name), course in new.items() if (hub, name) not in old}
+    for name in sorted({*gone, *come}):
+        yield _course(name, gone.get(name), come.get(name), today)
+    unrecorded = is_first_record(stream)
+    for hub, name in sorted({*old} & {*new}):
+        before, after = old[hub, name], new[hub, name]
+        if unrecorded:
+            after = {key: value for key, value in after.items() if key in before or key not in _PROMISED}
+        if before != after:
+            yield _course(name, (hub, before), (hub, after), today)
+
+
+def _courses_of(stream: Stream, side: Side) -> dict[tuple[str, str], Inputs]:
+    """By hub and name."""
+    return {
+        (step.name, name): course
+        for step in stream.steps.values()
+        if step.type in HUBS
+        for name, course in _by_name(items(mapping(getattr(step, side)).get("courses"))).items()
+        if name
+    }
+
+
+def _course(name: str, old: _Course | None, new: _Course | None, today: dt.date) -> Change:
+    rows: list[Detail] = []
+    if old is not None and new is not None:
+        rows += [Detail("hub", old[0], new[0])] if old[0] != new[0] else []
+        rows += details(old[1], new[1])
+    elif course := new or old:
+        rows.append(comes_or_goes(_whole_course(*course), comes=new is not None))
+    sides = [side[1] for side in (old, new) if side is not None]
+    if all(is_over(side, today) for side in sides):
+        rows.append(Detail("", "", f"over since {word(sides[-1].get('last_day'))}"))
+    return Change("course", name, "create" if old is None else "delete" if new is None else "update", tuple(rows))
+
+
+def _whole_course(hub: str, course: Inputs) -> str:
+    share, promised = course.get("peak_share"), whole(course.get("guaranteed_gpus"))
+    parts = [f"{counted(whole(course.get('seats')) or 0, 'seat')} on hub {hub}"]
+    if profiles := texts(course.get("profiles")):
+        parts.append(f"{'profile' if len(profiles) == 1 else 'profiles'} {names_of(profiles)}")
+    if promised is not None:
+        parts.append(f"{counted(promised, 'guaranteed GPU')}")
+    if share is not None:
+        parts.append(f"{value_text(share, ('peak_share',))} of the seats at the busiest time")
+    days = [word(course.get(key)) for key in ("first_day", "last_day")]
+    return ", ".join([*parts, *([" to ".join(days)] if all(days) else [])])
+
+
+def _recorded_pools(stream: Stream, old: Inputs, new: Inputs) -> Iterator[Change]:
+    """What no GpuNodePool records of a pool: all of it, if somebody else runs the fleet."""
+    before, after = (_by_name(items(side.get("pools"))) for side in (old, new))
+    with_nodes = {
+        pool_name(step.name, step.new or step.old or {}) for step in stream.steps.values() if step.type in POOLS
+    }
+    for name in filter(None, dict.fromkeys([*before, *after])):
+        if name in before and name in after:
+            yield from _update("pool", name, details(before[name], after[name]))
+        elif name not in with_nodes:
+            pool = after.get(name) or before[name]
+            count = whole(pool.get("nodes"))  # of a Slurm partition
+            nodes = counted(count, "node") if count is not None else names_of(texts(pool.get("nodes")))
+            row = comes_or_goes(_with_gpus(nodes, pool, "driver"), comes=name in after)
+            yield Change("pool", name, "create" if name in after else "delete", (row,))
+
+
+def _limit(before: Inputs, after: Inputs) -> Iterator[Detail]:
+    """Limits for single images. Adding or removing one is one entry."""
+    if before and after:
+        yield from details(before, after, ("limit",))
+    elif before or after:
+        line = ", ".join(
+            f"until {word(item)}" if key == "until" else value_text(item, (key,))
+            for key, item in (after or before).items()
+        )
+        yield replace(comes_or_goes(line, comes=bool(after)), label="limit of its own")

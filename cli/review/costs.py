@@ -38,6 +38,17 @@ class Cost:
     prices: tuple[Price, ...] = ()  # the prices used
 
 
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    type: str
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        number = f"{self.least}–{self.most}" if self.least != self.most else f"{self.most}"  # noqa: RUF001
+        return f"{number} × {self.type or '?'}"  # noqa: RUF001
+
+
 def costs_of(stream: Stream, prices: Prices) -> tuple[Cost, ...]:
     """Resources whose cost changes, as far as their size shows."""
     return tuple(cost for step in stream.changed if (cost := _cost(step, prices)))
@@ -49,37 +60,22 @@ def _cost(step: Step, prices: Prices) -> Cost | None:
     old, new = _nodes(step.type, step.old), _nodes(step.type, step.new)
     if old == new:
         return None
-    used = tuple(price for nodes in (old, new) if nodes and (price := prices(nodes[0])))
-    return Cost(step.name, _text(old), _text(new), _delta(old, new, prices, 1), _delta(old, new, prices, 2), used)
-
-
-_Nodes = tuple[str, int, int]  # instance type, fewest and most nodes
+    there = [nodes for nodes in (old, new) if nodes]
+    used = [price for nodes in there if (price := prices(nodes.type))]
+    least = most = None
+    if len(used) == len(there):  # unknown for a group of several instance types: it depends on what AWS picks
+        monthly = [(price.usd_per_hour * HOURS_PER_MONTH) for price in used]
+        signs = [1 if nodes is new else -1 for nodes in there]
+        least = sum(sign * each * nodes.least for sign, each, nodes in zip(signs, monthly, there, strict=True))
+        most = sum(sign * each * nodes.most for sign, each, nodes in zip(signs, monthly, there, strict=True))
+    return Cost(step.name, str(old or ""), str(new or ""), least, most, tuple(used))
 
 
 def _nodes(kind: str, inputs: Mapping[str, Any] | None) -> _Nodes | None:
     if inputs is None:
         return None
     if kind == _INSTANCE:
-        return next(((name, 1, 1) for name in texts([inputs.get("instanceType")])), ("", 1, 1))
+        return _Nodes("".join(texts([inputs.get("instanceType")])), 1, 1)
     scaling = mapping(inputs.get("scalingConfig"))
-    types = texts(inputs.get("instanceTypes"))
-    least, most = whole(scaling.get("minSize")) or 0, whole(scaling.get("maxSize")) or 0
-    return ", ".join(types), least, most
-
-
-def _text(nodes: _Nodes | None) -> str:
-    if nodes is None:
-        return ""
-    kind, least, most = nodes
-    return f"{least}–{most} × {kind or '?'}" if least != most else f"{most} × {kind or '?'}"  # noqa: RUF001
-
-
-def _delta(old: _Nodes | None, new: _Nodes | None, prices: Prices, index: int) -> float | None:
-    amounts = [0.0 if nodes is None else _monthly(nodes, prices, index) for nodes in (old, new)]
-    return None if None in amounts else (amounts[1] or 0) - (amounts[0] or 0)
-
-
-def _monthly(nodes: _Nodes, prices: Prices, index: int) -> float | None:
-    """Unknown for a group of several instance types: it depends on what AWS picks."""
-    price = prices(nodes[0])
-    return None if price is None else price.usd_per_hour * HOURS_PER_MONTH * (nodes[1] if index == 1 else nodes[2])
+    least, most = (whole(scaling.get(key)) or 0 for key in ("minSize", "maxSize"))
+    return _Nodes(", ".join(texts(inputs.get("instanceTypes"))), least, most)

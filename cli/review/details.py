@@ -1,14 +1,15 @@
-"""Properties of one changed thing, before and after, in plain words."""
+"""Properties of one changed thing in plain words: `start_timeout_s: 600` is `start time-out: 10 min`."""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
-from cli.review import words
-from cli.review.stream import Step
 from cli.review.values import (
     NOTHING,
     Loc,
@@ -17,6 +18,7 @@ from cli.review.values import (
     is_hidden,
     leaves,
     names_of,
+    place,
     shown,
     texts,
     words_without_secrets,
@@ -26,6 +28,16 @@ _MOST_DETAILS: Final = 8
 _LONGEST: Final = 90
 _MOST_CHARACTERS: Final = 1000
 _DIGEST: Final = re.compile(r"(@sha256:[0-9a-f]{12})[0-9a-f]{52}")
+_UNITS: Final = {"_mb_per_s": " MB/s", "_gib": " GiB", "_gb": " GB", "_mb": " MB"}
+# Sections whose keys need no context.
+_TRANSPARENT: Final = frozenset({"cull", "image_limits", "policies", "site", "fleet", "facts"})
+_SINGULAR: Final = {
+    "kernels": "kernel",
+    "profiles": "profile",
+    "levels": "level of",
+    "waivers": "waiver",
+    "substitutes": "substitute",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +50,6 @@ class Detail:
     is_list: bool = False  # `before` leaves it and `after` joins it
     loc: Loc = field(default=(), compare=False)  # the input's path; empty if it is not a single input
 
-    @property
-    def key(self) -> str:
-        """The last key of the input."""
-        return next((step for step in reversed(self.loc) if isinstance(step, str)), "")
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -54,27 +61,24 @@ class Change:
     details: tuple[Detail, ...]
 
 
-def members(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
-    """Items that leave a list or join it."""
-    gone, come = [each for each in old if each not in set(new)], [each for each in new if each not in set(old)]
-    if gone or come:
-        yield Detail(label, names_of(gone), names_of(come), is_list=True)
+def last_key(loc: Loc) -> str:
+    """The key of a value, without list positions."""
+    return next((step for step in reversed(loc) if isinstance(step, str)), "")
 
 
-def _items(label: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Detail]:
-    """The same for a list of possible command arguments: the value after `--password` stays hidden."""
+def comes_or_goes(line: str, *, comes: bool) -> Detail:
+    """The detail if all of it comes or goes."""
+    return Detail("", "" if comes else line, line if comes else "")
+
+
+def members(label: str, old: Sequence[str], new: Sequence[str], loc: Loc = ()) -> Iterator[Detail]:
+    """Items that leave a list or join it. They may be a command's arguments: what follows `--password` is hidden."""
     gone, come = (
-        [clean for each, clean in zip(these, words_without_secrets(these), strict=True) if each not in set(those)]
-        for these, those in ((old, new), (new, old))
+        names_of([clean for each, clean in zip(these, words_without_secrets(these), strict=True) if each not in those])
+        for these, those in ((old, {*new}), (new, {*old}))
     )
     if gone or come:
-        yield Detail(label, names_of(gone), names_of(come), is_list=True)
-
-
-def of_inputs(step: Step) -> Iterator[Detail]:
-    """Inputs that differ; none if all of it comes or goes: there is nothing to compare."""
-    if step.old is not None and step.new is not None:
-        yield from details(step.old, step.new)
+        yield Detail(label, gone, come, is_list=True, loc=loc)
 
 
 def details(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc = ()) -> Iterator[Detail]:
@@ -91,33 +95,66 @@ def _together(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc) -> Iterat
     whole: dict[Loc, list[str]] = {}
     for loc, left, right in differences(old, new):
         item = loc[:2]
-        if len(loc) > 2 and (item in before) is not (item in after):
-            value = right if left is NOTHING else left
-            if value is False:  # missing keys of an item say little about it
-                continue
-            whole.setdefault(item, []).append(f"{words.label(loc[2:])}: {value_text(value, loc)}")
-        else:
+        if len(loc) <= 2 or (item in before) is (item in after):
             yield from _one((*at, *loc), left, right)
+        elif (value := right if left is NOTHING else left) is not False:  # it says little about a whole item
+            whole.setdefault(item, []).append(f"{label_of(loc[2:])}: {value_text(value, loc)}")
     for item, parts in whole.items():
         line = ", ".join(word for word in parts if "sha256:" not in word and not word.startswith("name: "))
         loc = (*at, *item)
-        yield Detail(words.label(loc), line if item in before else "", line if item in after else "", loc=loc)
+        yield Detail(label_of(loc), line if item in before else "", line if item in after else "", loc=loc)
 
 
 def _one(loc: Loc, left: object, right: object) -> Iterator[Detail]:
-    are_lists = isinstance(left, list | tuple) and isinstance(right, list | tuple) and not is_hidden(loc)
-    if are_lists and (joined := list(_items(words.label(loc), texts(left), texts(right)))):
-        yield from (replace(each, loc=loc) for each in joined)
-        return
-    yield Detail(words.label(loc), value_text(left, loc), value_text(right, loc), loc=loc)
+    joined: list[Detail] = []
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple) and not is_hidden(loc):
+        joined = [*members(label_of(loc), texts(left), texts(right), loc)]
+    yield from joined or [Detail(label_of(loc), value_text(left, loc), value_text(right, loc), loc=loc)]
+
+
+# --- words
+
+
+@cache
+def _keys() -> Mapping[str, Mapping[str, str]]:
+    """Keys that need other words, and meanings of a missing or zero value. The rest lose their unit and underscores."""
+    with Path(__file__).with_name("keys.csv").open(newline="", encoding="utf-8") as file:
+        return {row["key"]: row for row in csv.DictReader(file)}
+
+
+def _words_of(key: str, column: str) -> str:
+    return _keys()[key][column] if key in _keys() else ""
+
+
+def label_of(loc: Loc) -> str:
+    """`profile ml, memory` of `profiles.ml.memory_gib`."""
+    steps = [step for step in loc if step not in _TRANSPARENT] or list(loc)
+    parts: list[str] = []
+    while steps:
+        step, *steps = steps
+        if step in _SINGULAR and steps:
+            name, *steps = steps
+            parts.append(f"{_SINGULAR[str(step)]} {name if isinstance(name, str) else name + 1}")
+        else:
+            parts.append(_key_words(step) if isinstance(step, str) else place((step,)))
+    return ", ".join(parts)
+
+
+def _key_words(key: str) -> str:
+    if words := _words_of(key, "words"):
+        return words
+    if not key.replace("_", "").isalnum():
+        return key
+    unit = next((unit for unit in (*_UNITS, "_s") if key.endswith(unit)), "")
+    return key.removesuffix(unit).replace("_", " ")
 
 
 def value_text(value: object, loc: Loc) -> str:
-    """A value as a reader of the table sees it."""
+    """A value as a reader of the table sees it. A missing one may have a meaning too."""
     if value is NOTHING:
-        return words.absent(loc)
-    if not is_hidden(loc) and (wording := words.value(value, loc)) is not None:
-        return wording
+        return _words_of(str(loc[-1]), "if_missing") if loc else ""
+    if not is_hidden(loc) and (words := _value_words(value, last_key(loc))) is not None:
+        return words
     return elided(_DIGEST.sub(r"\1…", shown(value, loc, longest=_MOST_CHARACTERS)).strip('"'), _LONGEST)
 
 
@@ -126,6 +163,23 @@ def word(value: object) -> str:
     return "" if value is None else value_text(value, ())
 
 
-def joined(value: object) -> str:
-    """Texts of a list."""
-    return names_of(texts(value))
+def _value_words(value: object, key: str) -> str | None:
+    """A number with its unit, a claim as yes or no; None: the value as it is."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float) or value != value or abs(value) > 2**53:  # noqa: PLR0124 - not a number
+        return None
+    if value == 0 and (meaning := _words_of(key, "if_zero")):
+        return meaning
+    if key.endswith("_share"):
+        return f"{round(value * 100, 2):g}%"
+    unit = next((unit for end, unit in _UNITS.items() if key.endswith(end)), "")
+    return f"{value:,g}{unit}" if unit else duration(value) if key.endswith("_s") else None
+
+
+def duration(seconds: float) -> str:
+    """`10 min`, `1 h 30 min`, `90 s`."""
+    if seconds < 60 or seconds % 60:
+        return f"{seconds:g} s"
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    return " ".join(filter(None, (f"{hours} h" if hours else "", f"{minutes} min" if minutes else "")))

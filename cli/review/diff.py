@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from cli.review.recorded import OURS
+from cli.review.commons import OURS
 from cli.review.stream import STACK, Step
 from cli.review.values import (
     HIDDEN,

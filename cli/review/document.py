@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
-from cli.review.affected import Affected, affected_by
-from cli.review.cells import Cells, SpecCases, broken, cells_of
-from cli.review.changes import changes_of
-from cli.review.consequence import Consequence
-from cli.review.consequences import consequences
+from cli.review.affected import ChangeImpact, affected_by
+from cli.review.cells import Cells, SpecCases, cells_of
+from cli.review.changes import changes_of, is_first_record
+from cli.review.commons import commons_of
+from cli.review.consequences import Consequence, consequences
 from cli.review.costs import Cost, Prices, costs_of
-from cli.review.details import Change
-from cli.review.findings import Finding, compared, findings_of, is_refusal, with_routine
-from cli.review.headline import Impact, Sign, headline_of, sign_of
-from cli.review.promises import is_first_record
-from cli.review.recorded import IMAGE, after, before
+from cli.review.findings import Finding, Waiver, compared, findings_of, waivers_of, with_routine
 from cli.review.stream import STACK, Diagnostic, Step, Stream
 from cli.review.values import without_secrets
-from cli.review.verdict import Outcome, Verdict, verdict_of
-from cli.review.waivers import Waiver, waivers_of
+from cli.review.verdict import Impact, Outcome, Sign, Verdict, headline_of, sign_of, verdict_of
 
 _NOT_JUDGED: Final = {"read", "discard", "delete"}
 _NAME: Final = re.compile(r"[^\w./-]", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeImpact:
-    """A change and everybody it affects."""
-
-    change: Change
-    affected: Affected
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,37 +69,39 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
     A preview without deployed state (only creations, as on a fork without credentials) is compared with the base
     branch's, if that has no state either.
     """
-    findings = with_routine(findings_of(stream), stream, frozenset({IMAGE}))
+    findings = with_routine(findings_of(stream), stream)
     remarks: list[str] = []
-    is_known = base is not None and base.is_whole and bool(base.looked_at)
-    if base is not None and not is_known:
-        remarks.append("The base branch's preview proves nothing itself, so new and resolved findings are not shown.")
-    if base is not None and is_known:
+    knows_base = base is not None and base.is_whole and bool(base.looked_at)
+    if base is not None and knows_base:
         findings = compared(findings, findings_of(base))
+    elif base is not None:
+        remarks.append("The base branch's preview proves nothing itself, so new and resolved findings are not shown.")
     compared_with, has_before = "the deployed state", True
     if base is not None and base.is_whole and _is_first(stream) and _is_first(base):
         stream, compared_with = from_base(stream, base), "the base branch"
     elif _is_first(stream):
         compared_with, has_before = "nothing: no state is deployed", False
-    today = sources.today
-    old, new = before(stream, base.config if base is not None else stream.config, today), after(stream, today)
     if is_first_record(stream) and has_before:
         remarks.append(
             "The deployed state does not record what the stack file promises and limits; "
             "changes to those are shown from the next update on."
         )
+    old = commons_of(stream, "old", base.config if base is not None else stream.config, sources.today)
+    new = commons_of(stream, "new", stream.config, sources.today)
+    impact = Impact((), (), findings, ())
+    cells = Cells()
     # A preview that ended early may have missed things, such as who uses a pool.
-    is_complete = (
-        stream.is_whole
-        and bool(stream.resources)
-        and (stream.result == "succeeded" or any(is_refusal(each) for each in findings))
-    )
-    changes = changes_of(stream, old, new, today) if is_complete else ()
-    cells = cells_of(old, new, sources.spec_cases) if is_complete else Cells()
-    noticed = tuple(dict.fromkeys(consequences(stream, changes, old, new, cells.early))) if is_complete else ()
-    verdict = verdict_of(stream, findings, broken(cells.changed))
-    change_impacts = tuple(ChangeImpact(change, affected_by(change, old, new)) for change in changes)
-    impact = Impact([(each.change, each.affected) for each in change_impacts], noticed, findings, broken(cells.changed))
+    is_refused = any(each.is_refusal for each in findings)
+    if stream.is_whole and stream.resources and (stream.result == "succeeded" or is_refused):
+        cells = cells_of(old, new, sources.spec_cases)
+        changes = changes_of(stream, old, new, sources.today)
+        impact = Impact(
+            changes=tuple(ChangeImpact(change, affected_by(change, old, new)) for change in changes),
+            consequences=consequences(stream, changes, old, new, cells.early),
+            findings=findings,
+            broken=cells.broken,
+        )
+    verdict = verdict_of(stream, findings, cells.broken)
     # Policies do not check resources that are removed or only read.
     judged = [step for step in stream.steps.values() if step.type != STACK and step.op not in _NOT_JUDGED]
     return Review(
@@ -123,11 +114,11 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
         counts=_counts(stream),
         compared_with=compared_with,
         remarks=tuple(remarks),
-        changes=change_impacts,
-        consequences=noticed,
+        changes=impact.changes,
+        consequences=impact.consequences,
         cells=cells,
         findings=findings,
-        knows_base=is_known,
+        knows_base=knows_base,
         waivers=waivers_of(stream.config),
         costs=costs_of(stream, sources.prices),
         warnings=tuple(_warnings(stream)),
@@ -166,10 +157,8 @@ def from_base(stream: Stream, base: Stream) -> Stream:
 def _counts(stream: Stream) -> tuple[tuple[str, int], ...]:
     """Resources by operation, in the engine's order of severity; without those that are only read."""
     order = ("create", "update", "replace", "delete", "import", "same")
-    if stream.counts:
-        return tuple((op, stream.counts[op]) for op in order if stream.counts.get(op))
-    ops = [step.op for step in stream.steps.values()]
-    return tuple((op, ops.count(op)) for op in order if op in ops)
+    counts = stream.counts or Counter(step.op for step in stream.steps.values())
+    return tuple((op, counts[op]) for op in order if counts.get(op))
 
 
 def _warnings(stream: Stream) -> Iterator[Diagnostic]:
@@ -177,8 +166,11 @@ def _warnings(stream: Stream) -> Iterator[Diagnostic]:
     return (replace(each, message=without_secrets(each.message)) for _, each in sorted(warnings.items()))
 
 
+# --- the review as data
+
+
 def review_data(review: Review) -> dict[str, Any]:
-    """The review for JSON."""
+    """The review for JSON, as `comment_schema` describes it."""
     return {
         "stack": review.stack,
         "verdict": review.verdict.outcome.value,
@@ -193,14 +185,10 @@ def review_data(review: Review) -> dict[str, Any]:
         "remarks": list(review.remarks),
         "changes": [_change_data(each) for each in review.changes],
         "consequences": [asdict(each) for each in review.consequences],
-        "cells": [
-            {**asdict(cell), "before": cell.before.value if cell.before else None, "after": cell.after.value}
-            for cell in review.cells.changed
-        ],
+        "cells": [asdict(cell) for cell in review.cells.changed],
         "cells_not_told": list(review.cells.not_compared),
         "findings": [
-            {key: value for key, value in asdict(each).items() if key not in {"is_ours", "question"}}
-            | {"level": each.level.value, "since": each.since.value or None}
+            _without(asdict(each), "is_ours", "question") | {"since": each.since.value or None}
             for each in review.findings
         ],
         "waivers": [
@@ -212,13 +200,29 @@ def review_data(review: Review) -> dict[str, Any]:
     }
 
 
-def _change_data(impact: ChangeImpact) -> Mapping[str, Any]:
-    details = [{key: value for key, value in asdict(each).items() if key != "loc"} for each in impact.change.details]
-    return {
-        **asdict(impact.change),
-        "details": details,
-        "affected": {
-            **asdict(impact.affected),
-            "profiles": [{"hub": each.hub, "name": each.name} for each in impact.affected.profiles],
-        },
-    }
+def _change_data(impact: ChangeImpact) -> dict[str, Any]:
+    change, affected = asdict(impact.change), asdict(replace(impact.affected, profiles=()))
+    profiles = [{"hub": each.hub, "name": each.name} for each in impact.affected.profiles]
+    details = [_without(each, "loc") for each in change["details"]]
+    return {**change, "details": details, "affected": {**affected, "profiles": profiles}}
+
+
+def _without(data: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key not in keys}
+
+
+def comment_schema() -> dict[str, Any]:
+    """The JSON Schema of `comment --format json`."""
+    import yaml  # noqa: PLC0415 - no comment needs it
+
+    text = Path(__file__).with_name("comment.schema.yaml").read_text(encoding="utf-8")
+    return dict(_closed(yaml.safe_load(text)))
+
+
+def _closed(schema: Any) -> Any:
+    """Objects have all their properties and no others."""
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: _closed(value) for key, value in schema.items()}
+    names = [*schema.get("properties", {})] if schema.get("type") == "object" else []
+    return inner | ({"required": names, "additionalProperties": False} if names else {})

@@ -15,7 +15,7 @@ import pytest
 from click.testing import Result
 from rows import each_row
 
-from cli.review.schema import comment_schema
+from cli.review.document import comment_schema
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews
