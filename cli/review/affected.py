@@ -30,8 +30,7 @@ class ChangeImpact:
 def affected_by(change: Change, old: Commons, new: Commons) -> Affected:
     """Everybody whose profile or job uses what changes, before or after."""
     name, sides = change.name, (old, new)
-    profiles: list[Workload] = []
-    jobs: list[Workload] = []
+    workloads: list[Workload] = []
     own: list[str] = []
     match change.kind:
         case "course":
@@ -39,26 +38,26 @@ def affected_by(change: Change, old: Commons, new: Commons) -> Affected:
         case "container" | "job":
             return Affected(jobs=(name,))
         case "pool":
-            profiles = [each for side in sides for each in side.profiles_on(name)]
-            jobs = [each for side in sides for each in side.jobs_on(name)]
+            workloads = [each for side in sides for each in side.workloads_on(name)]
         case "site" | "policies":
-            profiles, jobs = [*old.profiles, *new.profiles], [*old.jobs, *new.jobs]
+            workloads = [each for side in sides for each in (*side.profiles, *side.jobs)]
         case "hub":
-            profiles = _touched_profiles(change, old, new)
+            workloads = _touched_profiles(change, old, new)
         case "image":
             for side in (side for side in sides if name in side.images):  # those who start it or one built on it
-                images = {*side.standing_on(side.images[name])}
-                profiles += (each for each in side.profiles if images & {*side.started_by(each)})
-                jobs += (each for each in side.jobs if images & {*side.started_by(each)})
+                images = side.standing_on(side.images[name])
+                workloads += (each for each in (*side.profiles, *side.jobs) if images & {*side.started_by(each)})
                 own += (hub for hub, mine in side.hubs.items() if {image.name for image in images} & {*mine})
-    by_name = {(profile.hub, profile.name): profile for profile in profiles}
+    by_name = {(each.hub, each.name): each for each in workloads if each.hub}
     courses = {(each.hub, each.name): each for side in sides for each in side.courses_of(by_name.values())}.values()
     return Affected(
         own_pods=tuple(dict.fromkeys(own)),
         profiles=tuple(by_name.values()),
         courses=tuple(dict.fromkeys(course.title for course in courses)),
         seats=sum(course.seats for course in courses),
-        jobs=tuple(sorted({job.name for job in jobs})),  # an engine registers resources in any order
+        jobs=tuple(
+            sorted({each.name for each in workloads if not each.hub})
+        ),  # an engine registers resources in any order
     )
 
 

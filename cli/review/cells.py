@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import compat
+from cli.engine_values import known_text, names_of, texts, without_secrets
 from cli.review.commons import Commons, Image, Pool
-from cli.review.values import known_text, names_of, texts, without_secrets
 from compat import Answer, Case, CaseError, Severity, Verdict
-from compat.evidence.names.image_name import read_image
-from compat.values.versions import VersionError
 from fleet.pools import read_node
 
 # Cases for an image name, if its spec is available and agrees with these facts; else None.
@@ -70,7 +68,7 @@ def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
     before = compat.matrix(old_rows, reader.columns(old.parts.values())).answers
     # Nodes that become a separate part of their pool also have an answer from before.
     known = {(image, name): before.get((image, part.name)) for name, part in was.items() if part for image, _ in before}
-    before = {**before, **{pair: answer for pair, answer in known.items() if answer is not None}}
+    before = {**before, **{pair: answer for pair, answer in known.items() if answer}}
     as_they_are = [replace(part, name=each.name) for each in moved if (part := was[each.name])]
     early = compat.matrix(rows, reader.columns(as_they_are)).answers
     # The first remedy is to undo the change of the image: its old versions ran on these very pools.
@@ -162,11 +160,16 @@ class _Reader:
         self.problems: list[str] = []
 
     def rows(self, images: Iterable[Image]) -> list[compat.Image]:
+        from imaging.spec.compat_cases import cases_of_facts  # noqa: PLC0415 - brings pydantic: a quarter of a second
+
         rows = []
         for image in images:
             try:
                 cases = self.spec_cases(image.name, {**image.facts, "base": image.base})
-                row = compat.Image(image.label, cases if cases is not None else cases_of_facts(image.facts))
+                lines, pins = (texts(image.facts.get(key)) for key in ("cuda_lines", "frameworks"))
+                if cases is None:
+                    cases = cases_of_facts(known_text(image.facts.get("base")), lines, pins)
+                row = compat.Image(image.label, cases)
                 compat.matrix([row], [compat.Pool("", read_node("Tesla T4", "580.95.05"))])
                 rows.append(row)
             except ValueError as error:  # a CaseError, or not a valid pin
@@ -190,26 +193,3 @@ def _first(error: ValueError) -> str:
         return str(error)
     problem = error.problems[0]
     return " ".join([problem.field, *([repr(problem.value)] if problem.value else []), problem.reason])
-
-
-def cases_of_facts(facts: Mapping[str, Any]) -> tuple[Case, ...]:
-    """An image's GPU programs, from its recorded facts: frameworks, CUDA lines, and a base that is not ours.
-
-    The facts do not say which framework uses which of several CUDA lines; then the framework's own build decides.
-    """
-    from imaging.spec.compat_cases import cases_of_pins  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
-
-    image = _base_with_cuda(known_text(facts.get("base")))
-    lines = texts(facts.get("cuda_lines"))
-    line = lines[0] if len(lines) == 1 else ""
-    found = [case for pin in texts(facts.get("frameworks")) for case in cases_of_pins([pin], line)]
-    return tuple(dict.fromkeys(replace(case, image=image) for case in found or [Case(cuda=each) for each in lines]))
-
-
-def _base_with_cuda(reference: str) -> str:
-    """The base, if its name says that it has CUDA; other names prove nothing."""
-    try:
-        named = read_image(reference)
-    except VersionError:
-        return ""
-    return reference if named.cudas and not named.gpu_free else ""

@@ -7,50 +7,20 @@ courses, is compared as hubs and the StackRecord record it.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Collection, Iterable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from packaging.requirements import InvalidRequirement, Requirement
-
-from cli.review.commons import (
-    CONTAINER,
-    HUBS,
-    IMAGE,
-    JOBS,
-    OURS,
-    POOLS,
-    PULLER,
-    RECORD,
-    RUNTIME,
-    Commons,
-    Image,
-    Inputs,
-    Side,
-    is_group,
-    is_over,
-    nodes_of,
-    pool_name,
-    taints_of,
-)
-from cli.review.details import Change, Detail, comes_or_goes, details, members, value_text, word
-from cli.review.stream import Step, Stream
-from cli.review.values import items, known_text, mapping, names_of, texts, whole
+from cli.engine_values import grouped, items, known_text, mapping, names_of, texts, whole
+from cli.review.commons import Commons, Image, Inputs, Side, is_group, is_over, nodes_of, pool_name, taints_of
+from cli.review.details import Change, Detail, comes_or_goes, details, label_of, members, value_text, word
+from cli.review.stream import KINDS, OURS, Step, Stream
 from cli.words import counted
 
 _QUOTAS: Final = ("ResourceQuota", "ClusterQueue", "LocalQueue", "Cohort", "LimitRange")
 _MOST_NAMES: Final = 6
-# Kinds of our own resources, in the order of the comment.
-_KINDS: Final = {
-    **dict.fromkeys(POOLS, "pool"),
-    IMAGE: "image",
-    **dict.fromkeys(HUBS, "hub"),
-    CONTAINER: "container",
-    **dict.fromkeys((each for each in JOBS if each != CONTAINER), "job"),
-    RUNTIME: "runtime",
-    PULLER: "pre-puller",
-}
-_ORDER: Final = ("course", *dict.fromkeys(_KINDS.values()))
 
 
 def changes_of(stream: Stream, old: Commons, new: Commons, today: dt.date) -> tuple[Change, ...]:
@@ -58,44 +28,36 @@ def changes_of(stream: Stream, old: Commons, new: Commons, today: dt.date) -> tu
 
     The engine reports resources in a different order each time.
     """
-    changed = [step.name for step in stream.changed if step.type == IMAGE]
+    changed = [step.name for step in stream.changed if step.kind == "image"]
     rebuilt = frozenset(side.images[name].name for side in (old, new) for name in changed if name in side.images)
-    by_thing: dict[tuple[str, str], Change] = {}
-    for step in stream.changed:
-        if change := _change_of(step, old, new, rebuilt):
-            by_thing[change.kind, change.name] = _merged(by_thing.get((change.kind, change.name)), change)
-    for change in _decided(stream, today):
-        by_thing[change.kind, change.name] = _merged(by_thing.get((change.kind, change.name)), change)
-
-    def place(change: Change) -> tuple[int, str, str]:
-        return (_ORDER.index(change.kind) if change.kind in _ORDER else len(_ORDER), change.kind, change.name)
-
-    return tuple(sorted(by_thing.values(), key=place))
-
-
-def _merged(first: Change | None, second: Change) -> Change:
-    """One change for what two resources record of one thing; the first decides whether it comes or goes."""
-    return replace(first, details=tuple(dict.fromkeys((*first.details, *second.details)))) if first else second
+    found = (change for step in stream.changed if (change := _change_of(step, old, new, rebuilt)))
+    # Two resources may record one thing: the first decides whether it comes or goes.
+    things = grouped(((change.kind, change.name), change) for change in (*found, *_decided(stream, today)))
+    order = {kind: number for number, kind in enumerate(("course", *KINDS))}
+    return tuple(
+        replace(same[0], details=tuple(dict.fromkeys(row for each in same for row in each.details)))
+        for _, same in sorted(things.items(), key=lambda thing: (order.get(thing[0][0], len(order)), thing[0]))
+    )
 
 
 def _change_of(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) -> Change | None:
     """The change of one resource; None if it is told otherwise: a record is shown as what it records."""
-    kind, name, token = _KINDS.get(step.type), step.name, step.type.rpartition(":")[2]
+    kind, name = step.kind, step.name
     rows: Iterable[Detail]
-    if step.type == RECORD:
+    if kind == "record":
         return None
     if kind == "pool":
-        name, rows = pool_name(name, step.new or step.old or {}), _pool(step)
+        name, rows = pool_name(name, step.inputs), _pool(step)
     elif kind == "image":
         rows = _image(step, old.images.get(name), new.images.get(name))
     elif kind == "hub":
         rows = tuple(_with_images(step, rebuilt))
         if not rows and step.op == "update" and (step.old or {}) != (step.new or {}):
             return None  # each of its courses is a separate change
-    elif kind is not None:
+    elif kind:
         rows = _with_images(step, rebuilt)
-    elif step.type.startswith(OURS) or (OURS not in step.parents and token in _QUOTAS):
-        kind = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in token).strip()
+    elif step.type.startswith(OURS) or (not step.owners and step.token in _QUOTAS):
+        kind = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in step.token).strip()
         # Nothing to compare if all of it comes or goes.
         rows = () if step.old is None or step.new is None else details(step.old, step.new)
     else:
@@ -105,18 +67,11 @@ def _change_of(step: Step, old: Commons, new: Commons, rebuilt: frozenset[str]) 
 
 # --- pools
 
-_POOL_LABELS: Final = {
-    "gpu": "GPU",
-    "gpus_per_node": "GPUs per node",
-    "driver_version": "driver",
-    "container_toolkit_version": "container toolkit",
-    "ami_type": "machine image",
-    "ami_release": "machine image's release",
-    "flatcar_release": "Flatcar",
-}
+_FACTS: Final = ("gpu", "gpus_per_node", "driver_version", "container_toolkit_version")
+_SYSTEM: Final = ("ami_type", "ami_release", "flatcar_release")
 _BY_NODE: Final = {"driver_version": "node_drivers", "container_toolkit_version": "node_container_toolkits"}
 # `driver` is the one that a group requests; the resulting driver is shown.
-_SHOWN_OF_POOLS: Final = {*_POOL_LABELS, *_BY_NODE.values(), "node_names", "pool", "taints", "driver"}
+_SHOWN_OF_POOLS: Final = {*_FACTS, *_SYSTEM, *_BY_NODE.values(), "node_names", "pool", "taints", "driver"}
 
 
 def _pool(step: Step) -> Iterator[Detail]:
@@ -124,10 +79,10 @@ def _pool(step: Step) -> Iterator[Detail]:
     if step.old is None or step.new is None:
         yield comes_or_goes(_whole_pool(new or old), comes=bool(new))
         return
-    for key, label in _POOL_LABELS.items():
+    for key in (*_FACTS, *_SYSTEM):
         before, after = word(old.get(key)), word(new.get(key))
         if before != after:
-            yield Detail(label, before, after, loc=(key,))
+            yield Detail(label_of((key,)), before, after, loc=(key,))
     yield from _of_nodes(old, new)
     if not is_group(new):
         yield from members("nodes", nodes_of(old), nodes_of(new))
@@ -161,14 +116,15 @@ def _of_nodes(old: Inputs, new: Inputs) -> Iterator[Detail]:
     """Nodes that override the pool's driver or container toolkit and get another one."""
     for key, by_node in _BY_NODE.items():
         had, has = mapping(old.get(by_node)), mapping(new.get(by_node))
-        groups: dict[tuple[str, str], list[str]] = {}
-        for node in texts(new.get("node_names")):
-            if node in texts(old.get("node_names")) and (node in had or node in has):
-                change = word(had.get(node, old.get(key))), word(has.get(node, new.get(key)))
-                groups.setdefault(change, []).append(node)
-        for (before, after), nodes in groups.items():
+        stay = [node for node in texts(new.get("node_names")) if node in texts(old.get("node_names"))]
+        changed = (
+            ((word(had.get(node, old.get(key))), word(has.get(node, new.get(key)))), node)
+            for node in stay
+            if node in had or node in has
+        )
+        for (before, after), nodes in grouped(changed).items():
             if before != after:
-                yield Detail(f"{_POOL_LABELS[key]} of {names_of(nodes)}", before, after, loc=(key,))
+                yield Detail(f"{label_of((key,))} of {names_of(nodes)}", before, after, loc=(key,))
 
 
 def _gpus(inputs: Inputs) -> int | None:
@@ -250,11 +206,8 @@ def _packages(label: str, old: object, new: object) -> Iterator[Detail]:
 
 
 def _package(pin: str) -> str:
-    try:
-        return Requirement(pin).name.lower()
-    except InvalidRequirement:  # conda's `cudnn=7.6.5.32`, npm's `configurable-http-proxy@4.6.3`
-        at = pin.rfind("@")
-        return (pin[:at] if at > 0 else pin.partition("=")[0]).lower()
+    """Of PyPI's `torch==1.7.1`, conda's `cudnn=7.6.5.32`, npm's `@jupyter/builder@4.6.3`."""
+    return re.split(r"(?<=.)[@=<>!~;\[\s]", pin, maxsplit=1)[0].lower()
 
 
 def _version(pin: str) -> str:
@@ -263,6 +216,7 @@ def _version(pin: str) -> str:
 
 # --- hubs, jobs, runtimes and pre-pullers
 
+_IMAGES: Final = ("image", "hub_image", "proxy_image", "filter_image", "gateway_image")
 _Section = TypeVar("_Section", bound=Inputs)
 
 
@@ -270,63 +224,41 @@ def _with_images(step: Step, rebuilt: frozenset[str]) -> Iterator[Detail]:
     """References to images that this change builds are shown by name. Courses are separate changes."""
     if step.old is None or step.new is None:
         return
-    elsewhere = ("courses",) if step.type in HUBS else ()
-    old, new = _without(step.old, elsewhere), _without(step.new, elsewhere)
-    taken = list[str]()
-    for key in ("image", "hub_image", "proxy_image", "filter_image", "gateway_image"):
-        taken += _taken(old, new, key, rebuilt)
-    before, after = ([_copy(each) for each in items(inputs.get("profiles"))] for inputs in (old, new))
-    there, stay = _by_name(before), _by_name(after)
-    _pools_alike(old, new)
-    for profile in after:
-        earlier = there.get(known_text(profile.get("name")), {})
-        _pools_alike(earlier, profile)
-        taken += _taken(earlier, profile, "image", rebuilt)
-        kernels = _by_name(earlier.get("kernels", ()))
-        for kernel in profile.get("kernels", ()):
-            taken += _taken(kernels.get(known_text(kernel.get("name")), {}), kernel, "image", rebuilt)
-    for inputs, profiles, others in ((old, before, stay), (new, after, there)):
-        for profile in profiles:
-            if known_text(profile.get("name")) not in others:
-                profile.pop("contents", None)  # the image of an added or removed one already says so
-        if profiles:
-            inputs["profiles"] = profiles
-    if names := list(dict.fromkeys(taken)):
+    elsewhere = ("courses",) if step.kind == "hub" else ()
+    old, new = (deepcopy(_without(side, elsewhere)) for side in (step.old, step.new))
+    if names := list(dict.fromkeys(_taken(old, new, rebuilt))):
         yield Detail("", "", f"uses the new {names_of(names)}")
     yield from details(old, new)
 
 
+def _taken(old: dict[str, Any], new: dict[str, Any], rebuilt: frozenset[str]) -> Iterator[str]:
+    """Names of rebuilt images. Removes references to images from both sides where names are enough."""
+    for key in _IMAGES:
+        before, after = (known_text(side.get(f"{key}_name")) for side in (old, new))
+        if old.get(key) != new.get(key) and before and after and (before != after or after in rebuilt):
+            for side in (old, new):
+                side.pop(key, None)
+                side.pop("contents", None)  # they follow from the image
+            yield from [after] if before == after else []
+    if old and ("pools" in old) != ("pools" in new):  # one pool and several are one change; their GPUs follow
+        for side in (old, new):
+            side.update({"pools": [side.pop("pool")]} if side.get("pool") else {})
+            for key in ("pool", "gpu", "gpu_memory_gb"):
+                side.pop(key, None)
+    for key in ("profiles", "kernels"):
+        there, here = (_by_name(_sections(side.get(key))) for side in (old, new))
+        for each in _sections(new.get(key)):
+            yield from _taken(there.get(known_text(each.get("name")), {}), each, rebuilt)
+        for name in {*there} ^ {*here}:  # the image of an added or removed one already says so
+            {**there, **here}[name].pop("contents", None)
+
+
+def _sections(value: object) -> list[dict[str, Any]]:
+    return [each for each in items(value) if isinstance(each, dict)]
+
+
 def _by_name(sections: Iterable[_Section]) -> dict[str, _Section]:
     return {known_text(each.get("name")): each for each in sections}
-
-
-def _copy(profile: Inputs) -> dict[str, Any]:
-    """A mutable copy, with its kernels."""
-    kernels = [dict(each) for each in items(profile.get("kernels"))]
-    return {**profile, **({"kernels": kernels} if kernels else {})}
-
-
-def _pools_alike(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """One pool and several have different keys but are one change. Their GPUs follow."""
-    if ("pools" in old) == ("pools" in new) or not old:
-        return
-    for side in (old, new):
-        if pool := side.pop("pool", None):
-            side["pools"] = [pool]
-        side.pop("gpu", None)
-        side.pop("gpu_memory_gb", None)
-
-
-def _taken(old: dict[str, Any], new: dict[str, Any], key: str, rebuilt: frozenset[str]) -> Iterator[str]:
-    """The image's name, if it is rebuilt. Removes its reference from both sides if names are enough."""
-    before, after = (known_text(side.get(f"{key}_name")) for side in (old, new))
-    if old.get(key) == new.get(key) or not before or not after or (before == after and after not in rebuilt):
-        return
-    for side in (old, new):
-        side.pop(key, None)
-        side.pop("contents", None)  # they follow from the image
-    if before == after:
-        yield after
 
 
 # --- what people decide
@@ -361,7 +293,7 @@ def is_first_record(stream: Stream) -> bool:
 
 def _record(stream: Stream) -> tuple[Inputs | None, Inputs | None]:
     """Before and after. A stack has one record, whatever its name."""
-    steps = [step for step in stream.steps.values() if step.type == RECORD]
+    steps = [step for step in stream.steps.values() if step.kind == "record"]
     old = next((step.old for step in steps if step.old is not None), None)
     return old, next((step.new for step in steps if step.new is not None), None)
 
@@ -394,7 +326,7 @@ def _courses_of(stream: Stream, side: Side) -> dict[tuple[str, str], Inputs]:
     return {
         (step.name, name): course
         for step in stream.steps.values()
-        if step.type in HUBS
+        if step.kind == "hub"
         for name, course in _by_name(items(mapping(getattr(step, side)).get("courses"))).items()
         if name
     }
@@ -429,9 +361,7 @@ def _whole_course(hub: str, course: Inputs) -> str:
 def _recorded_pools(stream: Stream, old: Inputs, new: Inputs) -> Iterator[Change]:
     """What no GpuNodePool records of a pool: all of it, if somebody else runs the fleet."""
     before, after = (_by_name(items(side.get("pools"))) for side in (old, new))
-    with_nodes = {
-        pool_name(step.name, step.new or step.old or {}) for step in stream.steps.values() if step.type in POOLS
-    }
+    with_nodes = {pool_name(step.name, step.inputs) for step in stream.steps.values() if step.kind == "pool"}
     for name in filter(None, dict.fromkeys([*before, *after])):
         if name in before and name in after:
             yield from _update("pool", name, details(before[name], after[name]))

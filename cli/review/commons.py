@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import orjson
 
+from cli.engine_values import grouped, items, known_text, mapping, texts, whole
 from cli.review.stream import Stream
-from cli.review.values import items, known_text, mapping, texts, whole
 from fleet.node_names import NodeNameError, expand
 from fleet.pools import Room, alike, may_land
-
-OURS: Final = "gpu-commons:index:"
-IMAGE: Final = f"{OURS}GpuImage"
-HUB: Final = f"{OURS}NotebookHub"
-DOCKER_HUB: Final = f"{OURS}DockerHub"
-PULLER: Final = f"{OURS}PrePuller"
-RUNTIME: Final = f"{OURS}NvidiaRuntime"
-RECORD: Final = f"{OURS}StackRecord"
-EKS_GROUP: Final = f"{OURS}EksGpuNodeGroup"
-FLATCAR_GROUP: Final = f"{OURS}FlatcarGpuNodeGroup"
-GROUPS: Final = (EKS_GROUP, FLATCAR_GROUP)  # pools of instances that AWS starts and replaces
-POOLS: Final = (f"{OURS}GpuNodePool", f"{OURS}DockerHost", *GROUPS)
-HUBS: Final = (HUB, DOCKER_HUB, f"{OURS}SlurmHub")
-CONTAINER: Final = f"{OURS}DockerGpuContainer"
-JOBS: Final = (f"{OURS}GpuJob", CONTAINER, f"{OURS}SlurmGpuJob")
 
 Inputs = Mapping[str, Any]
 Side = Literal["old", "new"]
@@ -133,51 +119,45 @@ class Commons:
         """Courses whose people may choose one of the profiles."""
         named = {(profile.hub, profile.name) for profile in profiles}
         hubs = {hub for hub, _ in named}
-        return tuple(
-            course
-            for course in self.courses
-            if course.hub in hubs
-            and (not course.profiles or any((course.hub, name) in named for name in course.profiles))
-        )
+
+        def chooses(course: Course) -> bool:
+            return any((course.hub, name) in named for name in course.profiles) if course.profiles else True
+
+        return tuple(course for course in self.courses if course.hub in hubs and chooses(course))
 
     def seats_of(self, profiles: Iterable[Workload]) -> int:
         return sum(course.seats for course in self.courses_of(profiles))
 
-    def started_by(self, workload: Workload) -> tuple[Image, ...]:
+    def started_by(self, workload: Workload) -> list[Image]:
         """The images that it may start: of several with one name, the one in its registry, as far as known."""
-        named = self._images_by_name.get(workload.image, ())
-        if len(named) < 2:
-            return named
-        return tuple(image for image in named if image.repository == workload.repository) or named
+        named = self._images_by_name.get(workload.image, [])
+        return [image for image in named if image.repository == workload.repository] or named
 
     @cached_property
-    def _images_by_name(self) -> Mapping[str, tuple[Image, ...]]:
-        by_name: dict[str, tuple[Image, ...]] = {}
-        for image in self.images.values():
-            by_name[image.name] = (*by_name.get(image.name, ()), image)
-        return by_name
+    def _images_by_name(self) -> dict[str, list[Image]]:
+        return grouped((image.name, image) for image in self.images.values())
 
-    def standing_on(self, image: Image) -> tuple[Image, ...]:
+    def standing_on(self, image: Image) -> set[Image]:
         """The image and the stack's images built on it."""
-        found, names = {image.label: image}, {image.name}
-        while more := [
-            each for each in self.images.values() if each.label not in found and each.facts.get("base") in names
-        ]:
-            found |= {each.label: each for each in more}
-            names |= {each.name for each in more}
-        return tuple(found.values())
-
-    def profiles_on(self, pool: str) -> tuple[Workload, ...]:
-        if pool not in self._profiles_by_pool:
-            self._profiles_by_pool[pool] = tuple(each for each in self.profiles if each.lands_on(pool))
-        return self._profiles_by_pool[pool]
+        found = {image}
+        while (
+            more := {each for each in self.images.values() if each.facts.get("base") in {base.name for base in found}}
+            - found
+        ):
+            found |= more
+        return found
 
     @cached_property
-    def _profiles_by_pool(self) -> dict[str, tuple[Workload, ...]]:
+    def _workloads_by_pool(self) -> dict[str, list[Workload]]:
         return {}
 
-    def jobs_on(self, pool: str) -> tuple[Workload, ...]:
-        return tuple(job for job in self.jobs if job.lands_on(pool))
+    def workloads_on(self, pool: str) -> list[Workload]:
+        if pool not in self._workloads_by_pool:
+            self._workloads_by_pool[pool] = [each for each in (*self.profiles, *self.jobs) if each.lands_on(pool)]
+        return self._workloads_by_pool[pool]
+
+    def profiles_on(self, pool: str) -> list[Workload]:
+        return [each for each in self.workloads_on(pool) if each.hub]
 
     @cached_property
     def parts(self) -> Mapping[str, Pool]:
@@ -186,8 +166,7 @@ class Commons:
 
     def uses(self, image: Image, pool: Pool) -> Iterator[str]:
         """Profiles and jobs that may start the image there and get GPUs, as people call them."""
-        whole_pool = pool.whole or pool.name
-        for each in (*self.profiles_on(whole_pool), *self.jobs_on(whole_pool)):
+        for each in self.workloads_on(pool.whole or pool.name):
             gets_gpus = each.gpus > 0 and Room(pool.gpus_per_node).holds(Room(each.gpus))
             if each.image == image.name and gets_gpus and any(it is image for it in self.started_by(each)):
                 yield f"profile {each.name} of {each.hub}" if each.hub else f"job {each.name}"
@@ -198,33 +177,29 @@ class Commons:
 
 def commons_of(stream: Stream, side: Side, config: Mapping[str, str], today: dt.date) -> Commons:
     """The commons before or after the change. `config` is the configuration at that time, as far as known."""
-    by_type: dict[str, list[tuple[str, Inputs]]] = {}
+    of: dict[str, list[tuple[str, Inputs]]] = defaultdict(list)
     for step in stream.steps.values():
-        if step.type.startswith(OURS) and (inputs := getattr(step, side)) is not None:
-            by_type.setdefault(step.type, []).append((step.name, inputs))
-
-    def of(*types: str) -> list[tuple[str, Inputs]]:
-        return [each for name in types for each in by_type.get(name, ())]
-
-    if any(step.type in POOLS for step in stream.steps.values()):
+        if (inputs := getattr(step, side)) is not None:
+            of[step.kind].append((step.name, inputs))
+    if any(step.kind == "pool" for step in stream.steps.values()):
         config = {}  # else another stack manages the fleet, and only the configuration describes it
-    sections = [pool for _, record in of(RECORD) for pool in items(mapping(record.get("fleet")).get("pools"))]
+    sections = [pool for _, record in of["record"] for pool in items(mapping(record.get("fleet")).get("pools"))]
     # Pools of a Slurm site: no resource describes their nodes, and the stack's record has them all.
     sections = [pool for pool in sections if "partition" in pool]
     sections = sections or [*items(mapping(settings(config, "fleet")).get("pools"))]
     sizes = mapping((stream.old_outputs if side == "old" else stream.new_outputs).get("image_sizes"))
-    hubs = of(*HUBS)
-    pools = [_pool(name, inputs) for name, inputs in of(*POOLS)] or [_pool_of_section(pool) for pool in sections]
+    hubs = of["hub"]
+    pools = [_pool(name, inputs) for name, inputs in of["pool"]] or [_pool_of_section(pool) for pool in sections]
     return Commons(
         pools={pool.name: pool for pool in pools},
-        images={name: _image(name, inputs, mapping(sizes.get(name))) for name, inputs in of(IMAGE)},
+        images={name: _image(name, inputs, mapping(sizes.get(name))) for name, inputs in of["image"]},
         hubs={name: _own_images(inputs) for name, inputs in hubs},
         profiles=tuple(profile for name, inputs in hubs for profile in _profiles(name, inputs)),
-        jobs=tuple(_workload("", name, inputs, inputs, "") for name, inputs in of(*JOBS)),
+        jobs=tuple(_workload("", name, inputs, inputs, "") for name, inputs in (*of["job"], *of["container"])),
         courses=tuple(course for name, inputs in hubs for course in _courses(name, inputs, today)),
         pulled=frozenset(
             (known_text(inputs.get("pool")), image)
-            for _, inputs in of(PULLER)
+            for _, inputs in of["pre-puller"]
             for image in mapping(inputs.get("images"))
         ),
     )
@@ -346,9 +321,8 @@ def _megabytes(size: Inputs) -> float | None:
 
 
 def _own_images(hub: Inputs) -> tuple[str, ...]:
-    both = [known_text(hub.get(f"{part}_image_name")) or part for part in ("hub", "proxy")]
-    of_a_host = [known_text(hub.get(f"{part}_image_name")) for part in ("filter", "gateway")]
-    return (*both, *filter(None, of_a_host))
+    names = {part: known_text(hub.get(f"{part}_image_name")) for part in ("hub", "proxy", "filter", "gateway")}
+    return tuple(name or part for part, name in names.items() if name or part in {"hub", "proxy"})
 
 
 def _profiles(hub: str, inputs: Inputs) -> Iterator[Workload]:
@@ -390,7 +364,12 @@ def _courses(hub: str, inputs: Inputs, today: dt.date) -> Iterator[Course]:
 
 def is_over(course: Inputs, today: dt.date) -> bool:
     """Its last day was before today; without a last day it never is."""
+    last = day(course.get("last_day"))
+    return last is not None and last < today
+
+
+def day(value: object) -> dt.date | None:
     try:
-        return dt.date.fromisoformat(known_text(course.get("last_day"))) < today
+        return dt.date.fromisoformat(known_text(value)[:10])
     except ValueError:
-        return False
+        return None

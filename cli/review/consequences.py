@@ -1,34 +1,26 @@
 """What people will notice of a change: drains, rolling instances, restarts, ended sessions, slow pulls.
 
-Facts follow from the stack. Whatever depends on how a site works is marked as an assumption.
+The sentences are in consequences.toml: facts that follow from the stack, and assumptions on how a site works.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 
+from cli.engine_values import grouped, known_text, mapping, names_of, texts, whole
 from cli.review.cells import Cell, hardware, was_part
-from cli.review.commons import (
-    DOCKER_HUB,
-    EKS_GROUP,
-    FLATCAR_GROUP,
-    GROUPS,
-    HUB,
-    IMAGE,
-    PULLER,
-    RUNTIME,
-    Commons,
-    Course,
-    Pool,
-    pool_name,
-)
+from cli.review.commons import Commons, Course, Pool, pool_name
 from cli.review.details import Change
 from cli.review.stream import Step, Stream
-from cli.review.values import known_text, mapping, names_of, texts, whole
 from cli.words import counted
 from platforms.docker.container import CONTAINER_TOKEN
+
+_CHANGED: Final = {"update", "replace"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +39,7 @@ def consequences(
     stream: Stream, changes: Sequence[Change], old: Commons, new: Commons, early: Sequence[Cell]
 ) -> tuple[Consequence, ...]:
     """What people will notice, worst first: drains, removed nodes and hubs, restarts, pulls."""
-    groups = {pool_name(step.name, step.new or step.old or {}) for step in stream.steps.values() if step.type in GROUPS}
+    groups = {pool_name(step.name, step.inputs) for step in stream.steps.values() if step.token in _GROUPS}
     pools = [change for change in changes if change.kind == "pool"]
     machines = [change for change in pools if change.name not in groups]
     # An update that brings a driver to instances waits for nobody.
@@ -55,7 +47,7 @@ def consequences(
     found = (
         *_waits_for_nodes(early, old, new),
         *_rolls(stream),
-        *_drains([each for each in machines if each.op in {"update", "replace"}], old, new, early),
+        *_drains([each for each in machines if each.op in _CHANGED], old, new, early),
         *_drifted(stream, machines),
         *_taints(pools, old, new),
         *_lost_nodes(machines, old, new),
@@ -63,14 +55,30 @@ def consequences(
         *_restarts(stream, new),
         *_containers(stream, new),
         *_images(stream, changes, old, new),
-        *_jobs(changes),
+        *(
+            _told("starts_again", kind="Job", low="job", name=each.name)
+            for each in changes
+            if each.kind == "job" and each.op in _CHANGED
+        ),
     )
     return tuple(dict.fromkeys(found))
 
 
-def seats_text(number: int) -> str:
+@cache
+def _sentences() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("consequences.toml").read_text(encoding="utf-8"))
+
+
+def _told(_sentence: str, **values: object) -> Consequence:
+    """One of the sentences, with these values."""
+    row = dict(_sentences()[_sentence])
+    row |= {key: text.format(**values) for key, text in row.items() if isinstance(text, str)}
+    return Consequence(**row)
+
+
+def seats_text(number: int, before: str = " (", after: str = ")") -> str:
     """` (300 seats)`; empty if there are none."""
-    return f" ({counted(number, 'seat')})" if number else ""
+    return f"{before}{counted(number, 'seat')}{after}" if number else ""
 
 
 # --- drivers and container toolkits
@@ -85,22 +93,18 @@ _INSTALLED: Final = {
 
 def _waits_for_nodes(early: Sequence[Cell], old: Commons, new: Commons) -> Iterator[Consequence]:
     """Images that somebody may start before the nodes have what the change declares."""
-    groups: dict[tuple[str, str, str], list[Cell]] = {}
-    for cell in early:
-        now = new.parts[cell.pool]
-        was = was_part(now, old) or now
-        facts = zip(("", "driver ", "container toolkit "), hardware(was), hardware(now), strict=True)
-        missing = " and ".join(f"{what}{after}" for what, before, after in facts if before != after)
-        groups.setdefault((cell.image, missing, cell.reason), []).append(cell)
+
+    def missing_on(part: Pool) -> str:
+        was = hardware(was_part(part, old) or part)
+        facts = zip(("", "driver ", "container toolkit "), was, hardware(part), strict=True)
+        return " and ".join(f"{what}{after}" for what, before, after in facts if before != after)
+
+    groups = grouped(((cell.image, missing_on(new.parts[cell.pool]), cell.reason), cell) for cell in early)
     for (image, missing, reason), cells in groups.items():
         why = f" ({reason.rstrip('.')})" if reason else ""
-        uses = sorted({use for cell in cells for use in cell.uses})
-        yield Consequence(
-            f"Before this update the nodes of {names_of([cell.pool for cell in cells])} need {missing}: until then "
-            f"{image} does not run there{why}, and {names_of(uses)} will start it.",
-            to_do=True,
-            before_update=True,
-        )
+        pools, uses = [cell.pool for cell in cells], sorted({use for cell in cells for use in cell.uses})
+        words = {"pools": names_of(pools), "uses": names_of(uses)}
+        yield _told("nodes_first", missing=missing, image=image, why=why, **words)
 
 
 def _drains(pool_changes: Sequence[Change], old: Commons, new: Commons, early: Sequence[Cell]) -> Iterator[Consequence]:
@@ -111,24 +115,21 @@ def _drains(pool_changes: Sequence[Change], old: Commons, new: Commons, early: S
     pools = [_moved(change, old, new) for change in changes]
     names = [node for pool in pools for node in pool.nodes]
     nodes, gpus = counted(len(names), "node"), sum(pool.gpus or 0 for pool in pools)
-    versions = " and ".join(dict.fromkeys(word for change in changes for word in _installed(change)))
     sessions = sum(_sessions(pool, new) for pool in pools)
-    room = f"up to {sessions:,} sessions with a GPU fit there; " if sessions else ""
     is_first = any(new.parts[cell.pool].whole in {pool.name for pool in pools} for cell in early)
     is_labelled = not all(pool.runtime == "apptainer" or pool.is_host for pool in pools)
-    what = f"{counted(gpus, 'GPU')} in {nodes}" if gpus else nodes
-    number = new.seats_of(profile for pool in pools for profile in new.profiles_on(pool.name))
-    seats = f"; {counted(number, 'seat')}" if number else ""
-    yield Consequence(
-        known=f"This update changes {'labels' if is_labelled else 'what images are proved for'}: it installs nothing "
-        f"on a node, drains none and ends no session. Somebody at the site has yet to install {versions} on {nodes} "
-        f"({gpus:,} GPUs).",
-        assumed=f"that needs an empty node, so sessions and jobs on {names_of(names)} end as each one drains; {room}"
-        "a preview cannot know how many are running.",
-        short=f"{what} {'restarts' if (gpus or len(names)) == 1 else 'restart'}{seats}; "
-        f"install {versions}{' first' if is_first else ''}",
-        to_do=True,
-        is_heavy=True,
+    yield _told(
+        "installation",
+        changed="labels" if is_labelled else "what images are proved for",
+        versions=" and ".join(dict.fromkeys(word for change in changes for word in _installed(change))),
+        nodes=nodes,
+        names=names_of(names),
+        gpus=gpus,
+        room=f"up to {sessions:,} sessions with a GPU fit there; " if sessions else "",
+        what=f"{counted(gpus, 'GPU')} in {nodes}" if gpus else nodes,
+        restart="restarts" if (gpus or len(names)) == 1 else "restart",
+        seats=seats_text(new.seats_of(each for pool in pools for each in new.profiles_on(pool.name)), "; ", ""),
+        first=" first" if is_first else "",
     )
 
 
@@ -162,13 +163,9 @@ def _drifted(stream: Stream, changes: Sequence[Change]) -> Iterator[Consequence]
     changed = {change.name for change in changes if any(each.loc in _DRIVER and each.after for each in change.details)}
     for pool, names in sorted(mapping(stream.new_outputs.get("drifted_nodes")).items()):
         if (nodes := texts(names)) and pool not in changed:
-            reports, waits = ("reports", "waits") if len(nodes) == 1 else ("report", "wait")
-            yield Consequence(
-                f"{names_of(nodes)} of pool {pool} still {reports} another driver than the declared one: somebody has "
-                "yet to install it.",
-                short=f"{counted(len(nodes), 'node')} of {pool} still {waits} for the declared driver",
-                to_do=True,
-            )
+            s = "s" if len(nodes) == 1 else ""
+            words = {"nodes": counted(len(nodes), "node"), "report": f"report{s}", "wait": f"wait{s}"}
+            yield _told("drift", names=names_of(nodes), pool=pool, **words)
 
 
 # --- instances that an AWS update replaces
@@ -177,47 +174,35 @@ def _drifted(stream: Stream, changes: Sequence[Change]) -> Iterator[Consequence]
 _TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
 _NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _VERSIONS: Final = ("releaseVersion", "version", "amiType")
-_HOW: Final = {
-    # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
-    EKS_GROUP: "EKS drains {number} of its instances at a time and ends each when a new one is ready",
-    # https://docs.aws.amazon.com/autoscaling/ec2/userguide/instance-refresh-overview.html
-    FLATCAR_GROUP: "an instance refresh ends {number} of its instances at a time without draining them, and pods get "
-    "two minutes",
-}
+_GROUPS: Final = {"EksGpuNodeGroup", "FlatcarGpuNodeGroup"}
 
 
 def _rolls(stream: Stream) -> Iterator[Consequence]:
     """One for each pool whose instances are replaced or end."""
     moved = {step.name for step in stream.changed if _starts_others(step)}
-    for step in sorted((step for step in stream.changed if step.type in GROUPS), key=lambda step: step.name):
-        name = pool_name(step.name, step.new or step.old or {})
+    for step in sorted((step for step in stream.changed if step.token in _GROUPS), key=lambda step: step.name):
+        pool = pool_name(step.name, step.inputs)
         if step.new is None:
-            yield Consequence(
-                f"The instances of pool {name} end, and with them the sessions and jobs that run there.",
-                short=f"pool {name} is removed with its instances",
-                is_heavy=True,
-            )
+            yield _told("instances_end", pool=pool)
         elif step.old is not None and step.name in moved:
-            how = _HOW[step.type].format(number=whole(step.new.get("max_unavailable")) or 1)
             before, after = (known_text(side.get("driver_version")) for side in (step.old, step.new))
-            gets = f" with driver {after}" if after and before != after else ""
-            most = counted(whole(step.new.get("max")) or 0, "instance")
-            types = " or ".join(texts(step.new.get("instance_types")))
-            yield Consequence(
-                f"Pool {name} rolls: {how}. Sessions and jobs on it end; a preview cannot know how many are running.",
-                short=f"pool {name} rolls: up to {most} of {types} replaced{gets}",
-                is_heavy=True,
+            yield _told(
+                f"rolls_{step.token}",
+                pool=pool,
+                number=whole(step.new.get("max_unavailable")) or 1,
+                most=counted(whole(step.new.get("max")) or 0, "instance"),
+                types=" or ".join(texts(step.new.get("instance_types"))),
+                gets=f" with driver {after}" if after and before != after else "",
             )
 
 
 def _starts_others(step: Step) -> bool:
     """A group's resource that defines how an instance starts."""
-    if step.op not in {"update", "replace"} or not any(kind in step.parents.split("$") for kind in GROUPS):
+    if step.op not in _CHANGED or not {*step.owners} & _GROUPS:
         return False
     old, new = step.old or {}, step.new or {}
-    return step.type == _TEMPLATE or (
-        step.type == _NODE_GROUP and (step.op == "replace" or any(old.get(key) != new.get(key) for key in _VERSIONS))
-    )
+    is_other = step.op == "replace" or any(old.get(key) != new.get(key) for key in _VERSIONS)
+    return step.type == _TEMPLATE or (step.type == _NODE_GROUP and is_other)
 
 
 # --- taints, and nodes that leave a pool
@@ -227,20 +212,11 @@ def _taints(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[C
     """As Kubernetes treats pods without a toleration."""
     for change in changes:
         before, after = old.pools.get(change.name), new.pools.get(change.name)
-        if before is None or after is None:
-            continue
-        where = f"on the {counted(len(after.nodes), 'node')} of {change.name}"
-        for taint in (each for each in after.taints if each not in before.taints):
-            if taint.endswith(":NoExecute"):
-                yield Consequence(
-                    f"Whatever does not tolerate {taint} is evicted {where} at once, sessions included.",
-                    short=f"sessions {where} end at once",
-                    is_heavy=True,
-                )
-            elif taint.endswith(":NoSchedule"):
-                yield Consequence(
-                    f"Nothing new starts {where} without tolerating {taint}; what runs there keeps running."
-                )
+        for taint in after.taints if before and after else ():
+            effect = taint.rpartition(":")[2]
+            if before and after and taint not in before.taints and effect in {"NoExecute", "NoSchedule"}:
+                where = f"on the {counted(len(after.nodes), 'node')} of {change.name}"
+                yield _told(f"taint_{effect}", taint=taint, where=where)
 
 
 def _lost_nodes(changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
@@ -253,102 +229,81 @@ def _lost_nodes(changes: Sequence[Change], old: Commons, new: Commons) -> Iterat
         gone = [node for node in before.nodes if after is None or node not in after.nodes]
         if left := [node for node in gone if node not in joined]:
             yield _less_room(left, before, after, old, new)
-            yield _out_of_pool(left, before)
-        for pool in dict.fromkeys(joined[node] for node in gone if node in joined):
-            moved = [node for node in gone if joined.get(node) == pool]
-            yield Consequence(
-                f"{names_of(moved)} move{'s' if len(moved) == 1 else ''} from pool {change.name} to {pool}."
-            )
+            lose, it = ("loses", "it") if len(left) == 1 else ("lose", "them")
+            taint = " and the taint that kept other pods away" if before.gpus else ""
+            words = {"names": names_of(left), "lose": lose, "it": it, "nodes": " ".join(left)}
+            yield _told("out_of_pool", pool=before.name, taint=taint, **words)
+        for other, moved in grouped((joined[node], node) for node in gone if node in joined).items():
+            move = "moves" if len(moved) == 1 else "move"
+            yield _told("nodes_move", names=names_of(moved), move=move, pool=change.name, other=other)
         for profile in new.profiles if after is None else ():
             if before.name in profile.pools:
                 left_over = [each for each in profile.pools if each in new.pools]
                 still = f"; it still lands on {names_of(left_over)}" if left_over else ""
-                yield Consequence(
-                    f"Profile {profile.name} of {profile.hub} asks for pool {before.name}, which is removed{still}."
-                )
+                yield _told("pool_is_gone", profile=profile.name, hub=profile.hub, pool=before.name, still=still)
 
 
 def _less_room(left: Sequence[str], before: Pool, after: Pool | None, old: Commons, new: Commons) -> Consequence:
     """How many GPUs are left, and who shares them."""
-    leaves = f"{names_of(left)} {'leaves' if len(left) == 1 else 'leave'}"
     had, has = before.gpus or 0, (after.gpus or 0) if after else 0
     nodes = len(after.nodes) if after else 0
-    room = f"{had:,} → {has:,} GPUs" if had else f"{len(before.nodes)} → {nodes} nodes"
+    words = {"names": names_of(left), "leave": "leaves" if len(left) == 1 else "leave", "pool": before.name}
     if (has, nodes) >= (had, len(before.nodes)):
-        room = f"{leaves} pool {before.name}, which has as much room as before"
-        return Consequence(f"{room}.", short=room, to_do=True)
+        return _told("same_room", **words)
     sharing = new.courses_of(
         each for each in (*old.profiles_on(before.name), *new.profiles_on(before.name)) if each.gpus or not had
     )
     shares = "; ".join(_share(course, old, new) for course in sharing)
-    seats = sum(course.seats for course in sharing)
-    return Consequence(
-        f"{leaves} pool {before.name}: {room}."
-        + (f" Whose share shrinks: {shares}." if shares else " No course of this stack uses the pool."),
-        short=f"{leaves} {before.name}: {room}" + (f"; {counted(seats, 'seat')}" if seats else ""),
-        to_do=True,
-        is_heavy=True,
+    return _told(
+        "less_room",
+        room=f"{had:,} → {has:,} GPUs" if had else f"{len(before.nodes)} → {nodes} nodes",
+        shares=f"Whose share shrinks: {shares}" if shares else "No course of this stack uses the pool",
+        seats=seats_text(sum(course.seats for course in sharing), "; ", ""),
+        **words,
     )
 
 
 def _share(course: Course, old: Commons, new: Commons) -> str:
     """`Deep learning (120 seats, 48 guaranteed GPUs): its pools have 104 GPUs instead of 112`"""
     promised = f", {counted(course.guaranteed, 'guaranteed GPU')}" if course.guaranteed else ""
-    had, has = (_room(course, side) for side in (old, new))
+    had, has = (
+        sum(
+            pool.gpus or 0
+            for pool in side.pools.values()
+            if any(each.gpus and course.chooses(each) for each in side.profiles_on(pool.name))
+        )
+        for side in (old, new)
+    )
     return f"{course.title} ({counted(course.seats, 'seat')}{promised}): its pools have {has:,} GPUs instead of {had:,}"
 
 
-def _room(course: Course, commons: Commons) -> int:
-    """GPUs of the pools where its GPU profiles may land."""
-    chosen = [each for each in commons.profiles if each.gpus and course.chooses(each)]
-    return sum(pool.gpus or 0 for pool in commons.pools.values() if any(each.lands_on(pool.name) for each in chosen))
-
-
-def _out_of_pool(left: Sequence[str], before: Pool) -> Consequence:
-    """A node without our taint is like any other node of the cluster."""
-    loses, it = ("loses", "it") if len(left) == 1 else ("lose", "them")
-    taint = " and the taint that kept other pods away" if before.gpus else ""
-    return Consequence(
-        f"{names_of(left)} {loses} the labels of pool {before.name}{taint}: what asks for the pool no longer starts "
-        "there, but any other pod may. What runs there keeps running. "
-        f"To empty {it}: kubectl drain {' '.join(left)}.",
-        to_do=True,
-    )
-
-
-# --- hubs, jobs and containers
+# --- hubs, containers and images
 
 
 def _gone_hubs(changes: Sequence[Change], old: Commons) -> Iterator[Consequence]:
     for change in changes:
         if change.kind == "hub" and change.op == "delete":
             seats = seats_text(old.seats_of(each for each in old.profiles if each.hub == change.name))
-            yield Consequence(
-                f"Hub {change.name} is removed: nobody can reach a notebook through it any more, and its servers "
-                "end. Homes and the hub's database stay.",
-                short=f"hub {change.name} is removed{seats}",
-                is_heavy=True,
-            )
+            yield _told("hub_is_gone", hub=change.name, seats=seats)
 
 
 def _restarts(stream: Stream, new: Commons) -> Iterator[Consequence]:
     """Controllers whose pod template differs."""
     for step in sorted(stream.changed, key=lambda step: (step.type, step.name)):
-        kind = step.type.rpartition(":")[2]
-        if step.op not in {"update", "replace"} or kind not in {"StatefulSet", "Deployment", "DaemonSet"}:
+        if step.op not in _CHANGED or step.token not in {"StatefulSet", "Deployment", "DaemonSet"}:
             continue
-        old_pods, pods = (mapping((inputs or {}).get("spec")).get("template") for inputs in (step.old, step.new))
-        if mapping(old_pods) == mapping(pods) and step.op != "replace":
+        old_pods, pods = (mapping(mapping((side or {}).get("spec")).get("template")) for side in (step.old, step.new))
+        if old_pods == pods and step.op != "replace":
             continue
-        owner, metadata = step.parents.split("$"), mapping((step.new or {}).get("metadata"))
+        metadata = mapping((step.new or {}).get("metadata"))
         name = known_text(metadata.get("name")) or step.name
-        if HUB in owner:
-            yield _hub_restart(name, step.name.removesuffix(f"-{name}"), new)
-        elif RUNTIME in owner:
-            yield Consequence(f"{name} restarts on every GPU node: running pods keep their GPUs; new ones wait for it.")
-        elif PULLER not in owner:
-            space = known_text(metadata.get("namespace"))
-            yield Consequence(f"{kind} {f'{space}/' if space else ''}{name} restarts its pods.")
+        if "NotebookHub" in step.owners:
+            yield _hub_restart(name, step.name.removesuffix(f"-{name}"), new, what="pod")
+        elif "NvidiaRuntime" in step.owners:
+            yield _told("runtime_restarts", name=name)
+        elif "PrePuller" not in step.owners:
+            full = "/".join(filter(None, (known_text(metadata.get("namespace")), name)))
+            yield _told("pods_restart", kind=step.token, name=full)
 
 
 def _containers(stream: Stream, new: Commons) -> Iterator[Consequence]:
@@ -357,75 +312,37 @@ def _containers(stream: Stream, new: Commons) -> Iterator[Consequence]:
         if step.type != CONTAINER_TOKEN or step.op != "replace":
             continue
         name = known_text((step.new or {}).get("name")) or known_text((step.old or {}).get("name")) or step.name
-        if DOCKER_HUB in step.parents.split("$"):
+        if "DockerHub" in step.owners:
             hub, _, part = name.rpartition("-")
             if part in {"hub", "proxy"}:
                 yield _hub_restart(part, hub, new, what="container")
             elif part == "engine":
-                yield Consequence(
-                    f"The filter of hub {hub} restarts: notebook sessions keep running; no server and no kernel can "
-                    "start until it is back."
-                )
+                yield _told("filter_restarts", hub=hub)
         elif (step.old or {}).get("mustRun") is False:
-            yield _starts_again("Container", name)
+            yield _told("starts_again", kind="Container", low="container", name=name)
         else:
-            yield Consequence(
-                f"Container {name} is replaced: what runs in it ends, and files outside its volumes and folders go.",
-                short=f"container {name} restarts",
-            )
+            yield _told("container_restarts", name=name)
 
 
-def _starts_again(kind: str, name: str) -> Consequence:
-    return Consequence(
-        f"{kind} {name} is replaced: a run in progress ends, and it starts from the beginning.",
-        short=f"{kind.lower()} {name} starts from the beginning",
-    )
-
-
-def _jobs(changes: Sequence[Change]) -> Iterator[Consequence]:
-    for change in changes:
-        if change.kind == "job" and change.op in {"update", "replace"}:
-            yield _starts_again("Job", change.name)
-
-
-def _hub_restart(name: str, hub: str, new: Commons, *, what: str = "pod") -> Consequence:
+def _hub_restart(part: str, hub: str, new: Commons, *, what: str) -> Consequence:
     seats = seats_text(sum(course.seats for course in new.courses if course.hub == hub))
-    if name == "proxy":
-        return Consequence(
-            f"The proxy of hub {hub} restarts: open notebooks lose their connection until it is back.",
-            short=f"open notebooks of {hub} lose their connection for a moment{seats}",
-        )
-    if name == "availability":
-        return Consequence(f"The pages of hub {hub} briefly do not show how many GPUs are free.")
-    return Consequence(
-        f"The {name} {what} of {hub} restarts: notebook sessions keep running, because they are {what}s of their own; "
-        "nobody can log in or start a server until it is back.",
-        short=f"nobody can log in at {hub} while it restarts{seats}",
-    )
-
-
-# --- images
+    sentence = f"{part}_restarts" if part in {"proxy", "availability"} else "hub_restarts"
+    return _told(sentence, part=part, what=what, hub=hub, seats=seats)
 
 
 def _images(stream: Stream, changes: Sequence[Change], old: Commons, new: Commons) -> Iterator[Consequence]:
     """Lifting a limit changes no image."""
-    built = {step.name for step in stream.changed if step.type == IMAGE}
+    built = {step.name for step in stream.changed if step.kind == "image"}
     for change in changes:
         image = new.images.get(change.name) if change.kind == "image" and change.name in built else None
         if image is None or change.op == "delete":
             continue
         used = [profile for profile in new.profiles if image in new.started_by(profile)]
         if change.op != "create" and any(profile.image == image.name for profile in old.profiles):
-            yield Consequence(
-                f"Running sessions keep the old {image.label} until they are stopped; the next start uses the new one.",
-                short=f"new servers get the new {image.label}{seats_text(new.seats_of(used))}",
-            )
+            yield _told("new_image", image=image.label, seats=seats_text(new.seats_of(used)))
         pools = [name for name in dict.fromkeys(pool for each in used for pool in each.pools) if name in new.pools]
         size = f" ({image.size:,.0f} MB)" if image.size and old.images.get(image.name) == image else ""
-        for is_pulled in (True, False):
-            named = [name for name in pools if ((name, image.name) in new.pulled) is is_pulled]
-            where = f"{counted(sum(len(new.pools[name].nodes) for name in named), 'node')} of {', '.join(named)}"
-            if named and is_pulled:
-                yield Consequence(f"{where} pull {image.label}{size} ahead of time.")
-            elif named:
-                yield Consequence(f"The first session on each of {where} waits for the pull of {image.label}{size}.")
+        for sentence, is_pulled in (("pulled", True), ("waits_for_pull", False)):
+            if named := [name for name in pools if ((name, image.name) in new.pulled) is is_pulled]:
+                nodes = counted(sum(len(new.pools[name].nodes) for name in named), "node")
+                yield _told(sentence, where=f"{nodes} of {', '.join(named)}", image=image.label, size=size)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from cli.engine_values import mapping, texts, whole
 from cli.review.stream import Step, Stream
-from cli.review.values import mapping, texts, whole
 
 HOURS_PER_MONTH: Final = 730
 _NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
@@ -38,44 +38,41 @@ class Cost:
     prices: tuple[Price, ...] = ()  # the prices used
 
 
-@dataclass(frozen=True, slots=True)
-class _Nodes:
-    type: str
-    least: int
-    most: int
-
-    def __str__(self) -> str:
-        number = f"{self.least}–{self.most}" if self.least != self.most else f"{self.most}"  # noqa: RUF001
-        return f"{number} × {self.type or '?'}"  # noqa: RUF001
-
-
 def costs_of(stream: Stream, prices: Prices) -> tuple[Cost, ...]:
     """Resources whose cost changes, as far as their size shows."""
     return tuple(cost for step in stream.changed if (cost := _cost(step, prices)))
 
 
 def _cost(step: Step, prices: Prices) -> Cost | None:
-    if step.type not in {_NODE_GROUP, _INSTANCE}:
-        return None
     old, new = _nodes(step.type, step.old), _nodes(step.type, step.new)
     if old == new:
         return None
-    there = [nodes for nodes in (old, new) if nodes]
-    used = [price for nodes in there if (price := prices(nodes.type))]
-    least = most = None
-    if len(used) == len(there):  # unknown for a group of several instance types: it depends on what AWS picks
-        monthly = [(price.usd_per_hour * HOURS_PER_MONTH) for price in used]
-        signs = [1 if nodes is new else -1 for nodes in there]
-        least = sum(sign * each * nodes.least for sign, each, nodes in zip(signs, monthly, there, strict=True))
-        most = sum(sign * each * nodes.most for sign, each, nodes in zip(signs, monthly, there, strict=True))
-    return Cost(step.name, str(old or ""), str(new or ""), least, most, tuple(used))
+    sides = [(sign, *nodes) for sign, nodes in ((-1, old), (1, new)) if nodes]
+    used = [price for _, kind, _, _ in sides if (price := prices(kind))]
+    cost = Cost(step.name, _text(old), _text(new), None, None, tuple(used))
+    if len(used) < len(sides):  # unknown for a group of several instance types: it depends on what AWS picks
+        return cost
+    monthly = [(price.usd_per_hour * HOURS_PER_MONTH, side) for price, side in zip(used, sides, strict=True)]
+    return replace(
+        cost,
+        least_usd=sum(sign * usd * least for usd, (sign, _, least, _) in monthly),
+        most_usd=sum(sign * usd * most for usd, (sign, _, _, most) in monthly),
+    )
 
 
-def _nodes(kind: str, inputs: Mapping[str, Any] | None) -> _Nodes | None:
-    if inputs is None:
+def _nodes(kind: str, inputs: Mapping[str, Any] | None) -> tuple[str, int, int] | None:
+    """Instance type, fewest and most nodes; None for anything else."""
+    if inputs is None or kind not in {_NODE_GROUP, _INSTANCE}:
         return None
     if kind == _INSTANCE:
-        return _Nodes("".join(texts([inputs.get("instanceType")])), 1, 1)
+        return "".join(texts([inputs.get("instanceType")])), 1, 1
     scaling = mapping(inputs.get("scalingConfig"))
     least, most = (whole(scaling.get(key)) or 0 for key in ("minSize", "maxSize"))
-    return _Nodes(", ".join(texts(inputs.get("instanceTypes"))), least, most)
+    return ", ".join(texts(inputs.get("instanceTypes"))), least, most
+
+
+def _text(nodes: tuple[str, int, int] | None) -> str:
+    if nodes is None:
+        return ""
+    kind, least, most = nodes
+    return f"{least}–{most} × {kind or '?'}" if least != most else f"{most} × {kind or '?'}"  # noqa: RUF001

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from cli.review.values import (
-    NOTHING,
-    Loc,
-    differences,
-    elided,
-    is_hidden,
-    leaves,
-    names_of,
-    place,
-    shown,
-    texts,
-    words_without_secrets,
-)
+from cli import engine_values as values
+from cli.engine_values import NOTHING, Loc, elided, grouped, names_of, texts
 
 _MOST_DETAILS: Final = 8
 _LONGEST: Final = 90
@@ -31,13 +20,6 @@ _DIGEST: Final = re.compile(r"(@sha256:[0-9a-f]{12})[0-9a-f]{52}")
 _UNITS: Final = {"_mb_per_s": " MB/s", "_gib": " GiB", "_gb": " GB", "_mb": " MB"}
 # Sections whose keys need no context.
 _TRANSPARENT: Final = frozenset({"cull", "image_limits", "policies", "site", "fleet", "facts"})
-_SINGULAR: Final = {
-    "kernels": "kernel",
-    "profiles": "profile",
-    "levels": "level of",
-    "waivers": "waiver",
-    "substitutes": "substitute",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +56,9 @@ def comes_or_goes(line: str, *, comes: bool) -> Detail:
 def members(label: str, old: Sequence[str], new: Sequence[str], loc: Loc = ()) -> Iterator[Detail]:
     """Items that leave a list or join it. They may be a command's arguments: what follows `--password` is hidden."""
     gone, come = (
-        names_of([clean for each, clean in zip(these, words_without_secrets(these), strict=True) if each not in those])
+        names_of(
+            [clean for each, clean in zip(these, values.words_without_secrets(these), strict=True) if each not in those]
+        )
         for these, those in ((old, {*new}), (new, {*old}))
     )
     if gone or come:
@@ -91,25 +75,23 @@ def details(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc = ()) -> Ite
 
 def _together(old: Mapping[str, Any], new: Mapping[str, Any], at: Loc) -> Iterator[Detail]:
     """Differences; an item added to or removed from a list, such as a profile, is one."""
-    before, after = ({loc[:2] for loc, _ in leaves(side) if len(loc) > 2} for side in (old, new))
-    whole: dict[Loc, list[str]] = {}
-    for loc, left, right in differences(old, new):
-        item = loc[:2]
-        if len(loc) <= 2 or (item in before) is (item in after):
+    before, after = ({loc[:2] for loc, _ in values.leaves(side) if len(loc) > 2} for side in (old, new))
+    items: list[tuple[Loc, str]] = []
+    for loc, left, right in values.differences(old, new):
+        if len(loc) <= 2 or (loc[:2] in before) is (loc[:2] in after):
             yield from _one((*at, *loc), left, right)
         elif (value := right if left is NOTHING else left) is not False:  # it says little about a whole item
-            whole.setdefault(item, []).append(f"{label_of(loc[2:])}: {value_text(value, loc)}")
-    for item, parts in whole.items():
+            items.append((loc[:2], f"{label_of(loc[2:])}: {value_text(value, loc)}"))
+    for item, parts in grouped(items).items():
         line = ", ".join(word for word in parts if "sha256:" not in word and not word.startswith("name: "))
         loc = (*at, *item)
         yield Detail(label_of(loc), line if item in before else "", line if item in after else "", loc=loc)
 
 
-def _one(loc: Loc, left: object, right: object) -> Iterator[Detail]:
-    joined: list[Detail] = []
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple) and not is_hidden(loc):
-        joined = [*members(label_of(loc), texts(left), texts(right), loc)]
-    yield from joined or [Detail(label_of(loc), value_text(left, loc), value_text(right, loc), loc=loc)]
+def _one(loc: Loc, left: object, right: object) -> Iterable[Detail]:
+    are_lists = isinstance(left, list | tuple) and isinstance(right, list | tuple) and not values.is_hidden(loc)
+    joined = [*members(label_of(loc), texts(left), texts(right), loc)] if are_lists else []
+    return joined or [Detail(label_of(loc), value_text(left, loc), value_text(right, loc), loc=loc)]
 
 
 # --- words
@@ -117,7 +99,7 @@ def _one(loc: Loc, left: object, right: object) -> Iterator[Detail]:
 
 @cache
 def _keys() -> Mapping[str, Mapping[str, str]]:
-    """Keys that need other words, and meanings of a missing or zero value. The rest lose their unit and underscores."""
+    """Keys that need other words, for all or for an item of it, and meanings of a missing or zero value."""
     with Path(__file__).with_name("keys.csv").open(newline="", encoding="utf-8") as file:
         return {row["key"]: row for row in csv.DictReader(file)}
 
@@ -132,15 +114,16 @@ def label_of(loc: Loc) -> str:
     parts: list[str] = []
     while steps:
         step, *steps = steps
-        if step in _SINGULAR and steps:
+        if steps and (item := _words_of(str(step), "of_an_item")):
             name, *steps = steps
-            parts.append(f"{_SINGULAR[str(step)]} {name if isinstance(name, str) else name + 1}")
+            parts.append(f"{item} {name if isinstance(name, str) else name + 1}")
         else:
-            parts.append(_key_words(step) if isinstance(step, str) else place((step,)))
+            parts.append(_key_words(step) if isinstance(step, str) else values.place((step,)))
     return ", ".join(parts)
 
 
 def _key_words(key: str) -> str:
+    """Most keys only lose their unit and underscores."""
     if words := _words_of(key, "words"):
         return words
     if not key.replace("_", "").isalnum():
@@ -153,9 +136,9 @@ def value_text(value: object, loc: Loc) -> str:
     """A value as a reader of the table sees it. A missing one may have a meaning too."""
     if value is NOTHING:
         return _words_of(str(loc[-1]), "if_missing") if loc else ""
-    if not is_hidden(loc) and (words := _value_words(value, last_key(loc))) is not None:
+    if not values.is_hidden(loc) and (words := _value_words(value, last_key(loc))) is not None:
         return words
-    return elided(_DIGEST.sub(r"\1…", shown(value, loc, longest=_MOST_CHARACTERS)).strip('"'), _LONGEST)
+    return elided(_DIGEST.sub(r"\1…", values.shown(value, loc, longest=_MOST_CHARACTERS)).strip('"'), _LONGEST)
 
 
 def word(value: object) -> str:

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import difflib
 import textwrap
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, takewhile
 from typing import Final
 
-from cli.review.commons import OURS
-from cli.review.stream import STACK, Step
-from cli.review.values import (
-    HIDDEN,
-    LONGEST_TEXT,
-    NOTHING,
-    Loc,
-    differences,
-    elided,
-    is_hidden,
-    is_unknown,
-    place,
-    shown,
-    without_secrets,
-    words_without_secrets,
-)
+from cli import engine_values as values
+from cli.engine_values import HIDDEN, NOTHING, Loc, elided, shown
+from cli.review.stream import OURS, STACK, Step
 
 _SIGNS_OF_OPS: Final = {"create": "+", "update": "~", "replace": "±", "delete": "-", "import": "="}
 _LONGEST: Final = 200  # characters of one line of the diff
@@ -45,7 +32,7 @@ def diff_groups(steps: Sequence[Step]) -> Iterator[tuple[str, ...]]:
             continue
         # The name of an added or removed resource is enough: a reviewer reads new values in the code.
         is_compared = step.op not in {"create", "delete"} and step.old is not None and step.new is not None
-        changed = list(differences(step.old, step.new)) if is_compared else []
+        changed = list(values.differences(step.old, step.new)) if is_compared else []
         key = (step.op, step.type, repr(changed).encode() if changed else repr(step.keys).encode())
         groups.setdefault(key, ([], changed, step))[0].append(step.name)
     for names, changed, step in groups.values():
@@ -66,7 +53,7 @@ def _lines(step: Step, changed: Sequence[Difference]) -> Iterator[str]:
 
 
 def _difference(loc: Loc, old: object, new: object, *, hides: bool) -> Iterator[str]:
-    where = elided(place(loc), _LONGEST)
+    where = elided(values.place(loc), _LONGEST)
     if hides and loc[:1] and loc[0] in {"data", "stringData"}:
         yield f"  {where}: {HIDDEN}"
         return
@@ -74,40 +61,30 @@ def _difference(loc: Loc, old: object, new: object, *, hides: bool) -> Iterator[
         yield f"  {where}:"
         yield from _texts(str(old), str(new), loc)
         return
-    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
-        for sign, these, those in (("-", old, new), ("+", new, old)):
-            for each, item in zip(these, _items(these), strict=True):
-                if each not in those:
-                    yield f"{sign}   {where}: {shown(item, loc, longest=_LONGEST)}"
-        return
-    if old is not NOTHING:
-        yield f"-   {where}: {shown(old, loc, longest=_LONGEST)}"
-    if new is not NOTHING:
-        yield f"+   {where}: {shown(new, loc, longest=_LONGEST)}"
+    for sign, value, other in (("-", old, new), ("+", new, old)):
+        parts: Iterable[object] = [] if value is NOTHING else [value]
+        if isinstance(value, list | tuple) and isinstance(other, list | tuple):
+            parts = (item for each, item in zip(value, _items(value), strict=True) if each not in other)
+        yield from (f"{sign}   {where}: {shown(part, loc, longest=_LONGEST)}" for part in parts)
 
 
-def _items(values: Sequence[object]) -> Sequence[object]:
+def _items(listed: Sequence[object]) -> Sequence[object]:
     """Items of a list. Texts may be arguments and lose their secrets: `-p` marks the next one as a secret."""
-    words = [each for each in values if isinstance(each, str)]
-    return words_without_secrets(words) if len(words) == len(values) else values
+    words = [each for each in listed if isinstance(each, str)]
+    return values.words_without_secrets(words) if len(words) == len(listed) else listed
 
 
 def _has_lines(value: object) -> bool:
-    return isinstance(value, str) and "\n" in value and not is_unknown(value) and len(value) <= LONGEST_TEXT
+    return isinstance(value, str) and "\n" in value and len(value) <= values.LONGEST_TEXT
 
 
 def _texts(old: str, new: str, loc: Loc) -> Iterator[str]:
     """Lines that differ between two texts. Common starts and ends cost nothing."""
-    if is_hidden(loc):
+    before, after = values.without_secrets(old).splitlines(), values.without_secrets(new).splitlines()
+    if values.is_hidden(loc) or before == after:
         yield f"  {HIDDEN}"
         return
-    before, after = without_secrets(old).splitlines(), without_secrets(new).splitlines()
-    if before == after:
-        yield f"  {HIDDEN}"
-        return
-    start = next((n for n, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
-    if start is None:
-        start = min(len(before), len(after))
+    start = len([*takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))])
     before, after = before[start:], after[start:]
     while before and after and before[-1] == after[-1]:
         before.pop()

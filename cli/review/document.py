@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from cli.engine_values import without_secrets
 from cli.review.affected import ChangeImpact, affected_by
 from cli.review.cells import Cells, SpecCases, cells_of
 from cli.review.changes import changes_of, is_first_record
@@ -18,10 +18,11 @@ from cli.review.consequences import Consequence, consequences
 from cli.review.costs import Cost, Prices, costs_of
 from cli.review.findings import Finding, Waiver, compared, findings_of, waivers_of, with_routine
 from cli.review.stream import STACK, Diagnostic, Step, Stream
-from cli.review.values import without_secrets
-from cli.review.verdict import Impact, Outcome, Sign, Verdict, headline_of, sign_of, verdict_of
+from cli.review.verdict import Impact, Outcome, Sign, Verdict, sign_of, verdict_of
 
+_OPS: Final = ("create", "update", "replace", "delete", "import", "same")  # as the engine lists them
 _NOT_JUDGED: Final = {"read", "discard", "delete"}
+_INNER: Final = {"is_ours", "question"}  # of findings, to compare them
 _NAME: Final = re.compile(r"[^\w./-]", re.ASCII)
 
 
@@ -101,17 +102,19 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
             findings=findings,
             broken=cells.broken,
         )
-    verdict = verdict_of(stream, findings, cells.broken)
+    verdict = verdict_of(stream, impact)
+    counts = stream.counts or Counter(step.op for step in stream.steps.values())
+    warnings = {(each.urn, each.message): each for each in stream.diagnostics if each.severity == "warning"}
     # Policies do not check resources that are removed or only read.
     judged = [step for step in stream.steps.values() if step.type != STACK and step.op not in _NOT_JUDGED]
     return Review(
         stack=stream.stack or stack,
-        verdict=replace(verdict, headline=headline_of(verdict, impact)),
+        verdict=verdict,
         sign=sign_of(verdict.outcome, impact),
         packs=tuple(f"{name} {version}".strip() for name, version in sorted(stream.packs.items())),
         looked_at=sum(step.urn in stream.looked_at for step in judged),
         resources=len(judged),
-        counts=_counts(stream),
+        counts=tuple((op, counts[op]) for op in _OPS if counts.get(op)),
         compared_with=compared_with,
         remarks=tuple(remarks),
         changes=impact.changes,
@@ -121,7 +124,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
         knows_base=knows_base,
         waivers=waivers_of(stream.config),
         costs=costs_of(stream, sources.prices),
-        warnings=tuple(_warnings(stream)),
+        warnings=tuple(replace(each, message=without_secrets(each.message)) for _, each in sorted(warnings.items())),
         steps=tuple(sorted(stream.changed, key=lambda step: (step.type, step.name))),
     )
 
@@ -154,18 +157,6 @@ def from_base(stream: Stream, base: Stream) -> Stream:
     return replace(stream, steps=steps, old_outputs=base.new_outputs, counts={})
 
 
-def _counts(stream: Stream) -> tuple[tuple[str, int], ...]:
-    """Resources by operation, in the engine's order of severity; without those that are only read."""
-    order = ("create", "update", "replace", "delete", "import", "same")
-    counts = stream.counts or Counter(step.op for step in stream.steps.values())
-    return tuple((op, counts[op]) for op in order if counts.get(op))
-
-
-def _warnings(stream: Stream) -> Iterator[Diagnostic]:
-    warnings = {(each.urn, each.message): each for each in stream.diagnostics if each.severity == "warning"}
-    return (replace(each, message=without_secrets(each.message)) for _, each in sorted(warnings.items()))
-
-
 # --- the review as data
 
 
@@ -188,7 +179,11 @@ def review_data(review: Review) -> dict[str, Any]:
         "cells": [asdict(cell) for cell in review.cells.changed],
         "cells_not_told": list(review.cells.not_compared),
         "findings": [
-            _without(asdict(each), "is_ours", "question") | {"since": each.since.value or None}
+            {
+                key: value or None if key == "since" else value
+                for key, value in asdict(each).items()
+                if key not in _INNER
+            }
             for each in review.findings
         ],
         "waivers": [
@@ -203,26 +198,12 @@ def review_data(review: Review) -> dict[str, Any]:
 def _change_data(impact: ChangeImpact) -> dict[str, Any]:
     change, affected = asdict(impact.change), asdict(replace(impact.affected, profiles=()))
     profiles = [{"hub": each.hub, "name": each.name} for each in impact.affected.profiles]
-    details = [_without(each, "loc") for each in change["details"]]
+    details = [{key: value for key, value in each.items() if key != "loc"} for each in change["details"]]
     return {**change, "details": details, "affected": {**affected, "profiles": profiles}}
-
-
-def _without(data: dict[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: value for key, value in data.items() if key not in keys}
 
 
 def comment_schema() -> dict[str, Any]:
     """The JSON Schema of `comment --format json`."""
     import yaml  # noqa: PLC0415 - no comment needs it
 
-    text = Path(__file__).with_name("comment.schema.yaml").read_text(encoding="utf-8")
-    return dict(_closed(yaml.safe_load(text)))
-
-
-def _closed(schema: Any) -> Any:
-    """Objects have all their properties and no others."""
-    if not isinstance(schema, dict):
-        return schema
-    inner = {key: _closed(value) for key, value in schema.items()}
-    names = [*schema.get("properties", {})] if schema.get("type") == "object" else []
-    return inner | ({"required": names, "additionalProperties": False} if names else {})
+    return dict(yaml.safe_load(Path(__file__).with_name("comment.schema.yaml").read_text(encoding="utf-8")))

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from cli.review.commons import IMAGE, full_name, settings
+from cli.engine_values import has_unknown, items, known_text, mapping, without_secrets
+from cli.review.commons import day, full_name, settings
 from cli.review.stream import STACK, PolicyMessage, Stream
-from cli.review.values import has_unknown, items, known_text, mapping, without_secrets
+from cli.words import counted
 from policies import report
 from policies.finding import Level as Weight
 
@@ -71,6 +72,11 @@ class Finding:
         """It would stop the update."""
         return self.level is Level.REFUSED and self.since is not Since.RESOLVED
 
+    @property
+    def is_of_this_change(self) -> bool:
+        """The base branch does not have it too, as far as known."""
+        return self.since not in {Since.STANDING, Since.RESOLVED}
+
 
 def findings_of(stream: Stream) -> tuple[Finding, ...]:
     """Every finding once, worst first, by rule; those about the whole stack follow their possible causes."""
@@ -87,13 +93,14 @@ def findings_of(stream: Stream) -> tuple[Finding, ...]:
             finding = _ours(told, each)
             in_full.setdefault(told.finding, finding)
             findings += [finding] if told.rule != _WAIVER else []
-    for places, each in summaries:
-        findings += _everywhere(places, in_full.get(places.finding), each)
-    order = list(Level)
+    for places, each in summaries:  # the pack reports it in full only at the first place, which the stream may lack
+        level, text = _LEVELS[places.level], without_secrets(places.first_line)
+        first = in_full.get(places.finding) or Finding(level, places.rule, "", text, each.urn)
+        further = (f"a further place ({number})" for number in range(1, 1 + places.more))
+        findings += (replace(first, about=place) for place in (*places.subjects, *further))
 
     def place(each: Finding) -> tuple[int, bool, str, str, str]:
-        about_all = f"::{STACK}::" in each.urn
-        return order.index(each.level), about_all, each.rule, each.about, each.text
+        return [*Level].index(each.level), f"::{STACK}::" in each.urn, each.rule, each.about, each.text
 
     return tuple(sorted(dict.fromkeys(findings), key=place))
 
@@ -109,15 +116,6 @@ def _ours(told: report.Message, message: PolicyMessage) -> Finding:
     level = Level.REFUSED if message.level == "mandatory" else level
     text = told.body if level is Level.UNDECIDED else told.shown
     return Finding(level, told.rule, told.subject, without_secrets(text), message.urn, question=told.question)
-
-
-def _everywhere(places: report.Places, first: Finding | None, message: PolicyMessage) -> Iterator[Finding]:
-    """The finding at each place; the pack reports it in full only at the first."""
-    if first is None:  # the stream lost it
-        first = Finding(_LEVELS[places.level], places.rule, "", without_secrets(places.first_line), message.urn)
-    further = (f"a further place ({number})" for number in range(1, 1 + places.more))
-    for place in (*places.subjects, *further):
-        yield replace(first, about=place)
 
 
 def _foreign(message: PolicyMessage) -> Finding:
@@ -136,11 +134,8 @@ def compared(now: Sequence[Finding], base: Sequence[Finding]) -> tuple[Finding, 
 
     A finding with only its words changed (another size, another date) stands.
     """
-    is_there, is_still_there = _in_turn(now, base), _in_turn(base, now)
-    return (
-        *(replace(each, since=Since.STANDING if found else Since.NEW) for each, found in is_there),
-        *(replace(each, since=Since.RESOLVED) for each, found in is_still_there if not found),
-    )
+    ours = (replace(each, since=Since.STANDING if found else Since.NEW) for each, found in _in_turn(now, base))
+    return (*ours, *(replace(each, since=Since.RESOLVED) for each, found in _in_turn(base, now) if not found))
 
 
 def _in_turn(these: Iterable[Finding], those: Iterable[Finding]) -> Iterator[tuple[Finding, bool]]:
@@ -156,13 +151,12 @@ def with_routine(findings: Iterable[Finding], stream: Stream) -> tuple[Finding, 
 
     A workload with only known values has no such finding.
     """
-    is_building = any(step.type == IMAGE for step in stream.changed)
+    is_building = any(step.kind == "image" for step in stream.changed)
 
     def waits(finding: Finding) -> bool:
-        if finding.level is not Level.UNDECIDED or finding.rule not in _OF_BUILT_IMAGES or not is_building:
-            return False
+        is_open = finding.level is Level.UNDECIDED and finding.rule in _OF_BUILT_IMAGES and is_building
         step = stream.steps.get(finding.urn)
-        return f"::{STACK}::" in finding.urn or (step is not None and has_unknown(step.new))
+        return is_open and (f"::{STACK}::" in finding.urn or (step is not None and has_unknown(step.new)))
 
     return tuple(replace(each, is_routine=waits(each)) for each in findings)
 
@@ -188,11 +182,9 @@ class Waiver:
         if self.until is None:
             return "its last day cannot be read"
         left = (self.until - today).days
-        if left < 0:
-            return "expired"
-        if left <= _SOON_DAYS:
-            return "expires today" if left == 0 else f"expires in {left} day{'s' if left > 1 else ''}"
-        return ""
+        if left <= 0:
+            return "expires today" if left == 0 else "expired"
+        return f"expires in {counted(left, 'day')}" if left <= _SOON_DAYS else ""
 
 
 def waivers_of(config: Mapping[str, str]) -> tuple[Waiver, ...]:
@@ -221,8 +213,4 @@ def waivers_of(config: Mapping[str, str]) -> tuple[Waiver, ...]:
 
 def _waiver(subject: str, allows: str, terms: Mapping[str, object]) -> Waiver:
     reason, owner = without_secrets(known_text(terms.get("reason"))), known_text(terms.get("owner"))
-    try:
-        until = dt.date.fromisoformat(known_text(terms.get("until"))[:10])
-    except ValueError:
-        until = None
-    return Waiver(subject, allows, reason, owner, until)
+    return Waiver(subject, allows, reason, owner, day(terms.get("until")))

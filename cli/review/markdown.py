@@ -42,16 +42,15 @@ def _rendered(block: page.Block, left: int) -> str:
         case page.Quote(quoted):
             text = _within([f"{_short(line, 400)}\n" for line in _fenced(quoted)], left - 20)
             text = f"```text\n{text}```\n"
-        case page.Bullets(items):
-            marked = ("".join(["- ", "\n  - ".join(map(_inline, lines)), "\n"]) for lines in items)
-            text = _within([*marked], left, "- ")
+        case page.Bullets(items, title):
+            marked = ["- " + "\n  - ".join(map(_inline, lines)) + "\n" for lines in items]
+            text = _within(marked, left - 200 if title else left, "- ")
+            if title:
+                text = f"<details><summary>{escaped(title)}</summary>\n\n{text}\n</details>\n"
         case page.Table(columns, rows):
             top = f"| {' | '.join(map(escaped, columns))} |\n|{'---|' * len(columns)}\n"
             cells = ([_inline(cell, in_table=True) for cell in row] for row in rows)
             text = _within([top, *(f"| {' | '.join(row)} |\n" for row in cells)], left)
-        case page.Fold(head, bullets):
-            inner = _rendered(bullets, left - 200)
-            text = f"<details><summary>{escaped(head)}</summary>\n{inner}\n</details>\n"
         case page.Diff():
             return _diff(block, left)
     return f"\n{text}"

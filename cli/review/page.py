@@ -9,6 +9,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
+from cli.engine_values import grouped, names_of
 from cli.review.affected import Affected, ChangeImpact
 from cli.review.cells import Cell
 from cli.review.consequences import Consequence
@@ -18,7 +19,6 @@ from cli.review.diff import diff_groups
 from cli.review.document import Review
 from cli.review.findings import RUN_RULE, Finding, Level, Since, statements
 from cli.review.stream import STACK
-from cli.review.values import names_of
 from cli.review.verdict import Outcome, Sign
 from cli.words import counted
 from compat import Verdict
@@ -27,14 +27,6 @@ from policies.report import image_subject
 _MOST_NAMES: Final = 6
 BREAK: Final = "\n"  # a separate part: the next one starts on a new line if it may
 ICONS: Final = {Sign.NOTHING_TO_DO: "✅", Sign.ATTENTION: "⚠️", Sign.STOPPED: "❌", Sign.NO_PROOF: "⛔"}
-_DONE: Final = {
-    "create": "to create",
-    "update": "to update",
-    "replace": "to replace",
-    "delete": "to delete",
-    "import": "to import",
-    "same": "unchanged",
-}
 _LEVELS: Final = {Level.REFUSED: "refused", Level.UNDECIDED: "not decided", Level.ADVICE: "advice"}
 _RUNS: Final = {
     Verdict.COMPATIBLE: "✓ runs",
@@ -74,23 +66,16 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """Items, each a line with its sub-lines."""
+    """Items, each a line with its sub-lines. Those with a title stay closed until a reader opens them."""
 
     items: tuple[tuple[Inline, ...], ...]
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     head: tuple[str, ...]
     rows: tuple[tuple[Inline, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """Items that stay closed until a reader opens them."""
-
-    title: str
-    bullets: Bullets
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +86,7 @@ class Diff:
     resources: Iterable[tuple[str, ...]] = field(compare=False)  # built only when read
 
 
-Block = Heading | Paragraph | Quote | Bullets | Table | Fold | Diff
+Block = Heading | Paragraph | Quote | Bullets | Table | Diff
 
 
 def title(review: Review) -> str:
@@ -113,8 +98,8 @@ def one_line(review: Review) -> str | None:
     """The whole comment if nothing changes and there is nothing to report; else None."""
     if review.verdict.outcome is not Outcome.UNCHANGED or review.remarks or review.sign is not Sign.NOTHING_TO_DO:
         return None
-    advice = statements(finding for finding in review.findings if finding.since is not Since.RESOLVED)
-    standing = f"; {counted(advice, 'finding')} {'stands' if advice == 1 else 'stand'}" if advice else ""
+    number = statements(finding for finding in review.findings if finding.since is not Since.RESOLVED)
+    standing = f"; {counted(number, 'finding')} {'stands' if number == 1 else 'stand'}" if number else ""
     return f"{title(review)}. {_proof(review)}{standing}."
 
 
@@ -127,8 +112,9 @@ def blocks_of(review: Review, today: dt.date) -> Iterator[Block]:
         yield Quote(tuple(error.splitlines()))
     if review.verdict.outcome is Outcome.UNREADABLE or (review.verdict.outcome is Outcome.FAILED and not review.steps):
         return
-    done = ", ".join(f"{number:,} {_DONE[op]}" for op, number in review.counts) or "no resource was reached"
-    yield _paragraph(f"{_sentence(done)}, compared with {review.compared_with}. {_proof(review)}.")
+    done = (f"{number:,} {'unchanged' if op == 'same' else f'to {op}'}" for op, number in review.counts)
+    summary = ", ".join(done) or "No resource was reached"
+    yield _paragraph(f"{summary}, compared with {review.compared_with}. {_proof(review)}.")
     yield from map(_paragraph, review.remarks)
     # Refusals come before the change itself; advice comes after it.
     parts = [_findings(review), chain(_changes(review), _runs(review))]
@@ -152,12 +138,10 @@ def _sentence(text: str) -> str:
 
 
 def _proof(review: Review) -> str:
-    if not review.packs:
-        return "No policy pack looked at any resource"
+    what = f"{review.looked_at:,} of {counted(review.resources, 'resource')}"
+    what = "every resource" if review.looked_at == review.resources else what
     packs = f"Policy pack{'' if len(review.packs) == 1 else 's'} {', '.join(review.packs)}"
-    every = review.looked_at == review.resources
-    what = "every resource" if every else f"{review.looked_at:,} of {counted(review.resources, 'resource')}"
-    return f"{packs} looked at {what}"
+    return f"{packs} looked at {what}" if review.packs else "No policy pack looked at any resource"
 
 
 # --- changes
@@ -175,9 +159,8 @@ def _changes(review: Review) -> Iterator[Block]:
 def _noticed(head: str, consequences: Sequence[Consequence]) -> Iterator[Block]:
     if consequences:
         yield Heading(head)
-        yield Bullets(
-            tuple(((each.known,), *([(f"Assumed: {each.assumed}",)] if each.assumed else [])) for each in consequences)
-        )
+        lines = ((each.known, each.assumed and f"Assumed: {each.assumed}") for each in consequences)
+        yield Bullets(tuple(tuple((line,) for line in both if line) for both in lines))
 
 
 def _change_row(impact: ChangeImpact) -> tuple[Inline, ...]:
@@ -193,20 +176,18 @@ def _lines(parts: Iterable[Inline]) -> Inline:
 
 def _detail(detail: Detail) -> Inline:
     label = f"{detail.label}: " if detail.label else ""
-    if detail.is_list or not (detail.before and detail.after):
-        if not detail.label and not detail.is_list:
-            return (detail.after or detail.before,)
-        gone: Inline = ("− ", Code(detail.before)) if detail.before else ()  # noqa: RUF001
-        come: Inline = ("+ ", Code(detail.after)) if detail.after or not gone else ()
-        return (label, *gone, *((", ",) if gone and come else ()), *come)
-    return label, Code(detail.before), " → ", Code(detail.after)
+    if detail.before and detail.after and not detail.is_list:
+        return label, Code(detail.before), " → ", Code(detail.after)
+    if not detail.label and not detail.is_list:
+        return (detail.after or detail.before,)
+    gone: Inline = ("− ", Code(detail.before)) if detail.before else ()  # noqa: RUF001
+    come: Inline = ("+ ", Code(detail.after)) if detail.after or not gone else ()
+    return (label, *gone, *((", ",) if gone and come else ()), *come)
 
 
 def _affected(affected: Affected) -> Inline:
     parts = [f"hub {hub}: its own pods" for hub in affected.own_pods]
-    by_hub: dict[str, list[str]] = {}
-    for profile in affected.profiles:
-        by_hub.setdefault(profile.hub, []).append(profile.name)
+    by_hub = grouped((profile.hub, profile.name) for profile in affected.profiles)
     parts += [f"hub {hub}: {_named('profile', names)}" for hub, names in by_hub.items()]
     if affected.courses:
         seats = f" ({affected.seats:,} seats)" if affected.seats else ""
@@ -247,18 +228,14 @@ def _runs(review: Review) -> Iterator[Block]:
 
 def _way(cell: Cell) -> str:
     """The remedies, nearest first: going back."""
-    back, other = _sentence(cell.back), cell.remedy
-    if not back or not other:
-        return f"{back}." if back else other
-    return f"{back}, or {other[:1].lower()}{other[1:]}"
+    remedy = f", or {cell.remedy[:1].lower()}{cell.remedy[1:]}" if cell.remedy else "."
+    return f"{_sentence(cell.back)}{remedy}" if cell.back else cell.remedy
 
 
 def _cell_rows(cells: Sequence[Cell]) -> Iterator[tuple[Inline, ...]]:
     """Pools on which an image does the same for the same reason share a row."""
-    groups: dict[tuple[object, ...], list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault((cell.image, cell.before, cell.after, cell.reason, cell.is_broken), []).append(cell)
-    for group in groups.values():
+    same = grouped(((cell.image, cell.before, cell.after, cell.reason, cell.is_broken), cell) for cell in cells)
+    for group in same.values():
         cell = group[0]
         now = _RUNS[cell.after]
         change = f"new: {now}" if cell.before is None else f"{_RUNS[cell.before]} → {now}"
@@ -272,13 +249,8 @@ def _cell_rows(cells: Sequence[Cell]) -> Iterator[tuple[Inline, ...]]:
 
 def _fresh(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
     """`ml runs on a, b`: groups images with the same pools."""
-    pools: dict[str, list[str]] = {}
-    for image, pool in pairs:
-        pools.setdefault(image, []).append(pool)
-    images: dict[tuple[str, ...], list[str]] = {}
-    for image, found in pools.items():
-        images.setdefault(tuple(found), []).append(image)
-    for where, names in images.items():
+    by_pools = grouped((tuple(pools), image) for image, pools in grouped(pairs).items())
+    for where, names in by_pools.items():
         yield f"{names_of(names)} {'runs' if len(names) == 1 else 'run'} on {names_of(where)}"
 
 
@@ -294,7 +266,7 @@ def _findings(review: Review) -> Iterator[Block]:
     if routine:
         number = statements(routine)
         waits = f"{counted(number, 'check')} {'waits' if number == 1 else 'wait'} for a build"
-        yield Fold(f"{waits}; the update decides before it touches what depends on it", _bullets(routine))
+        yield _bullets(routine, fold=f"{waits}; the update decides before it touches what depends on it")
 
 
 def _compared_findings(review: Review, now: Sequence[Finding]) -> Iterator[Block]:
@@ -312,21 +284,21 @@ def _compared_findings(review: Review, now: Sequence[Finding]) -> Iterator[Block
     if resolved:
         yield _bullets(resolved, "Resolved, ")
     if standing:
-        yield Fold(as_before, _bullets(standing))
+        yield _bullets(standing, fold=as_before)
 
 
-def _bullets(findings: Sequence[Finding], since: str = "", ways: Mapping[str, str] = MappingProxyType({})) -> Bullets:
+def _bullets(
+    findings: Sequence[Finding], since: str = "", ways: Mapping[str, str] = MappingProxyType({}), fold: str = ""
+) -> Bullets:
     """Things that share a finding are listed with it. `ways`: how an image gets back to what ran."""
-    groups: dict[tuple[Level, str, str], list[str]] = {}
-    for finding in findings:
-        groups.setdefault((finding.level, finding.rule, finding.text), []).append(finding.about)
     found: list[tuple[Inline, ...]] = []
+    groups = grouped(((finding.level, finding.rule, finding.text), finding.about) for finding in findings)
     for (level, rule, text), about in groups.items():
         first, *more = text.splitlines() or [""]
         nearest = [f"nearest: {ways[each]}" for each in about if rule == RUN_RULE and each in ways]
         line = f"{_sentence(since + _LEVELS[level])}: ", Code(rule), f" {names_of(list(dict.fromkeys(about)))}: {first}"
         found.append((line, *((below.strip(),) for below in (*nearest, *more) if below.strip())))
-    return Bullets(tuple(found))
+    return Bullets(tuple(found), fold)
 
 
 # --- waivers, costs

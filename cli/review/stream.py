@@ -9,9 +9,28 @@ from typing import Any, Final
 
 import orjson
 
-from cli.review.values import LONGEST_TEXT, elided, mapping, text
+from cli.engine_values import LONGEST_TEXT, elided, mapping, text
 
 STACK: Final = "pulumi:pulumi:Stack"
+OURS: Final = "gpu-commons:index:"
+# What our components make, in the order of a comment.
+_KINDS: Final = {
+    "GpuNodePool": "pool",
+    "DockerHost": "pool",
+    "EksGpuNodeGroup": "pool",
+    "FlatcarGpuNodeGroup": "pool",
+    "GpuImage": "image",
+    "NotebookHub": "hub",
+    "DockerHub": "hub",
+    "SlurmHub": "hub",
+    "DockerGpuContainer": "container",
+    "GpuJob": "job",
+    "SlurmGpuJob": "job",
+    "NvidiaRuntime": "runtime",
+    "PrePuller": "pre-puller",
+    "StackRecord": "record",
+}
+KINDS: Final = tuple(dict.fromkeys(_KINDS.values()))
 COMMAND: Final = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json"
 _EVENT: Final = re.compile(rb'\{"sequence":\d+,"timestamp":\d+,"(\w+)"')
 _START: Final = b'{"sequence":'
@@ -41,17 +60,28 @@ class Step:
 
     @property
     def name(self) -> str:
-        """Its logical name."""
         return self.urn.rpartition("::")[2]
 
     @property
-    def parents(self) -> str:
-        """Types of its parents, outermost first, joined by `$`; empty without any."""
-        return self.urn.split("::")[2].rpartition("$")[0] if self.urn.count("::") >= 3 else ""
+    def inputs(self) -> Mapping[str, Any]:
+        """As they will be, or were at the end."""
+        return self.new or self.old or {}
 
     @property
-    def changes(self) -> bool:
-        return self.op in _CHANGES
+    def token(self) -> str:
+        """The last part of its type."""
+        return self.type.rpartition(":")[2]
+
+    @property
+    def kind(self) -> str:
+        """What a component of ours makes; empty for anything else."""
+        return _KINDS.get(self.token, "") if self.type.startswith(OURS) else ""
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Its parents that are our components, outermost first."""
+        parents = self.urn.split("::")[2].split("$")[:-1] if self.urn.count("::") >= 3 else ()
+        return tuple(each.removeprefix(OURS) for each in parents if each.startswith(OURS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +130,7 @@ class Stream:
 
     @property
     def changed(self) -> Iterator[Step]:
-        return (step for step in self.steps.values() if step.changes)
+        return (step for step in self.steps.values() if step.op in _CHANGES)
 
     @property
     def resources(self) -> int:

@@ -31,12 +31,10 @@ def _lines(block: page.Block, width: int | None) -> Iterator[str]:
         case page.Quote(lines):
             yield from (f"  {_clean(line)}" for line in lines)
         case page.Bullets():
+            yield from [f"  {block.title}:"] if block.title else []
             yield from _bullets(block, width)
         case page.Table():
             yield from _table(block, width)
-        case page.Fold(head, bullets):
-            yield f"  {head}:"
-            yield from _lines(bullets, width)
         case page.Diff(head, groups):
             yield f"\n{head}"
             resources = iter(groups)

@@ -8,13 +8,13 @@ from enum import StrEnum
 from itertools import islice
 from typing import Final
 
+from cli.engine_values import elided, grouped, names_of, without_secrets
 from cli.review.affected import Affected, ChangeImpact
 from cli.review.cells import Cell
 from cli.review.consequences import Consequence, seats_text
 from cli.review.details import Change, Detail, last_key
-from cli.review.findings import PACK, Finding, Level, Since, statements
+from cli.review.findings import PACK, Finding, Level, statements
 from cli.review.stream import STACK, Stream
-from cli.review.values import elided, names_of, without_secrets
 from cli.words import counted
 
 _MOST_REASONS: Final = 6
@@ -74,43 +74,38 @@ class Impact:
     broken: tuple[Cell, ...]
 
 
-def verdict_of(stream: Stream, findings: Sequence[Finding], broken: Sequence[Cell]) -> Verdict:
+def verdict_of(stream: Stream, impact: Impact) -> Verdict:
     """Judge a readable stream. The worst reason comes first."""
     if not stream.is_whole:
         return Verdict(Outcome.UNREADABLE, "no verdict", (_cut_short(stream),))
-    refused = statements(finding for finding in findings if finding.is_refusal)
-    unproved = _unproved(stream)
+    refused, unproved = statements(each for each in impact.findings if each.is_refusal), _unproved(stream)
     if stream.result != "succeeded" and (not refused or not stream.resources):
         return _failed(stream)
-    if refused or broken:
+    if refused or impact.broken:
         verb = "refuses" if refused == 1 else "refuse"
         lines = [f"{counted(refused, 'finding')} {verb} this change."] if refused else []
-        for image in list(dict.fromkeys(cell.image for cell in broken))[:_MOST_REASONS]:
-            pools = [cell.pool for cell in broken if cell.image == image]
+        for image, pools in islice(grouped((cell.image, cell.pool) for cell in impact.broken).items(), _MOST_REASONS):
             lines.append(f"{image} will not run on {names_of(pools)}, where this stack starts it.")
-        headline = "refused" if refused else "will not run where it is used"
-        return Verdict(Outcome.REFUSED, headline, (*lines, *unproved))
+        return Verdict(Outcome.REFUSED, _refused(impact), (*lines, *unproved))
     if unproved:
         return Verdict(Outcome.NOT_PROVED, "NOT PROVED", unproved)
-    if number := _open(findings):
-        reason = (
-            f"Nothing is refused, but {counted(number, 'finding')} could not be decided in a preview. "
-            "The update decides each before it touches what depends on it."
-        )
-        return Verdict(Outcome.UNDECIDED, "not decided yet", (reason,))
     outcome = Outcome.FINE if any(stream.changed) else Outcome.UNCHANGED
-    outcome = Outcome.UNDECIDED if any(map(_is_open, findings)) else outcome
-    return Verdict(outcome, "nothing changes" if outcome is Outcome.UNCHANGED else "nothing is refused")
+    outcome = Outcome.UNDECIDED if any(map(_is_open, impact.findings)) else outcome
+    reason = (
+        f"Nothing is refused, but {counted(_open(impact), 'finding')} could not be decided in a preview. "
+        "The update decides each before it touches what depends on it."
+    )
+    return Verdict(outcome, "; ".join(_clauses(outcome, impact)), (reason,) if _open(impact) else ())
 
 
 def _is_open(finding: Finding) -> bool:
     """Findings that the base branch also leaves open do not count against this change."""
-    return finding.level is Level.UNDECIDED and finding.since not in {Since.STANDING, Since.RESOLVED}
+    return finding.level is Level.UNDECIDED and finding.is_of_this_change
 
 
-def _open(findings: Sequence[Finding]) -> int:
+def _open(impact: Impact) -> int:
     """Undecided findings, except those that every build leaves open until it is done."""
-    return statements(each for each in findings if _is_open(each) and not each.is_routine)
+    return statements(each for each in impact.findings if _is_open(each) and not each.is_routine)
 
 
 def _cut_short(stream: Stream) -> str:
@@ -160,51 +155,46 @@ def sign_of(outcome: Outcome, impact: Impact) -> Sign:
     if outcome in {Outcome.NOT_PROVED, Outcome.UNREADABLE}:
         return Sign.NO_PROOF
     acts = any(each.to_do for each in impact.consequences)
-    return Sign.ATTENTION if acts or _is_uncovered(impact) or _open(impact.findings) else Sign.NOTHING_TO_DO
+    return Sign.ATTENTION if acts or _is_uncovered(impact) or _open(impact) else Sign.NOTHING_TO_DO
 
 
-def headline_of(verdict: Verdict, impact: Impact) -> str:
-    """The impact in one sentence; the verdict's own words if nothing was compared."""
-    if verdict.outcome is Outcome.REFUSED:
-        heavy = [each.short for each in impact.consequences if each.short and each.is_heavy]
-        seats = max((each.affected.seats for each in impact.changes), default=0)
-        return f"{_refused(impact)}; {heavy[0]}" if heavy else f"{_refused(impact)}{seats_text(seats)}"
-    if verdict.outcome not in {Outcome.FINE, Outcome.UNDECIDED, Outcome.UNCHANGED}:
-        return verdict.headline
-    clauses = list(islice(dict.fromkeys(_clauses(impact)), _MOST_CLAUSES))
-    if not clauses:
-        clauses = ["nothing changes" if verdict.outcome is Outcome.UNCHANGED else "nothing that people will notice"]
+def _clauses(outcome: Outcome, impact: Impact) -> Iterator[str]:
+    """The impact in one sentence."""
+    nothing = ["nothing changes" if outcome is Outcome.UNCHANGED else "nothing that people will notice"]
+    yield from islice(dict.fromkeys(_impacts(impact) or nothing), _MOST_CLAUSES)
     if _is_uncovered(impact):
-        clauses.append("courses may want more GPUs than there are")
-    if number := _open(impact.findings):
-        clauses.append(f"{counted(number, 'finding')} could not be decided")
-    return "; ".join(filter(None, clauses))
+        yield "courses may want more GPUs than there are"
+    if number := _open(impact):
+        yield f"{counted(number, 'finding')} could not be decided"
 
 
 def _is_uncovered(impact: Impact) -> bool:
     """Promises that this change leaves without GPUs, except those that the base branch leaves too."""
-    return any(
-        each.rule == _TERM and each.level is Level.ADVICE and each.since not in {Since.STANDING, Since.RESOLVED}
-        for each in impact.findings
-    )
+    advice = (each for each in impact.findings if each.rule == _TERM and each.level is Level.ADVICE)
+    return any(each.is_of_this_change for each in advice)
 
 
 def _refused(impact: Impact) -> str:
     refused = [each for each in impact.findings if each.is_refusal]
-    if not refused:
+    if refused:
+        rules = list(dict.fromkeys(each.rule for each in refused))[:_MOST_RULES]
+        about = list(dict.fromkeys(each.about for each in refused))
+        text = f"refused by {names_of(rules)}: {about[0]}{f' and {len(about) - 1:,} more' if len(about) > 1 else ''}"
+    else:
         images = list(dict.fromkeys(cell.image for cell in impact.broken))
-        return f"{names_of(images)} will not run where this stack starts {'it' if len(images) == 1 else 'them'}"
-    rules = list(dict.fromkeys(each.rule for each in refused))[:_MOST_RULES]
-    about = list(dict.fromkeys(each.about for each in refused))
-    return f"refused by {names_of(rules)}: {about[0]}" + (f" and {len(about) - 1:,} more" if len(about) > 1 else "")
+        text = f"{names_of(images)} will not run where this stack starts {'it' if len(images) == 1 else 'them'}"
+    heavy = [each.short for each in impact.consequences if each.short and each.is_heavy]
+    seats = max((each.affected.seats for each in impact.changes), default=0)
+    return f"{text}; {heavy[0]}" if heavy else f"{text}{seats_text(seats)}"
 
 
-def _clauses(impact: Impact) -> Sequence[str]:
+def _impacts(impact: Impact) -> Sequence[str]:
     """Only the heaviest; without one, people's decisions, then their results."""
     told = [each for each in impact.consequences if each.short]
     heavy = [each.short for each in told if each.is_heavy]
-    pending = [each.short for each in told if each.to_do and not each.is_heavy]
-    light = [each.short for each in told if not each.to_do and not each.is_heavy]
+    pending, light = (
+        [each.short for each in told if not each.is_heavy and each.to_do is to_do] for to_do in (True, False)
+    )
     if impact.changes and all(each.change.op == "create" for each in impact.changes):
         return [_all_new(impact.changes), *pending]
     if found := heavy or [*pending, *_decisions(impact.changes), *light]:
@@ -216,9 +206,7 @@ def _clauses(impact: Impact) -> Sequence[str]:
 
 def _all_new(changes: Sequence[ChangeImpact]) -> str:
     """`new: 2 courses, 3 pools, hub datahub (300 seats)`."""
-    kinds: dict[str, list[str]] = {}
-    for each in changes:
-        kinds.setdefault(each.change.kind, []).append(each.change.name)
+    kinds = grouped((each.change.kind, each.change.name) for each in changes)
     parts = [f"{kind} {names[0]}" if len(names) == 1 else counted(len(names), kind) for kind, names in kinds.items()]
     seats = sum(each.affected.seats for each in changes if each.change.kind == "course")
     return f"new: {', '.join(parts)}{seats_text(seats)}"
