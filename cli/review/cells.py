@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import compat
@@ -152,12 +152,12 @@ def _reason(answer: Answer) -> str:
     return without_secrets(next(messages, ""))
 
 
+@dataclass(slots=True)
 class _Reader:
     """Turns names and facts into cases; reports what it cannot read as a sentence."""
 
-    def __init__(self, spec_cases: SpecCases) -> None:
-        self.spec_cases = spec_cases
-        self.problems: list[str] = []
+    spec_cases: SpecCases
+    problems: list[str] = field(default_factory=list)
 
     def rows(self, images: Iterable[Image]) -> list[compat.Image]:
         from imaging.spec.compat_cases import cases_of_facts  # noqa: PLC0415 - brings pydantic: a quarter of a second

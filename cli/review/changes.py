@@ -303,28 +303,24 @@ def _update(kind: str, name: str, rows: Iterable[Detail]) -> Iterator[Change]:
         yield Change(kind, name, "update", found)
 
 
-_Course = tuple[str, Inputs]  # its hub, and the hub's record of it
-
-
 def _courses(stream: Stream, today: dt.date) -> Iterator[Change]:
     old, new = _courses_of(stream, "old"), _courses_of(stream, "new")
-    gone = {name: (hub, course) for (hub, name), course in old.items() if (hub, name) not in new}
-    come = {name: (hub, course) for (hub, name), course in new.items() if (hub, name) not in old}
+    gone = {name: course for (hub, name), course in old.items() if (hub, name) not in new}
+    come = {name: course for (hub, name), course in new.items() if (hub, name) not in old}
     for name in sorted({*gone, *come}):
         yield _course(name, gone.get(name), come.get(name), today)
-    unrecorded = is_first_record(stream)
+    unrecorded = _PROMISED if is_first_record(stream) else ()
     for hub, name in sorted({*old} & {*new}):
-        before, after = old[hub, name], new[hub, name]
-        if unrecorded:
-            after = {key: value for key, value in after.items() if key in before or key not in _PROMISED}
+        before = old[hub, name]
+        after = {key: value for key, value in new[hub, name].items() if key in before or key not in unrecorded}
         if before != after:
-            yield _course(name, (hub, before), (hub, after), today)
+            yield _course(name, before, after, today)
 
 
 def _courses_of(stream: Stream, side: Side) -> dict[tuple[str, str], Inputs]:
-    """By hub and name."""
+    """By hub and name, and with the hub's name."""
     return {
-        (step.name, name): course
+        (step.name, name): {"hub": step.name, **course}
         for step in stream.steps.values()
         if step.kind == "hub"
         for name, course in _by_name(items(mapping(getattr(step, side)).get("courses"))).items()
@@ -332,22 +328,20 @@ def _courses_of(stream: Stream, side: Side) -> dict[tuple[str, str], Inputs]:
     }
 
 
-def _course(name: str, old: _Course | None, new: _Course | None, today: dt.date) -> Change:
-    rows: list[Detail] = []
+def _course(name: str, old: Inputs | None, new: Inputs | None, today: dt.date) -> Change:
+    sides = [side for side in (old, new) if side is not None]
     if old is not None and new is not None:
-        rows += [Detail("hub", old[0], new[0])] if old[0] != new[0] else []
-        rows += details(old[1], new[1])
-    elif course := new or old:
-        rows.append(comes_or_goes(_whole_course(*course), comes=new is not None))
-    sides = [side[1] for side in (old, new) if side is not None]
+        rows = [*details(old, new)]
+    else:
+        rows = [comes_or_goes(_whole_course(sides[0]), comes=new is not None)]
     if all(is_over(side, today) for side in sides):
         rows.append(Detail("", "", f"over since {word(sides[-1].get('last_day'))}"))
     return Change("course", name, "create" if old is None else "delete" if new is None else "update", tuple(rows))
 
 
-def _whole_course(hub: str, course: Inputs) -> str:
+def _whole_course(course: Inputs) -> str:
     share, promised = course.get("peak_share"), whole(course.get("guaranteed_gpus"))
-    parts = [f"{counted(whole(course.get('seats')) or 0, 'seat')} on hub {hub}"]
+    parts = [f"{counted(whole(course.get('seats')) or 0, 'seat')} on hub {course['hub']}"]
     if profiles := texts(course.get("profiles")):
         parts.append(f"{'profile' if len(profiles) == 1 else 'profiles'} {names_of(profiles)}")
     if promised is not None:

@@ -117,13 +117,8 @@ class Commons:
 
     def courses_of(self, profiles: Iterable[Workload]) -> tuple[Course, ...]:
         """Courses whose people may choose one of the profiles."""
-        named = {(profile.hub, profile.name) for profile in profiles}
-        hubs = {hub for hub, _ in named}
-
-        def chooses(course: Course) -> bool:
-            return any((course.hub, name) in named for name in course.profiles) if course.profiles else True
-
-        return tuple(course for course in self.courses if course.hub in hubs and chooses(course))
+        named = {(profile.hub, profile.name): profile for profile in profiles}.values()
+        return tuple(course for course in self.courses if any(map(course.chooses, named)))
 
     def seats_of(self, profiles: Iterable[Workload]) -> int:
         return sum(course.seats for course in self.courses_of(profiles))

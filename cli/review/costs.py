@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from cli.engine_values import mapping, texts, whole
@@ -15,6 +15,7 @@ _INSTANCE: Final = "aws:ec2/instance:Instance"
 
 # US dollars an hour for an instance type, the day of the price and its source; None if unknown.
 Prices = Callable[[str], "Price | None"]
+_Nodes = tuple[str, int, int]  # instance type, fewest and most nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +48,22 @@ def _cost(step: Step, prices: Prices) -> Cost | None:
     old, new = _nodes(step.type, step.old), _nodes(step.type, step.new)
     if old == new:
         return None
-    sides = [(sign, *nodes) for sign, nodes in ((-1, old), (1, new)) if nodes]
-    used = [price for _, kind, _, _ in sides if (price := prices(kind))]
-    cost = Cost(step.name, _text(old), _text(new), None, None, tuple(used))
-    if len(used) < len(sides):  # unknown for a group of several instance types: it depends on what AWS picks
-        return cost
-    monthly = [(price.usd_per_hour * HOURS_PER_MONTH, side) for price, side in zip(used, sides, strict=True)]
-    return replace(
-        cost,
-        least_usd=sum(sign * usd * least for usd, (sign, _, least, _) in monthly),
-        most_usd=sum(sign * usd * most for usd, (sign, _, _, most) in monthly),
-    )
+    was, now = _monthly(old, prices), _monthly(new, prices)
+    least, most = (now[0] - was[0], now[1] - was[1]) if was and now else (None, None)
+    used = tuple(price for nodes in (old, new) if nodes and (price := prices(nodes[0])))
+    return Cost(step.name, _text(old), _text(new), least, most, used)
 
 
-def _nodes(kind: str, inputs: Mapping[str, Any] | None) -> tuple[str, int, int] | None:
-    """Instance type, fewest and most nodes; None for anything else."""
+def _monthly(nodes: _Nodes | None, prices: Prices) -> tuple[float, float] | None:
+    """Unknown for a group of several instance types: it depends on what AWS picks."""
+    if nodes is None:
+        return 0.0, 0.0
+    kind, least, most = nodes
+    monthly = price.usd_per_hour * HOURS_PER_MONTH if (price := prices(kind)) else None
+    return None if monthly is None else (monthly * least, monthly * most)
+
+
+def _nodes(kind: str, inputs: Mapping[str, Any] | None) -> _Nodes | None:
     if inputs is None or kind not in {_NODE_GROUP, _INSTANCE}:
         return None
     if kind == _INSTANCE:
@@ -71,7 +73,7 @@ def _nodes(kind: str, inputs: Mapping[str, Any] | None) -> tuple[str, int, int] 
     return ", ".join(texts(inputs.get("instanceTypes"))), least, most
 
 
-def _text(nodes: tuple[str, int, int] | None) -> str:
+def _text(nodes: _Nodes | None) -> str:
     if nodes is None:
         return ""
     kind, least, most = nodes

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from cli.engine_values import without_secrets
-from cli.review.affected import ChangeImpact, affected_by
 from cli.review.cells import Cells, SpecCases, cells_of
 from cli.review.changes import changes_of, is_first_record
 from cli.review.commons import commons_of
-from cli.review.consequences import Consequence, consequences
+from cli.review.consequences import Consequence, affected_by, consequences
 from cli.review.costs import Cost, Prices, costs_of
+from cli.review.details import Change
 from cli.review.findings import Finding, Waiver, compared, findings_of, waivers_of, with_routine
 from cli.review.stream import STACK, Diagnostic, Step, Stream
 from cli.review.verdict import Impact, Outcome, Sign, Verdict, sign_of, verdict_of
@@ -39,7 +39,7 @@ class Review:
     counts: tuple[tuple[str, int], ...] = ()
     compared_with: str = "the deployed state"
     remarks: tuple[str, ...] = ()
-    changes: tuple[ChangeImpact, ...] = ()
+    changes: tuple[Change, ...] = ()
     consequences: tuple[Consequence, ...] = ()
     cells: Cells = field(default_factory=Cells)
     findings: tuple[Finding, ...] = ()
@@ -97,7 +97,7 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
         cells = cells_of(old, new, sources.spec_cases)
         changes = changes_of(stream, old, new, sources.today)
         impact = Impact(
-            changes=tuple(ChangeImpact(change, affected_by(change, old, new)) for change in changes),
+            changes=tuple(replace(change, affected=affected_by(change, old, new)) for change in changes),
             consequences=consequences(stream, changes, old, new, cells.early),
             findings=findings,
             broken=cells.broken,
@@ -195,11 +195,11 @@ def review_data(review: Review) -> dict[str, Any]:
     }
 
 
-def _change_data(impact: ChangeImpact) -> dict[str, Any]:
-    change, affected = asdict(impact.change), asdict(replace(impact.affected, profiles=()))
-    profiles = [{"hub": each.hub, "name": each.name} for each in impact.affected.profiles]
-    details = [{key: value for key, value in each.items() if key != "loc"} for each in change["details"]]
-    return {**change, "details": details, "affected": {**affected, "profiles": profiles}}
+def _change_data(change: Change) -> dict[str, Any]:
+    data = asdict(replace(change, affected=replace(change.affected, profiles=())))
+    profiles = [{"hub": each.hub, "name": each.name} for each in change.affected.profiles]
+    details = [{key: value for key, value in each.items() if key != "loc"} for each in data["details"]]
+    return {**data, "details": details, "affected": {**data["affected"], "profiles": profiles}}
 
 
 def comment_schema() -> dict[str, Any]:

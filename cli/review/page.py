@@ -10,12 +10,10 @@ from types import MappingProxyType
 from typing import Final
 
 from cli.engine_values import grouped, names_of
-from cli.review.affected import Affected, ChangeImpact
 from cli.review.cells import Cell
 from cli.review.consequences import Consequence
 from cli.review.costs import HOURS_PER_MONTH
-from cli.review.details import Detail
-from cli.review.diff import diff_groups
+from cli.review.details import Affected, Change, Detail, diff_groups
 from cli.review.document import Review
 from cli.review.findings import RUN_RULE, Finding, Level, Since, statements
 from cli.review.stream import STACK
@@ -163,11 +161,10 @@ def _noticed(head: str, consequences: Sequence[Consequence]) -> Iterator[Block]:
         yield Bullets(tuple(tuple((line,) for line in both if line) for both in lines))
 
 
-def _change_row(impact: ChangeImpact) -> tuple[Inline, ...]:
-    change = impact.change
+def _change_row(change: Change) -> tuple[Inline, ...]:
     ops = {"create": " (new)", "delete": " (removed)", "replace": " (replaced)"}
     what: Inline = (f"{change.kind} ", Code(change.name), ops.get(change.op, ""))
-    return what, _lines(map(_detail, change.details)) or ("",), _affected(impact.affected)
+    return what, _lines(map(_detail, change.details)) or ("",), _affected(change.affected)
 
 
 def _lines(parts: Iterable[Inline]) -> Inline:

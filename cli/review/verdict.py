@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Final
 
 from cli.engine_values import elided, grouped, names_of, without_secrets
-from cli.review.affected import Affected, ChangeImpact
 from cli.review.cells import Cell
 from cli.review.consequences import Consequence, seats_text
 from cli.review.details import Change, Detail, last_key
@@ -68,7 +67,7 @@ class Verdict:
 class Impact:
     """Everything that goes into a headline."""
 
-    changes: tuple[ChangeImpact, ...]
+    changes: tuple[Change, ...]
     consequences: tuple[Consequence, ...]
     findings: tuple[Finding, ...]
     broken: tuple[Cell, ...]
@@ -109,17 +108,14 @@ def _open(impact: Impact) -> int:
 
 
 def _cut_short(stream: Stream) -> str:
+    so = "so nothing here counts as proved"
     if stream.damaged:
-        return (
-            f"{counted(stream.damaged, 'event')} of the stream cannot be read: it is damaged or cut short, "
-            "so nothing here counts as proved. Run the preview again."
-        )
+        events = f"{counted(stream.damaged, 'event')} of the stream cannot be read"
+        return f"{events}: it is damaged or cut short, {so}. Run the preview again."
     if stream.is_corrupt:
-        return "The engine says that its summary may be incomplete, so nothing here counts as proved."
-    return (
-        "The event stream ends before the preview's summary: the preview was killed or is still running, "
-        "so nothing here counts as proved. Run it again."
-    )
+        return f"The engine says that its summary may be incomplete, {so}."
+    ends = "The event stream ends before the preview's summary: the preview was killed or is still running"
+    return f"{ends}, {so}. Run it again."
 
 
 def _unproved(stream: Stream) -> tuple[str, ...]:
@@ -195,38 +191,38 @@ def _impacts(impact: Impact) -> Sequence[str]:
     pending, light = (
         [each.short for each in told if not each.is_heavy and each.to_do is to_do] for to_do in (True, False)
     )
-    if impact.changes and all(each.change.op == "create" for each in impact.changes):
+    if impact.changes and all(each.op == "create" for each in impact.changes):
         return [_all_new(impact.changes), *pending]
     if found := heavy or [*pending, *_decisions(impact.changes), *light]:
         return found
     if len(impact.changes) > _MOST_CLAUSES:
         return [f"{counted(len(impact.changes), 'thing')} change"]
-    return [_clause(each.change, each.affected) for each in impact.changes]
+    return [_clause(each) for each in impact.changes]
 
 
-def _all_new(changes: Sequence[ChangeImpact]) -> str:
+def _all_new(changes: Sequence[Change]) -> str:
     """`new: 2 courses, 3 pools, hub datahub (300 seats)`."""
-    kinds = grouped((each.change.kind, each.change.name) for each in changes)
+    kinds = grouped((each.kind, each.name) for each in changes)
     parts = [f"{kind} {names[0]}" if len(names) == 1 else counted(len(names), kind) for kind, names in kinds.items()]
-    seats = sum(each.affected.seats for each in changes if each.change.kind == "course")
+    seats = sum(each.affected.seats for each in changes if each.kind == "course")
     return f"new: {', '.join(parts)}{seats_text(seats)}"
 
 
-def _decisions(changes: Sequence[ChangeImpact]) -> Iterator[str]:
+def _decisions(changes: Sequence[Change]) -> Iterator[str]:
     """Changes of promises and limits, one clause for each kind."""
     for kind in _DECIDED:
-        decided = [each for each in changes if each.change.kind == kind and _first(each.change) is not None]
+        decided = [each for each in changes if each.kind == kind and _first(each) is not None]
         if len(decided) == 1:
-            yield _clause(decided[0].change, decided[0].affected)
+            yield _clause(decided[0])
         elif decided:
             seats = sum(each.affected.seats for each in decided) if kind == "course" else 0
             yield f"{counted(len(decided), kind)} change{seats_text(seats)}"
 
 
-def _clause(change: Change, who: Affected) -> str:
+def _clause(change: Change) -> str:
     """`Deep learning: guaranteed GPUs 48 → 24 (120 seats)`."""
-    name = who.courses[0] if change.kind == "course" and who.courses else f"{change.kind} {change.name}"
-    seats = seats_text(who.seats)
+    titles, seats = change.affected.courses, seats_text(change.affected.seats)
+    name = titles[0] if change.kind == "course" and titles else f"{change.kind} {change.name}"
     if change.op in {"create", "delete"}:
         return f"{name} {'is new' if change.op == 'create' else 'is removed'}{seats}"
     detail = _first(change)
