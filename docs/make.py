@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cli.facts import TABLES, unverified_counts
-from cli.review.schema import comment_schema
+from cli.review.document import comment_schema
 from cli.schema.shapes import answer_schema, case_schema, matrix_schema
 from compat import Case, Severity, check
 from compat.evidence.case import FIELDS

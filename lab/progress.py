@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-from cli.review.values import NOTHING, differences, elided, mapping, place, shown, text, without_secrets
+from cli.engine_values import NOTHING, differences, elided, mapping, place, shown, text, without_secrets
 from imaging.build.buildkit import Buildx, Client
 from imaging.build.faults import advice
 from policies.report import for_people

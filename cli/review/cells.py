@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import compat
+from cli.engine_values import known_text, names_of, texts, without_secrets
 from cli.review.commons import Commons, Image, Pool
-from cli.review.values import known_text, names_of, texts, without_secrets
 from compat import Answer, Case, CaseError, Severity, Verdict
-from compat.evidence.names.image_name import read_image
-from compat.values.versions import VersionError
 from fleet.pools import read_node
 
 # Cases for an image name, if its spec is available and agrees with these facts; else None.
 SpecCases = Callable[[str, Mapping[str, Any]], tuple[Case, ...] | None]
 Answers = Mapping[tuple[str, str], Answer]  # by image label and pool name
+_WORST_FIRST = [Verdict.INCOMPATIBLE, Verdict.UNKNOWN, Verdict.WITH_WARNING, Verdict.COMPATIBLE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,34 +49,38 @@ class Cells:
     fresh: tuple[tuple[str, str], ...] = ()  # image-pool pairs that are new and simply run
     has_before: bool = False  # there were pairs before
 
+    @property
+    def broken(self) -> tuple[Cell, ...]:
+        return tuple(cell for cell in self.changed if cell.is_broken)
+
 
 def cells_of(old: Commons, new: Commons, spec_cases: SpecCases) -> Cells:
     """Cells whose verdict changed, and those of new images and pools that do not simply run."""
     was = {part.name: was_part(part, old) for part in new.parts.values()}
-    moved = [part for part in new.parts.values() if not _is_alike(was[part.name], part)]
-    if not moved and not any(_differs(old.images.get(key), image) for key, image in new.images.items()):
+    moved = [part for part in new.parts.values() if not (there := was[part.name]) or hardware(there) != hardware(part)]
+    facts = {key: image.facts for key, image in old.images.items()}
+    if not moved and all(facts.get(key) == image.facts for key, image in new.images.items()):
         return Cells()
     reader = _Reader(spec_cases)
     rows = reader.rows(new.images.values())
     after = compat.matrix(rows, reader.columns(new.parts.values())).answers
-    before = compat.matrix(reader.rows(old.images.values()), reader.columns(old.parts.values())).answers
+    old_rows = reader.rows(old.images.values())
+    before = compat.matrix(old_rows, reader.columns(old.parts.values())).answers
     # Nodes that become a separate part of their pool also have an answer from before.
     known = {(image, name): before.get((image, part.name)) for name, part in was.items() if part for image, _ in before}
-    before = {**before, **{pair: answer for pair, answer in known.items() if answer is not None}}
+    before = {**before, **{pair: answer for pair, answer in known.items() if answer}}
     as_they_are = [replace(part, name=each.name) for each in moved if (part := was[each.name])]
     early = compat.matrix(rows, reader.columns(as_they_are)).answers
     # The first remedy is to undo the change of the image: its old versions ran on these very pools.
-    ran = compat.matrix(reader.rows(old.images.values()), reader.columns(new.pools.values())).answers
+    ran = compat.matrix(old_rows, reader.columns(new.pools.values())).answers
     cells = [_with_way_back(cell, ran, old, new) for cell in _changed(before, after, new)]
-    order = [Verdict.INCOMPATIBLE, Verdict.UNKNOWN, Verdict.WITH_WARNING, Verdict.COMPATIBLE]
-    cells.sort(key=lambda cell: (not cell.is_broken, order.index(cell.after), cell.image, cell.pool))
-    problems = tuple(dict.fromkeys(map(without_secrets, reader.problems)))
+    cells.sort(key=lambda cell: (not cell.is_broken, _WORST_FIRST.index(cell.after), cell.image, cell.pool))
     fresh = {pair for pair in after if before and pair not in before and after[pair].verdict is Verdict.COMPATIBLE}
     standing = [answer for pair, answer in after.items() if pair not in fresh]
     return Cells(
         changed=tuple(cells),
         early=tuple(_early(early, after, new)),
-        not_compared=problems,
+        not_compared=tuple(dict.fromkeys(map(without_secrets, reader.problems))),
         pairs=len(standing),
         running=sum(answer.verdict.runs for answer in standing),
         fresh=tuple(sorted(fresh)),
@@ -94,21 +97,16 @@ def was_part(part: Pool, old: Commons) -> Pool | None:
     return next(same, named)
 
 
-def _is_alike(old: Pool | None, new: Pool) -> bool:
-    return old is not None and (old.gpu, old.driver, old.toolkit) == (new.gpu, new.driver, new.toolkit)
-
-
-def _differs(old: Image | None, new: Image) -> bool:
-    return old is None or old.facts != new.facts
+def hardware(pool: Pool) -> tuple[str, str, str]:
+    return pool.gpu, pool.driver, pool.toolkit
 
 
 def _changed(before: Answers, after: Answers, new: Commons) -> Iterator[Cell]:
     for pair, answer in after.items():
         was = before[pair].verdict if pair in before else None
-        if was is answer.verdict or (was is None and answer.verdict is Verdict.COMPATIBLE):
-            continue
-        reason, remedy = map(without_secrets, (_reason(answer), answer.remedy.text if answer.remedy else ""))
-        yield Cell(*pair, was, answer.verdict, reason, remedy, _uses(*pair, new))
+        if was is not answer.verdict and not (was is None and answer.verdict is Verdict.COMPATIBLE):
+            remedy = without_secrets(answer.remedy.text if answer.remedy else "")
+            yield Cell(*pair, was, answer.verdict, _reason(answer), remedy, _uses(*pair, new))
 
 
 def _with_way_back(cell: Cell, ran: Answers, old: Commons, new: Commons) -> Cell:
@@ -116,10 +114,10 @@ def _with_way_back(cell: Cell, ran: Answers, old: Commons, new: Commons) -> Cell
     there = ran.get((cell.image, cell.pool))
     if not cell.is_broken or there is None or not there.verdict.runs:
         return cell
-    images = [next((each for each in side.images.values() if each.label == cell.image), None) for side in (old, new)]
-    if None in images or images[0].facts == images[1].facts:  # type: ignore[union-attr]
+    had, has = (next((each for each in side.images.values() if each.label == cell.image), None) for side in (old, new))
+    if had is None or has is None or had.facts == has.facts:
         return cell
-    return replace(cell, back=without_secrets(_as_it_was(images[0], images[1])))  # type: ignore[arg-type]
+    return replace(cell, back=without_secrets(_as_it_was(had, has)))
 
 
 def _as_it_was(old: Image, new: Image) -> str:
@@ -129,7 +127,7 @@ def _as_it_was(old: Image, new: Image) -> str:
     version = known_text(old.facts.get("version"))
     what = [each for each in had if each not in has] or [f"version {version}" if version else "what it had"]
     beside = [f"CUDA {names_of(lines)}"] if lines else []
-    if version and len(beside) + len(what) and what[0] != f"version {version}":
+    if version and what[0] != f"version {version}":
         beside.append(f"version {version} of the image")
     return f"go back to {names_of(what)}" + (f" ({', '.join(beside)})" if beside else "") + ", as deployed"
 
@@ -137,11 +135,8 @@ def _as_it_was(old: Image, new: Image) -> str:
 def _early(now: Answers, after: Answers, new: Commons) -> Iterator[Cell]:
     """Cells that people may use before the nodes are as declared: the change only sets their labels."""
     for pair, answer in sorted(now.items(), key=lambda cell: cell[0]):
-        if answer.verdict.runs or pair not in after or not after[pair].verdict.runs:
-            continue
-        if uses := _uses(*pair, new):
-            reason = without_secrets(_reason(answer))
-            yield Cell(*pair, answer.verdict, after[pair].verdict, reason, "", uses)
+        if not answer.verdict.runs and pair in after and after[pair].verdict.runs and (uses := _uses(*pair, new)):
+            yield Cell(*pair, answer.verdict, after[pair].verdict, _reason(answer), "", uses)
 
 
 def _uses(label: str, pool: str, commons: Commons) -> tuple[str, ...]:
@@ -153,77 +148,48 @@ def _reason(answer: Answer) -> str:
     """The message of the deciding finding; empty if it simply runs."""
     if answer.verdict is Verdict.COMPATIBLE:
         return ""
-    findings = [finding for finding in answer.findings if finding.severity is not Severity.NOTE]
-    return findings[0].message if findings else ""
+    messages = (finding.message for finding in answer.findings if finding.severity is not Severity.NOTE)
+    return without_secrets(next(messages, ""))
 
 
+@dataclass(slots=True)
 class _Reader:
     """Turns names and facts into cases; reports what it cannot read as a sentence."""
 
-    def __init__(self, spec_cases: SpecCases) -> None:
-        self.spec_cases = spec_cases
-        self.problems: list[str] = []
+    spec_cases: SpecCases
+    problems: list[str] = field(default_factory=list)
 
     def rows(self, images: Iterable[Image]) -> list[compat.Image]:
-        return [row for image in images if (row := self._row(image)) is not None]
+        from imaging.spec.compat_cases import cases_of_facts  # noqa: PLC0415 - brings pydantic: a quarter of a second
+
+        rows = []
+        for image in images:
+            try:
+                cases = self.spec_cases(image.name, {**image.facts, "base": image.base})
+                lines, pins = (texts(image.facts.get(key)) for key in ("cuda_lines", "frameworks"))
+                if cases is None:
+                    cases = cases_of_facts(known_text(image.facts.get("base")), lines, pins)
+                row = compat.Image(image.label, cases)
+                compat.matrix([row], [compat.Pool("", read_node("Tesla T4", "580.95.05"))])
+                rows.append(row)
+            except ValueError as error:  # a CaseError, or not a valid pin
+                self.problems.append(f"image {image.label}: {_first(error)}")
+        return rows
 
     def columns(self, pools: Iterable[Pool]) -> list[compat.Pool]:
         """Columns of the GPU nodes; the others have no cell."""
-        return [each for pool in pools if pool.gpus_per_node != 0 and (each := self._column(pool)) is not None]
-
-    def _row(self, image: Image) -> compat.Image | None:
-        try:
-            cases = self.spec_cases(image.name, {**image.facts, "base": image.base})
-            row = compat.Image(image.label, cases if cases is not None else cases_of_facts(image.facts))
-            compat.matrix([row], [compat.Pool("", read_node("Tesla T4", "580.95.05"))])
-        except CaseError as error:
-            self.problems.append(f"image {image.label}: {_first(error)}")
-            return None
-        except ValueError as error:  # not a valid pin
-            self.problems.append(f"image {image.label}: {error}")
-            return None
-        return row
-
-    def _column(self, pool: Pool) -> compat.Pool | None:
-        try:
-            node = read_node(pool.gpu, pool.driver, pool.toolkit, host=pool.runtime, glibc=pool.glibc)
-            return compat.Pool(pool.name, node)
-        except CaseError as error:
-            self.problems.append(f"pool {pool.name}: {_first(error)}")
-            return None
+        columns = []
+        for pool in (each for each in pools if each.gpus_per_node != 0):
+            try:
+                node = read_node(pool.gpu, pool.driver, pool.toolkit, host=pool.runtime, glibc=pool.glibc)
+                columns.append(compat.Pool(pool.name, node))
+            except CaseError as error:
+                self.problems.append(f"pool {pool.name}: {_first(error)}")
+        return columns
 
 
-def _first(error: CaseError) -> str:
+def _first(error: ValueError) -> str:
+    if not isinstance(error, CaseError):
+        return str(error)
     problem = error.problems[0]
-    return (
-        f"{problem.field} {problem.value!r} {problem.reason}" if problem.value else f"{problem.field} {problem.reason}"
-    )
-
-
-def cases_of_facts(facts: Mapping[str, Any]) -> tuple[Case, ...]:
-    """An image's GPU programs, from its recorded facts: frameworks, CUDA lines, and a base that is not ours.
-
-    The facts do not say which framework uses which of several CUDA lines; then the framework's own build decides.
-    """
-    from imaging.spec.compat_cases import cases_of_pins  # noqa: PLC0415 - pydantic comes with it: a quarter of a second
-
-    image = _base_with_cuda(known_text(facts.get("base")))
-    lines = texts(facts.get("cuda_lines"))
-    line = lines[0] if len(lines) == 1 else ""
-    pins = texts(facts.get("frameworks"))
-    found = [case for pin in pins for case in cases_of_pins([pin], line)]
-    cases = found or [Case(cuda=each) for each in lines]
-    return tuple(dict.fromkeys(replace(case, image=image) for case in cases))
-
-
-def _base_with_cuda(reference: str) -> str:
-    """The base, if its name says that it has CUDA; other names prove nothing."""
-    try:
-        named = read_image(reference)
-    except VersionError:
-        return ""
-    return reference if named.cudas and not named.gpu_free else ""
-
-
-def broken(cells: Sequence[Cell]) -> tuple[Cell, ...]:
-    return tuple(cell for cell in cells if cell.is_broken)
+    return " ".join([problem.field, *([repr(problem.value)] if problem.value else []), problem.reason])

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cli.engine_values import mapping, texts, whole
 from cli.review.stream import Step, Stream
-from cli.review.values import mapping, texts, whole
 
 HOURS_PER_MONTH: Final = 730
 _NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
@@ -15,6 +15,7 @@ _INSTANCE: Final = "aws:ec2/instance:Instance"
 
 # US dollars an hour for an instance type, the day of the price and its source; None if unknown.
 Prices = Callable[[str], "Price | None"]
+_Nodes = tuple[str, int, int]  # instance type, fewest and most nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +45,32 @@ def costs_of(stream: Stream, prices: Prices) -> tuple[Cost, ...]:
 
 
 def _cost(step: Step, prices: Prices) -> Cost | None:
-    if step.type not in {_NODE_GROUP, _INSTANCE}:
-        return None
     old, new = _nodes(step.type, step.old), _nodes(step.type, step.new)
     if old == new:
         return None
+    was, now = _monthly(old, prices), _monthly(new, prices)
+    least, most = (now[0] - was[0], now[1] - was[1]) if was and now else (None, None)
     used = tuple(price for nodes in (old, new) if nodes and (price := prices(nodes[0])))
-    return Cost(step.name, _text(old), _text(new), _delta(old, new, prices, 1), _delta(old, new, prices, 2), used)
+    return Cost(step.name, _text(old), _text(new), least, most, used)
 
 
-_Nodes = tuple[str, int, int]  # instance type, fewest and most nodes
+def _monthly(nodes: _Nodes | None, prices: Prices) -> tuple[float, float] | None:
+    """Unknown for a group of several instance types: it depends on what AWS picks."""
+    if nodes is None:
+        return 0.0, 0.0
+    kind, least, most = nodes
+    monthly = price.usd_per_hour * HOURS_PER_MONTH if (price := prices(kind)) else None
+    return None if monthly is None else (monthly * least, monthly * most)
 
 
 def _nodes(kind: str, inputs: Mapping[str, Any] | None) -> _Nodes | None:
-    if inputs is None:
+    if inputs is None or kind not in {_NODE_GROUP, _INSTANCE}:
         return None
     if kind == _INSTANCE:
-        return next(((name, 1, 1) for name in texts([inputs.get("instanceType")])), ("", 1, 1))
+        return "".join(texts([inputs.get("instanceType")])), 1, 1
     scaling = mapping(inputs.get("scalingConfig"))
-    types = texts(inputs.get("instanceTypes"))
-    least, most = whole(scaling.get("minSize")) or 0, whole(scaling.get("maxSize")) or 0
-    return ", ".join(types), least, most
+    least, most = (whole(scaling.get(key)) or 0 for key in ("minSize", "maxSize"))
+    return ", ".join(texts(inputs.get("instanceTypes"))), least, most
 
 
 def _text(nodes: _Nodes | None) -> str:
@@ -72,14 +78,3 @@ def _text(nodes: _Nodes | None) -> str:
         return ""
     kind, least, most = nodes
     return f"{least}–{most} × {kind or '?'}" if least != most else f"{most} × {kind or '?'}"  # noqa: RUF001
-
-
-def _delta(old: _Nodes | None, new: _Nodes | None, prices: Prices, index: int) -> float | None:
-    amounts = [0.0 if nodes is None else _monthly(nodes, prices, index) for nodes in (old, new)]
-    return None if None in amounts else (amounts[1] or 0) - (amounts[0] or 0)
-
-
-def _monthly(nodes: _Nodes, prices: Prices, index: int) -> float | None:
-    """Unknown for a group of several instance types: it depends on what AWS picks."""
-    price = prices(nodes[0])
-    return None if price is None else price.usd_per_hour * HOURS_PER_MONTH * (nodes[1] if index == 1 else nodes[2])

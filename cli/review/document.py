@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
-from cli.review.affected import Affected, affected_by
-from cli.review.cells import Cells, SpecCases, broken, cells_of
-from cli.review.changes import changes_of
-from cli.review.consequence import Consequence
-from cli.review.consequences import consequences
+from cli.engine_values import without_secrets
+from cli.review.cells import Cells, SpecCases, cells_of
+from cli.review.changes import changes_of, is_first_record
+from cli.review.commons import commons_of
+from cli.review.consequences import Consequence, affected_by, consequences
 from cli.review.costs import Cost, Prices, costs_of
 from cli.review.details import Change
-from cli.review.findings import Finding, compared, findings_of, is_refusal, with_routine
-from cli.review.headline import Impact, Sign, headline_of, sign_of
-from cli.review.promises import is_first_record
-from cli.review.recorded import IMAGE, after, before
+from cli.review.findings import Finding, Waiver, compared, findings_of, waivers_of, with_routine
 from cli.review.stream import STACK, Diagnostic, Step, Stream
-from cli.review.values import without_secrets
-from cli.review.verdict import Outcome, Verdict, verdict_of
-from cli.review.waivers import Waiver, waivers_of
+from cli.review.verdict import Impact, Outcome, Sign, Verdict, sign_of, verdict_of
 
+_OPS: Final = ("create", "update", "replace", "delete", "import", "same")  # as the engine lists them
 _NOT_JUDGED: Final = {"read", "discard", "delete"}
+_INNER: Final = {"is_ours", "question"}  # of findings, to compare them
 _NAME: Final = re.compile(r"[^\w./-]", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeImpact:
-    """A change and everybody it affects."""
-
-    change: Change
-    affected: Affected
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +39,7 @@ class Review:
     counts: tuple[tuple[str, int], ...] = ()
     compared_with: str = "the deployed state"
     remarks: tuple[str, ...] = ()
-    changes: tuple[ChangeImpact, ...] = ()
+    changes: tuple[Change, ...] = ()
     consequences: tuple[Consequence, ...] = ()
     cells: Cells = field(default_factory=Cells)
     findings: tuple[Finding, ...] = ()
@@ -80,57 +70,61 @@ def review_of(stream: Stream, base: Stream | None, sources: Sources, stack: str 
     A preview without deployed state (only creations, as on a fork without credentials) is compared with the base
     branch's, if that has no state either.
     """
-    findings = with_routine(findings_of(stream), stream, frozenset({IMAGE}))
+    findings = with_routine(findings_of(stream), stream)
     remarks: list[str] = []
-    is_known = base is not None and base.is_whole and bool(base.looked_at)
-    if base is not None and not is_known:
-        remarks.append("The base branch's preview proves nothing itself, so new and resolved findings are not shown.")
-    if base is not None and is_known:
+    knows_base = base is not None and base.is_whole and bool(base.looked_at)
+    if base is not None and knows_base:
         findings = compared(findings, findings_of(base))
+    elif base is not None:
+        remarks.append("The base branch's preview proves nothing itself, so new and resolved findings are not shown.")
     compared_with, has_before = "the deployed state", True
     if base is not None and base.is_whole and _is_first(stream) and _is_first(base):
         stream, compared_with = from_base(stream, base), "the base branch"
     elif _is_first(stream):
         compared_with, has_before = "nothing: no state is deployed", False
-    today = sources.today
-    old, new = before(stream, base.config if base is not None else stream.config, today), after(stream, today)
     if is_first_record(stream) and has_before:
         remarks.append(
             "The deployed state does not record what the stack file promises and limits; "
             "changes to those are shown from the next update on."
         )
+    old = commons_of(stream, "old", base.config if base is not None else stream.config, sources.today)
+    new = commons_of(stream, "new", stream.config, sources.today)
+    impact = Impact((), (), findings, ())
+    cells = Cells()
     # A preview that ended early may have missed things, such as who uses a pool.
-    is_complete = (
-        stream.is_whole
-        and bool(stream.resources)
-        and (stream.result == "succeeded" or any(is_refusal(each) for each in findings))
-    )
-    changes = changes_of(stream, old, new, today) if is_complete else ()
-    cells = cells_of(old, new, sources.spec_cases) if is_complete else Cells()
-    noticed = tuple(dict.fromkeys(consequences(stream, changes, old, new, cells.early))) if is_complete else ()
-    verdict = verdict_of(stream, findings, broken(cells.changed))
-    change_impacts = tuple(ChangeImpact(change, affected_by(change, old, new)) for change in changes)
-    impact = Impact([(each.change, each.affected) for each in change_impacts], noticed, findings, broken(cells.changed))
+    is_refused = any(each.is_refusal for each in findings)
+    if stream.is_whole and stream.resources and (stream.result == "succeeded" or is_refused):
+        cells = cells_of(old, new, sources.spec_cases)
+        changes = changes_of(stream, old, new, sources.today)
+        impact = Impact(
+            changes=tuple(replace(change, affected=affected_by(change, old, new)) for change in changes),
+            consequences=consequences(stream, changes, old, new, cells.early),
+            findings=findings,
+            broken=cells.broken,
+        )
+    verdict = verdict_of(stream, impact)
+    counts = stream.counts or Counter(step.op for step in stream.steps.values())
+    warnings = {(each.urn, each.message): each for each in stream.diagnostics if each.severity == "warning"}
     # Policies do not check resources that are removed or only read.
     judged = [step for step in stream.steps.values() if step.type != STACK and step.op not in _NOT_JUDGED]
     return Review(
         stack=stream.stack or stack,
-        verdict=replace(verdict, headline=headline_of(verdict, impact)),
+        verdict=verdict,
         sign=sign_of(verdict.outcome, impact),
         packs=tuple(f"{name} {version}".strip() for name, version in sorted(stream.packs.items())),
         looked_at=sum(step.urn in stream.looked_at for step in judged),
         resources=len(judged),
-        counts=_counts(stream),
+        counts=tuple((op, counts[op]) for op in _OPS if counts.get(op)),
         compared_with=compared_with,
         remarks=tuple(remarks),
-        changes=change_impacts,
-        consequences=noticed,
+        changes=impact.changes,
+        consequences=impact.consequences,
         cells=cells,
         findings=findings,
-        knows_base=is_known,
+        knows_base=knows_base,
         waivers=waivers_of(stream.config),
         costs=costs_of(stream, sources.prices),
-        warnings=tuple(_warnings(stream)),
+        warnings=tuple(replace(each, message=without_secrets(each.message)) for _, each in sorted(warnings.items())),
         steps=tuple(sorted(stream.changed, key=lambda step: (step.type, step.name))),
     )
 
@@ -163,22 +157,11 @@ def from_base(stream: Stream, base: Stream) -> Stream:
     return replace(stream, steps=steps, old_outputs=base.new_outputs, counts={})
 
 
-def _counts(stream: Stream) -> tuple[tuple[str, int], ...]:
-    """Resources by operation, in the engine's order of severity; without those that are only read."""
-    order = ("create", "update", "replace", "delete", "import", "same")
-    if stream.counts:
-        return tuple((op, stream.counts[op]) for op in order if stream.counts.get(op))
-    ops = [step.op for step in stream.steps.values()]
-    return tuple((op, ops.count(op)) for op in order if op in ops)
-
-
-def _warnings(stream: Stream) -> Iterator[Diagnostic]:
-    warnings = {(each.urn, each.message): each for each in stream.diagnostics if each.severity == "warning"}
-    return (replace(each, message=without_secrets(each.message)) for _, each in sorted(warnings.items()))
+# --- the review as data
 
 
 def review_data(review: Review) -> dict[str, Any]:
-    """The review for JSON."""
+    """The review for JSON, as `comment_schema` describes it."""
     return {
         "stack": review.stack,
         "verdict": review.verdict.outcome.value,
@@ -193,14 +176,14 @@ def review_data(review: Review) -> dict[str, Any]:
         "remarks": list(review.remarks),
         "changes": [_change_data(each) for each in review.changes],
         "consequences": [asdict(each) for each in review.consequences],
-        "cells": [
-            {**asdict(cell), "before": cell.before.value if cell.before else None, "after": cell.after.value}
-            for cell in review.cells.changed
-        ],
+        "cells": [asdict(cell) for cell in review.cells.changed],
         "cells_not_told": list(review.cells.not_compared),
         "findings": [
-            {key: value for key, value in asdict(each).items() if key not in {"is_ours", "question"}}
-            | {"level": each.level.value, "since": each.since.value or None}
+            {
+                key: value or None if key == "since" else value
+                for key, value in asdict(each).items()
+                if key not in _INNER
+            }
             for each in review.findings
         ],
         "waivers": [
@@ -212,13 +195,15 @@ def review_data(review: Review) -> dict[str, Any]:
     }
 
 
-def _change_data(impact: ChangeImpact) -> Mapping[str, Any]:
-    details = [{key: value for key, value in asdict(each).items() if key != "loc"} for each in impact.change.details]
-    return {
-        **asdict(impact.change),
-        "details": details,
-        "affected": {
-            **asdict(impact.affected),
-            "profiles": [{"hub": each.hub, "name": each.name} for each in impact.affected.profiles],
-        },
-    }
+def _change_data(change: Change) -> dict[str, Any]:
+    data = asdict(replace(change, affected=replace(change.affected, profiles=())))
+    profiles = [{"hub": each.hub, "name": each.name} for each in change.affected.profiles]
+    details = [{key: value for key, value in each.items() if key != "loc"} for each in data["details"]]
+    return {**data, "details": details, "affected": {**data["affected"], "profiles": profiles}}
+
+
+def comment_schema() -> dict[str, Any]:
+    """The JSON Schema of `comment --format json`."""
+    import yaml  # noqa: PLC0415 - no comment needs it
+
+    return dict(yaml.safe_load(Path(__file__).with_name("comment.schema.yaml").read_text(encoding="utf-8")))

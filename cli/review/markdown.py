@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cli.markdown_escape import code, escaped
-from cli.review import blocks, page
+from cli.review import page
 from cli.review.document import Review
 
 LIMIT: Final = 65_536  # GitHub refuses a longer comment; counted in bytes, which are never fewer than characters
@@ -27,43 +27,37 @@ def review_markdown(review: Review, today: dt.date) -> str:
     head = f"{review.marker}\n### {escaped(_short(page.title(review)))}\n"
     parts, used = [head], len(head.encode())
     for block in page.blocks_of(review, today):
-        left = LIMIT - used if isinstance(block, blocks.Diff) else min(_SHARE, _ALL_BLOCKS - used)
-        text = _rendered(block, left)
+        text = _rendered(block, LIMIT - used if isinstance(block, page.Diff) else min(_SHARE, _ALL_BLOCKS - used))
         parts.append(text)
         used += len(text.encode())
     return "".join(parts)
 
 
-def _rendered(block: blocks.Block, left: int) -> str:
-    if isinstance(block, blocks.Heading):
-        return f"\n#### {escaped(block.text)}\n"
-    if isinstance(block, blocks.Paragraph):
-        text = _inline(block.parts)
-        return _within([f"\n**{text}**\n" if block.is_strong else f"\n{text}\n"], left)
-    if isinstance(block, blocks.Quote):
-        lines = [f"{_short(line, 400)}\n" for line in _fenced(block.lines)]
-        return f"\n```text\n{_within(lines, left - 20)}```\n"
-    if isinstance(block, blocks.Diff):
-        return _diff(block, left)
-    if isinstance(block, blocks.Fold):
-        inner = "".join(_rendered(each, left - 200) for each in block.blocks)
-        return f"\n<details><summary>{escaped(block.title)}</summary>\n{inner}\n</details>\n"
-    return "\n" + _within(list(_table(block) if isinstance(block, blocks.Table) else _bullets(block)), left, block)
+def _rendered(block: page.Block, left: int) -> str:
+    match block:
+        case page.Heading(head):
+            text = f"#### {escaped(head)}\n"
+        case page.Paragraph(parts, is_strong):
+            text = _within([f"\n**{_inline(parts)}**\n" if is_strong else f"\n{_inline(parts)}\n"], left)[1:]
+        case page.Quote(quoted):
+            text = _within([f"{_short(line, 400)}\n" for line in _fenced(quoted)], left - 20)
+            text = f"```text\n{text}```\n"
+        case page.Bullets(items, title):
+            marked = ["- " + "\n  - ".join(map(_inline, lines)) + "\n" for lines in items]
+            text = _within(marked, left - 200 if title else left, "- ")
+            if title:
+                text = f"<details><summary>{escaped(title)}</summary>\n\n{text}\n</details>\n"
+        case page.Table(columns, rows):
+            top = f"| {' | '.join(map(escaped, columns))} |\n|{'---|' * len(columns)}\n"
+            cells = ([_inline(cell, in_table=True) for cell in row] for row in rows)
+            text = _within([top, *(f"| {' | '.join(row)} |\n" for row in cells)], left)
+        case page.Diff():
+            return _diff(block, left)
+    return f"\n{text}"
 
 
-def _bullets(block: blocks.Bullets) -> Iterator[str]:
-    for item in block.items:
-        yield "".join([f"- {_inline(item.line)}\n", *(f"  - {_inline(line)}\n" for line in item.below)])
-
-
-def _table(block: blocks.Table) -> Iterator[str]:
-    yield f"| {' | '.join(map(escaped, block.head))} |\n|{'---|' * len(block.head)}\n"
-    for row in block.rows:
-        yield f"| {' | '.join(_inline(cell, in_table=True) for cell in row)} |\n"
-
-
-def _within(lines: Sequence[str], left: int, block: blocks.Block | None = None) -> str:
-    """As many whole lines as fit, and how many are missing."""
+def _within(lines: Sequence[str], left: int, mark: str = "\n") -> str:
+    """As many whole lines as fit, and how many are missing, after a mark."""
     used, taken = 0, []
     for line in lines:
         used += len(line.encode())
@@ -71,22 +65,19 @@ def _within(lines: Sequence[str], left: int, block: blocks.Block | None = None) 
             break
         taken.append(line)
     missing = len(lines) - len(taken)
-    if not missing:
-        return "".join(taken)
-    more = f"and {missing:,} more. {_WHERE}"
-    return "".join([*taken, f"- {more}\n" if isinstance(block, blocks.Bullets) else f"\n{more}\n"])
+    return "".join([*taken, f"{mark}and {missing:,} more. {_WHERE}\n" if missing else ""])
 
 
-def _inline(parts: blocks.Inline, *, in_table: bool = False) -> str:
+def _inline(parts: page.Inline, *, in_table: bool = False) -> str:
     room, pieces = _CELL, []
     for part in parts:
-        if part == blocks.BREAK:
+        if part == page.BREAK:
             pieces.append("<br>" if in_table else " ")
             continue
-        text = part.text if isinstance(part, blocks.Code) else part
+        text = part.text if isinstance(part, page.Code) else part
         cut = _short(text, room)
         room -= len(cut)
-        if isinstance(part, blocks.Code):
+        if isinstance(part, page.Code):
             pieces.append(code(cut, in_table=in_table))
         else:
             # Leading and trailing spaces separate it from its neighbours.
@@ -101,7 +92,7 @@ def _short(text: str, longest: int = 200) -> str:
     return text if len(text) <= longest else f"{text[: max(longest - 1, 0)]}…"
 
 
-def _diff(block: blocks.Diff, left: int) -> str:
+def _diff(block: page.Diff, left: int) -> str:
     head = f"\n<details><summary>{escaped(block.title)}</summary>\n\n```diff\n"
     room = left - len((head + _DIFF_END).encode()) - 200
     taken, more = list[str](), ""

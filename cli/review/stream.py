@@ -9,9 +9,28 @@ from typing import Any, Final
 
 import orjson
 
-from cli.review.values import LONGEST_TEXT, elided, mapping, text
+from cli.engine_values import LONGEST_TEXT, elided, mapping, text
 
 STACK: Final = "pulumi:pulumi:Stack"
+OURS: Final = "gpu-commons:index:"
+# What our components make, in the order of a comment.
+_KINDS: Final = {
+    "GpuNodePool": "pool",
+    "DockerHost": "pool",
+    "EksGpuNodeGroup": "pool",
+    "FlatcarGpuNodeGroup": "pool",
+    "GpuImage": "image",
+    "NotebookHub": "hub",
+    "DockerHub": "hub",
+    "SlurmHub": "hub",
+    "DockerGpuContainer": "container",
+    "GpuJob": "job",
+    "SlurmGpuJob": "job",
+    "NvidiaRuntime": "runtime",
+    "PrePuller": "pre-puller",
+    "StackRecord": "record",
+}
+KINDS: Final = tuple(dict.fromkeys(_KINDS.values()))
 COMMAND: Final = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json"
 _EVENT: Final = re.compile(rb'\{"sequence":\d+,"timestamp":\d+,"(\w+)"')
 _START: Final = b'{"sequence":'
@@ -41,17 +60,28 @@ class Step:
 
     @property
     def name(self) -> str:
-        """Its logical name."""
         return self.urn.rpartition("::")[2]
 
     @property
-    def parents(self) -> str:
-        """Types of its parents, outermost first, joined by `$`; empty without any."""
-        return self.urn.split("::")[2].rpartition("$")[0] if self.urn.count("::") >= 3 else ""
+    def inputs(self) -> Mapping[str, Any]:
+        """As they will be, or were at the end."""
+        return self.new or self.old or {}
 
     @property
-    def changes(self) -> bool:
-        return self.op in _CHANGES
+    def token(self) -> str:
+        """The last part of its type."""
+        return self.type.rpartition(":")[2]
+
+    @property
+    def kind(self) -> str:
+        """What a component of ours makes; empty for anything else."""
+        return _KINDS.get(self.token, "") if self.type.startswith(OURS) else ""
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Its parents that are our components, outermost first."""
+        parents = self.urn.split("::")[2].split("$")[:-1] if self.urn.count("::") >= 3 else ()
+        return tuple(each.removeprefix(OURS) for each in parents if each.startswith(OURS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +130,7 @@ class Stream:
 
     @property
     def changed(self) -> Iterator[Step]:
-        return (step for step in self.steps.values() if step.changes)
+        return (step for step in self.steps.values() if step.op in _CHANGES)
 
     @property
     def resources(self) -> int:
@@ -115,14 +145,15 @@ def read_stream(data: bytes) -> Stream:
     or events of an update.
     """
     stream, lines, previews = Stream(), 0, 0
-    for line in _decoded(data).split(b"\n"):
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # PowerShell's `>`
+        data = data.decode("utf-16", errors="replace").encode()
+    for line in data.split(b"\n"):
         start = line.find(_START)
         if start < 0:
             continue
-        line = line[start:].rstrip()  # noqa: PLW2901 - what an installer printed before it
-        match = _EVENT.match(line)
         lines += 1
-        if match and _is_passed_over(match[1], line):
+        line = line[start:].rstrip()  # noqa: PLW2901 - what an installer printed before it
+        if (kind := _EVENT.match(line)) and _is_passed_over(kind[1], line):
             continue
         try:
             event = orjson.loads(line)
@@ -138,13 +169,6 @@ def read_stream(data: bytes) -> Stream:
     return stream
 
 
-def _decoded(data: bytes) -> bytes:
-    """UTF-8, whatever the shell made of it."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # PowerShell's `>`
-        return data.decode("utf-16", errors="replace").encode()
-    return data
-
-
 def _is_passed_over(kind: bytes, line: bytes) -> bool:
     if kind == b"diagnosticEvent":
         return line.endswith(_DEBUG)
@@ -157,8 +181,7 @@ def _not_events(data: bytes) -> str:
     shown = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     if not shown:
         return f"there are no events: the file is empty; write them with {COMMAND}"
-    digest = any(key in data for key in (b'"steps"', b'"changeSummary"')) and shown.startswith(b"{")
-    if digest:
+    if shown.startswith(b"{") and any(key in data for key in (b'"steps"', b'"changeSummary"')):
         return (
             f"this is the digest of `pulumi preview --json`, which has no policy events; write the stream: {COMMAND} "
             "(a CLI that still prints a digest is too old: use 3.259 or newer)"
@@ -167,27 +190,34 @@ def _not_events(data: bytes) -> str:
 
 
 def _take(stream: Stream, event: Mapping[str, Any]) -> None:
-    for kind, take in _TAKES.items():
-        if isinstance(body := event.get(kind), Mapping):
-            take(stream, body)
+    for kind, body in ((key, value) for key, value in event.items() if isinstance(value, Mapping)):
+        match kind:
+            case "preludeEvent":
+                config = mapping(body.get("config"))
+                stream.config = {key: value for key, value in config.items() if isinstance(value, str)}
+            case "resourcePreEvent":
+                _take_step(stream, mapping(body.get("metadata")))
+            case "resOutputsEvent":
+                _take_outputs(stream, mapping(body.get("metadata")))
+            case "policyEvent":
+                stream.messages.append(_message(body))
+            case "policyAnalyzeSummaryEvent" if pack := text(body.get("policyPackName")):
+                stream.packs[pack] = text(body.get("policyPackVersion"))
+                stream.looked_at.add(text(body.get("resourceUrn")))
+            case "diagnosticEvent":
+                _take_diagnostic(stream, body)
+            case "summaryEvent":
+                _take_summary(stream, body)
 
 
-def _take_prelude(stream: Stream, body: Mapping[str, Any]) -> None:
-    stream.config = {key: value for key, value in mapping(body.get("config")).items() if isinstance(value, str)}
-
-
-def _take_step(stream: Stream, body: Mapping[str, Any]) -> None:
-    metadata = mapping(body.get("metadata"))
-    urn, kind, op = text(metadata.get("urn")), text(metadata.get("type")), text(metadata.get("op"))
+def _take_step(stream: Stream, metadata: Mapping[str, Any]) -> None:
+    urn, kind, op = (text(metadata.get(key)) for key in ("urn", "type", "op"))
     if not urn or urn.count("::") < 3:
         return
     if kind.startswith("pulumi:providers:") and "::default" in urn:
         return  # the engine's own: they appear only in its log, and it does not count them
     stream.stack = stream.stack or urn.split("::")[0].rpartition(":")[2]
-    old, new = metadata.get("old"), metadata.get("new")
-    if kind == STACK:
-        stream.old_outputs = _outputs(old) or stream.old_outputs
-        stream.new_outputs = _outputs(new) or stream.new_outputs
+    _take_outputs(stream, metadata)
     seen = stream.steps.get(urn)
     if op in _PARTS_OF_A_REPLACEMENT:
         if seen is not None and seen.op == "replace":
@@ -195,46 +225,32 @@ def _take_step(stream: Stream, body: Mapping[str, Any]) -> None:
         op = "replace"
     differs = (*(metadata.get("diffs") or ()), *mapping(metadata.get("detailedDiff")))
     keys = tuple(dict.fromkeys(key for key in differs if isinstance(key, str)))
-    step = Step(urn, kind, op, _inputs(old), _inputs(new), keys)
-    if op == "replace" and seen is not None and seen.op == "replace":  # its halves, if no event covers the whole
-        step = Step(urn, kind, op, step.old or seen.old, step.new or seen.new, keys or seen.keys)
-    stream.steps[urn] = step
-
-
-def _inputs(state: object) -> Mapping[str, Any] | None:
-    return mapping(state.get("inputs")) if isinstance(state, Mapping) else None
-
-
-def _outputs(state: object) -> Mapping[str, Any]:
-    return mapping(state.get("outputs")) if isinstance(state, Mapping) else {}
-
-
-def _take_outputs(stream: Stream, body: Mapping[str, Any]) -> None:
-    metadata = mapping(body.get("metadata"))
-    if metadata.get("type") == STACK:
-        stream.old_outputs = _outputs(metadata.get("old")) or stream.old_outputs
-        stream.new_outputs = _outputs(metadata.get("new")) or stream.new_outputs
-
-
-def _take_message(stream: Stream, body: Mapping[str, Any]) -> None:
-    policy, message = text(body.get("policyName")), text(body.get("message"))
-    stream.messages.append(
-        PolicyMessage(
-            pack=text(body.get("policyPackName")),
-            policy=policy,
-            level=text(body.get("enforcementLevel")),
-            urn=text(body.get("resourceUrn")),
-            message=elided(message, LONGEST_TEXT),
-            # The SDKs have no field for it, only this sentence: pulumi_policy/policy.py, at UnknownValueError.
-            gave_up=message.startswith(f"can't run policy '{policy}' "),
-        )
+    old, new = (
+        mapping(state.get("inputs")) if isinstance(state := metadata.get(side), Mapping) else None
+        for side in ("old", "new")
     )
+    if op == "replace" and seen is not None and seen.op == "replace":  # its halves, if no event covers the whole
+        old, new, keys = old or seen.old, new or seen.new, keys or seen.keys
+    stream.steps[urn] = Step(urn, kind, op, old, new, keys)
 
 
-def _take_look(stream: Stream, body: Mapping[str, Any]) -> None:
-    if pack := text(body.get("policyPackName")):
-        stream.packs[pack] = text(body.get("policyPackVersion"))
-        stream.looked_at.add(text(body.get("resourceUrn")))
+def _take_outputs(stream: Stream, metadata: Mapping[str, Any]) -> None:
+    if metadata.get("type") == STACK:
+        old, new = (mapping(mapping(metadata.get(side)).get("outputs")) for side in ("old", "new"))
+        stream.old_outputs, stream.new_outputs = old or stream.old_outputs, new or stream.new_outputs
+
+
+def _message(body: Mapping[str, Any]) -> PolicyMessage:
+    policy, message = text(body.get("policyName")), text(body.get("message"))
+    return PolicyMessage(
+        pack=text(body.get("policyPackName")),
+        policy=policy,
+        level=text(body.get("enforcementLevel")),
+        urn=text(body.get("resourceUrn")),
+        message=elided(message, LONGEST_TEXT),
+        # The SDKs have no field for it, only this sentence: pulumi_policy/policy.py, at UnknownValueError.
+        gave_up=message.startswith(f"can't run policy '{policy}' "),
+    )
 
 
 def _take_diagnostic(stream: Stream, body: Mapping[str, Any]) -> None:
@@ -250,14 +266,3 @@ def _take_summary(stream: Stream, body: Mapping[str, Any]) -> None:
     stream.counts = {key: value for key, value in counts.items() if isinstance(value, int)}
     stream.result = text(body.get("result")) or "succeeded"
     stream.is_corrupt = body.get("maybeCorrupt") is True
-
-
-_TAKES: Final = {
-    "preludeEvent": _take_prelude,
-    "resourcePreEvent": _take_step,
-    "resOutputsEvent": _take_outputs,
-    "policyEvent": _take_message,
-    "policyAnalyzeSummaryEvent": _take_look,
-    "diagnosticEvent": _take_diagnostic,
-    "summaryEvent": _take_summary,
-}

@@ -13,7 +13,7 @@ _MAKERS: Final = {
     "case": ("cli.schema.shapes", "case_schema"),
     "answer": ("cli.schema.shapes", "answer_schema"),
     "matrix": ("cli.schema.shapes", "matrix_schema"),
-    "comment": ("cli.review.schema", "comment_schema"),
+    "comment": ("cli.review.document", "comment_schema"),
     "stack": ("settings.reading", "json_schema"),
     "pack": ("policies.configuration", "json_schema"),
 }

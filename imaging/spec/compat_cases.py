@@ -71,10 +71,18 @@ def _cases(environment: Environment) -> Iterator[Case]:
     yield from _cases_of(environment.pins, environment.frameworks, line)
 
 
-def cases_of_pins(written: Sequence[str], line: str) -> Iterator[Case]:
-    """Cases of packages loaded together. `line` is their CUDA; empty if it is not stated which of several."""
-    pins = tuple(map(read_pin, written))
-    yield from _cases_of(pins, tuple(frameworks_in(pins, conda_cuda=line)), line)
+def cases_of_facts(base: str, cuda_lines: Sequence[str], frameworks: Sequence[str]) -> tuple[Case, ...]:
+    """Cases of an image without its spec, from its recorded facts and a base that is not ours. ValueError: no pin.
+
+    The facts do not say which framework uses which of several CUDA lines; then the framework's own build decides.
+    """
+    named = known_image(base)  # a name without a CUDA proves nothing
+    image = base if named and named.cudas and not named.gpu_free else ""
+    line = cuda_lines[0] if len(cuda_lines) == 1 else ""
+    pins = [(read_pin(written),) for written in frameworks]
+    found = [case for pin in pins for case in _cases_of(pin, tuple(frameworks_in(pin, conda_cuda=line)), line)]
+    cases = found or [Case(cuda=each) for each in cuda_lines]
+    return tuple(dict.fromkeys(replace(case, image=image) for case in cases))
 
 
 def _cases_of(pins: Sequence[Pin], frameworks: Sequence[tuple[Pin, str]], line: str) -> Iterator[Case]:

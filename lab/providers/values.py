@@ -13,23 +13,12 @@ from typing import Any, Final
 
 from google.protobuf import struct_pb2
 
-SIGNATURE_KEY: Final = "4dabf18193072939515e22adb298388d"
-SECRET_SIGNATURE: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - the mark of a secret, not one
+from cli.engine_values import SECRET_SIGNATURE, SIGNATURE_KEY, UNKNOWN_SENTINELS
+
 OUTPUT_SIGNATURE: Final = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 RESOURCE_SIGNATURE: Final = "5cf8f73096256a8f31e491e813e4eb8e"
 
 UNKNOWN_STRING: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-UNKNOWN_SENTINELS: Final = frozenset(
-    {
-        UNKNOWN_STRING,
-        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # bool
-        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # number
-        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # array
-        "030794c1-ac77-496b-92df-f27374a8bd58",  # asset
-        "e48ece36-62e2-4504-bad9-02848725956a",  # archive
-        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # object
-    }
-)
 
 Properties = dict[str, Any]
 

@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,11 @@ import pytest
 from click.testing import Result
 from rows import each_row
 
-from cli.review.schema import comment_schema
+from cli.review import consequences
+from cli.review.document import comment_schema
+from cli.review.findings import Level, Since
+from cli.review.verdict import Outcome, Sign
+from compat import Verdict
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews
@@ -133,6 +138,23 @@ def test_the_same_branch_twice_is_one_line(run: Run, tmp_path: Path) -> None:
     result = run("comment", str(base), "--base", str(base))
     assert result.stdout.count("\n") == 1
     assert "nothing changes" in result.stdout
+
+
+def test_each_sentence_of_what_people_notice_makes_a_consequence() -> None:
+    table = Path(consequences.__file__).with_name("consequences.toml")
+    for row in tomllib.loads(table.read_text(encoding="utf-8")).values():
+        assert consequences.Consequence(**row).known.endswith(".")
+
+
+def test_the_schema_lists_the_values_that_the_code_has() -> None:
+    top = comment_schema()["properties"]
+    cell, finding = (top[name]["items"]["properties"] for name in ("cells", "findings"))
+    assert top["verdict"]["enum"] == [each.value for each in Outcome]
+    assert top["sign"]["enum"] == [each.value for each in Sign]
+    assert cell["before"]["enum"] == [*(each.value for each in Verdict), None]
+    assert cell["after"]["enum"] == [each.value for each in Verdict]
+    assert finding["level"]["enum"] == [each.value for each in Level]
+    assert finding["since"]["enum"] == [each.value or None for each in Since]
 
 
 @pytest.mark.slow

@@ -13,10 +13,10 @@ from pydantic import BaseModel
 from rows import each_row
 
 from cli.comment import _price
+from cli.review.details import duration
 from cli.review.document import Review, Sources, review_of
 from cli.review.markdown import review_markdown
 from cli.review.stream import read_stream
-from cli.review.words import duration
 from compat.evidence.names.gpu_names import find_gpu
 from compat.values.versions import DriverVersion
 from platforms.node_keys import Taint
@@ -220,7 +220,7 @@ def test_a_key_that_changes_is_in_the_comment(case: str) -> None:
     result = review(stack, changed(stack, path))
     assert result.verdict.outcome != "unchanged", "nothing of it is recorded"
     assert result.changes, "it is in no row of the table"
-    assert all(each.change.details or each.change.op in {"create", "delete"} for each in result.changes), result.changes
+    assert all(each.details or each.op in {"create", "delete"} for each in result.changes), result.changes
 
 
 @each_row("case", [name for name, (_, path) in CASES.items() if path[-1] in WHY_NOT])
@@ -373,7 +373,7 @@ def test_a_state_that_recorded_no_decision_yet_is_no_change_of_promises() -> Non
     events = [previews.step(*key, old.get(key), inputs) for key, inputs in new.items()]
     result = review_of(read_stream(previews.stream(*events)), None, Sources(lambda *_: None, _price, TODAY))
     (change,) = result.changes
-    assert [(each.label, each.before, each.after) for each in change.change.details] == [("seats", "180", "200")]
+    assert [(each.label, each.before, each.after) for each in change.details] == [("seats", "180", "200")]
     assert "does not record what the stack file promises and limits" in result.remarks[0]
 
 

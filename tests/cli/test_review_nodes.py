@@ -86,7 +86,7 @@ def test_a_profile_and_a_job_on_several_pools_are_affected_by_each_and_proved_on
     found = review(*events, step(POOL, "rtx", OLD, previews.pool("rtx", "396.37", nodes=NODES)))
     broken = [(cell.image, cell.pool, cell.uses) for cell in found.cells.changed if cell.is_broken]
     assert broken == [("ml", "rtx", ("profile a of datahub", "job train"))]
-    (who,) = [each.affected for each in found.changes if each.change.name == "rtx"]
+    (who,) = [each.affected for each in found.changes if each.name == "rtx"]
     assert (who.seats, who.jobs) == (30, ("train",))
 
 

@@ -1,10 +1,13 @@
-"""Shows the engine's values to people: no secrets, no engine markers for unknown values."""
+"""Shows the engine's values to people: no secrets, no engine markers for unknown values.
+
+The comment on a pull request and the lab's progress of an update use it.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from errors import problems
 from errors.problems import listing, path_text
@@ -12,21 +15,24 @@ from errors.redaction import texts as texts_of_all
 from errors.redaction.names import is_in_secret, is_secret_content
 
 Loc = problems.Loc
+K = TypeVar("K")
+V = TypeVar("V")
 
 HIDDEN: Final = texts_of_all.HIDDEN
 LATER: Final = "(known after the update)"
 _SECRET: Final = "[secret]"  # noqa: S105 - the engine's placeholder for one
-_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"  # of special values: secrets, assets, references
+SIGNATURE_KEY: Final = "4dabf18193072939515e22adb298388d"  # of special values: secrets, assets, references
+SECRET_SIGNATURE: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - the mark of a secret, not one
 # Markers for unknown values, by kind; they are part of Pulumi's protocol.
-_UNKNOWNS: Final = frozenset(
+UNKNOWN_SENTINELS: Final = frozenset(
     {
-        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
-        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
-        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
-        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
-        "030794c1-ac77-496b-92df-f27374a8bd58",
-        "e48ece36-62e2-4504-bad9-02848725956a",
-        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # bool
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # number
+        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",  # string
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # array
+        "030794c1-ac77-496b-92df-f27374a8bd58",  # asset
+        "e48ece36-62e2-4504-bad9-02848725956a",  # archive
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # object
     }
 )
 # Longer than any key, so that a key at the end of shown text is whole; scanning more would take seconds.
@@ -71,7 +77,7 @@ def items(value: object) -> Iterator[Mapping[str, Any]]:
 
 
 def is_unknown(value: object) -> bool:
-    return isinstance(value, str) and value in _UNKNOWNS
+    return isinstance(value, str) and value in UNKNOWN_SENTINELS
 
 
 def has_unknown(value: object) -> bool:
@@ -88,7 +94,7 @@ def is_secret(value: object) -> bool:
     if isinstance(value, str):
         return value == _SECRET
     return isinstance(value, Mapping) and (
-        value.get("ciphertext") is not None or value.get(_SIGNATURE) == "1b47061264138c4ac30d75fd1eb44270"
+        value.get("ciphertext") is not None or value.get(SIGNATURE_KEY) == SECRET_SIGNATURE
     )
 
 
@@ -222,6 +228,14 @@ def leaves(value: object, loc: Loc = ()) -> Iterator[tuple[Loc, object]]:
 def names_of(names: Sequence[str]) -> str:
     """A few of them, and how many more there are."""
     return listing([elided(without_secrets(name), _LONGEST_NAME) for name in names], most=_MOST_NAMES)
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Values by their keys, both in order."""
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def place(loc: Loc) -> str:
