@@ -91,7 +91,7 @@ def reasons(
 
 @cache
 def _read_by(rule: str) -> frozenset[str]:
-    return frozenset(field for each in ALL_RULES if each.id == rule for field in each.of_pool)
+    return frozenset(field for each in ALL_RULES if each.id == rule for field in each.text.of_pool)
 
 
 def _guessed(rule: str, pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> str:

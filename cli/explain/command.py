@@ -44,7 +44,7 @@ def explain(rule: str | None, *, is_json: bool) -> None:
     entry = _find(rule)
     if isinstance(entry, Rule):
         if is_json:
-            examples = {kind: _example_data(getattr(entry, field)) for kind, field in _EXAMPLES}
+            examples = {kind: _example_data(getattr(entry.text, field)) for kind, field in _EXAMPLES}
             click.echo(json_text({**_rule_data(entry), "examples": examples}))
         else:
             click.echo("\n".join(_lines(entry, painter(), width())))
@@ -57,7 +57,7 @@ def _list_data() -> str:
 
 
 def _list_lines(paint: Paint) -> Iterator[str]:
-    compatibility = [Entry(each.id, "compatibility", each.title, each.says) for each in ALL_RULES]
+    compatibility = [Entry(each.id, "compatibility", each.text.title, each.text.says) for each in ALL_RULES]
     every = [*compatibility, *entries()]
     wide = max(len(each.id) for each in every) + 2
     for number, (family, title) in enumerate(FAMILIES.items()):
@@ -98,9 +98,9 @@ def _rule_data(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "family": "compatibility",
-        "title": rule.title,
-        "says": rule.says,
-        "severity": rule.severity.value,
+        "title": rule.text.title,
+        "says": rule.text.says,
+        "severity": rule.text.severity.value,
         "need": rule.need and rule.need.value,
         "sources": rule.sources,
     }
@@ -145,15 +145,15 @@ def _entry_lines(entry: Entry, paint: Paint, columns: int | None) -> Iterator[st
 
 
 def _lines(rule: Rule, paint: Paint, columns: int | None) -> Iterator[str]:
-    yield paint(f"{rule.id}: {rule.title}", "strong")
+    yield paint(f"{rule.id}: {rule.text.title}", "strong")
     yield ""
-    yield from _folded(rule.says, columns)
+    yield from _folded(rule.text.says, columns)
     yield ""
     role = f"one way to meet a need: {rule.need.value}" if rule.need else "independent: its refusal is final"
-    yield f"At worst: {rule.severity.value}; {role}."
+    yield f"At worst: {rule.text.severity.value}; {role}."
     yield from ("Sources:", *(f"  {source}" for source in rule.sources))
     for kind, field in _EXAMPLES:
-        example: Mapping[str, str] = getattr(rule, field)
+        example: Mapping[str, str] = getattr(rule.text, field)
         answer = check(Case(**example))
         sign = SIGNS[answer.verdict]
         yield ""

@@ -11,7 +11,7 @@ from compat.evidence.requirements import clauses, holds
 from compat.facts import tables
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
-from compat.values.findings import Finding, Setting, Severity, Variable, note, refuse, unknown, warn
+from compat.values.findings import Finding, Setting, Variable, note, refuse, unknown, warn
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts
 
@@ -77,27 +77,13 @@ def _check(wanted: tuple[str, ...], pool: PoolFacts) -> tuple[Finding, ...]:
     return (warn(ID, text, hook),)
 
 
-_CASE = {"driver": "565.77", "cuda": "12.8", "host": "docker", "container_toolkit": "1.17.4"}
-
 RULE = Rule(
-    id=ID,
-    title="NVIDIA_REQUIRE_* of the image",
-    says=(
-        "Each NVIDIA_REQUIRE_* is a list of alternatives ([property][operator][value], blank is or, comma is and). "
-        "The legacy mode of container toolkits before 1.18 does not start a container whose driver meets none; "
-        "the CDI modes, the default from 1.18 on, Apptainer and plain processes check nothing; the hook that "
-        "docker --gpus calls where there is no CDI still does."
-    ),
+    ID,
+    check,
     sources=(
         "github:NVIDIA/cloud-native-docs container-toolkit/docker-specialized.md",
         _SOURCE,
         _HOOK,
         _ADVICE,
     ),
-    severity=Severity.REFUSE,
-    check=check,
-    of_pool=("gpu", "driver", "platform", "host", "container_toolkit"),
-    passing={**_CASE, "gpu": "L4", "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.4"},
-    failing={**_CASE, "gpu": "RTX 4090", "env": "NVIDIA_REQUIRE_CUDA=cuda>=12.8"},
-    undecided={**_CASE, "compute_capability": "13.0", "env": "NVIDIA_REQUIRE_CUDA=brand=tesla"},
 )
