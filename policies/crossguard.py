@@ -12,7 +12,6 @@ import pulumi_policy as sdk
 from fleet.unknown import UNKNOWN
 from policies.configuration import sections
 from policies.custom_resources import is_custom
-from policies.dedupe import Repeated
 from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN, ImageRefusals, Seen, findings, judged, message, read
 from policies.finding import Finding, Level
 from policies.kinds import Kind, kind_of, objects
@@ -21,6 +20,7 @@ from policies.phase import is_surely_preview
 from policies.pod_workloads import holds_pods
 from policies.proxies import plain
 from policies.redaction import hiding
+from policies.report import Repeated
 from policies.report import message as report_message
 from policies.rules.gpu_openings import opens
 from policies.rules.index import ALL_RULES

@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 from rows import each_row
 
-from cli.explain.entries import of_hadolint
+from cli.explain.command import of_hadolint
 from cli.schema.shapes import answer_schema, case_schema
 from compat.evidence.case import FIELDS, UNREAD
 from compat.facts.lookup import table_names
