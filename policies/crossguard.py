@@ -18,13 +18,12 @@ from policies.kinds import Kind, kind_of, objects
 from policies.model import Site, Workload
 from policies.phase import is_surely_preview
 from policies.pod_workloads import holds_pods
-from policies.proxies import plain
 from policies.redaction import hiding
 from policies.report import Repeated
 from policies.report import message as report_message
 from policies.rules.gpu_openings import opens
 from policies.rules.index import ALL_RULES
-from policies.sdk_handlers import secrets_of
+from policies.sdk_handlers import plain, secrets_of
 from policies.stack_nodes import StackNode, stack_node, with_nodes
 
 _LOOKED_AT: Final = frozenset({IMAGE_TOKEN, STACK_TOKEN})

@@ -11,9 +11,8 @@ from typing import Final
 from fleet.unknown import UNKNOWN
 from imaging.inspection.facts import ImageContents
 from imaging.references import ImageReference
-from imaging.size.estimate import Size
+from imaging.size.estimate import Origin, Size
 from imaging.size.measured import size_of
-from imaging.size.origin import Origin
 from policies.model import Image, Planned, Site, Workload
 
 

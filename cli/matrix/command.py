@@ -120,7 +120,7 @@ def _text(grid: Grid, *, markdown: bool, is_json: bool) -> str:
     if is_json:
         return json_text(grid_data(grid))
     if markdown:
-        from cli.matrix.markdown import matrix_markdown  # noqa: PLC0415 - one of three is needed
+        from cli.matrix.table import matrix_markdown  # noqa: PLC0415 - one of three is needed
 
         return matrix_markdown(grid)
     from cli.matrix.table import matrix_text  # noqa: PLC0415 - Rich is needed here only

@@ -8,7 +8,8 @@ from packaging.version import Version
 
 from compat.evidence import project_floors
 from compat.evidence.drivers import TURNS_AT
-from compat.evidence.framework_libraries import cudnn_of, newest_glibc
+from compat.facts import tables
+from compat.facts.rows import FrameworkLibrary
 from compat.rules.rule import Rule
 from compat.values.fact import THE_CASE, Fact
 from compat.values.findings import Finding, GpuSpan, Setting, note, refuse, unknown, warn
@@ -186,3 +187,26 @@ RULE = Rule(
         "https://docs.jax.dev/en/latest/installation.html",
     ),
 )
+
+
+def newest_glibc(framework: str, version: Version, processor: str, cuda_major: int) -> FrameworkLibrary | None:
+    """The row with the newest C library: of the framework, or of its packages for a CUDA (`jax[cuda12]`)."""
+    rows = [
+        row
+        for name in (framework, f"{framework}[cuda{cuda_major}]")
+        for row in _libraries(name, version, "glibc")
+        if row.variant in {"", processor} and re.fullmatch(r"\d+\.\d+", row.minimum)
+    ]
+    return max(rows, key=lambda row: Version(row.minimum), default=None)
+
+
+def cudnn_of(framework: str, version: Version, build: str, cuda_major: int) -> FrameworkLibrary | None:
+    """The row for this version, of this build if there are several, else of a build for this CUDA."""
+    fitting = {row.variant: row for row in reversed(_libraries(framework, version, "cudnn"))}
+    named = (fitting[name] for name in (build, f"cuda{cuda_major}", *reversed(fitting)) if name in fitting)
+    return next(named, None)
+
+
+def _libraries(framework: str, version: Version, library: str) -> list[FrameworkLibrary]:
+    rows = tables.framework_libraries().get(framework, ())
+    return [row for row in rows if row.library == library and row.is_for(version)]

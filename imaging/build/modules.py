@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from imaging.build.instructions import apt, apt_mounts, command, run_block
-from imaging.spec.modules import Modules
+from imaging.spec.parts import Modules
 from imaging.spec.plan import Plan
 
 NAMES: Final = ("nvidia", "nvidia-uvm", "nvidia-modeset")  # in the order in which they load

@@ -1,11 +1,12 @@
-"""Parses calls of container programs in scripts: options, image, and its command."""
+"""Parses calls of container programs in scripts: options, image, and its command; variables set there and in files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from imaging.lint.recipe import Command, Recipe, Word
+from imaging.lint.recipe import Command, Kind, Recipe, Word
+from imaging.lint.shell import option_values
 
 DOCKER: Final = frozenset({"docker", "podman", "nvidia-docker", "nerdctl"})
 APPTAINER: Final = frozenset({"singularity", "apptainer"})
@@ -51,3 +52,23 @@ def image_at(program: str, words: tuple[Word, ...]) -> int | None:
         else:
             skip = text[-1] not in "ditPq" and len(text) == 2
     return None
+
+
+def set_variables(recipe: Recipe) -> Iterator[tuple[str, Word]]:
+    """Name and value of variables at run time: ENV, exports of scripts, `docker run -e`."""
+    for instruction in recipe.image:
+        if instruction.keyword == "ENV":
+            yield from instruction.variables
+        elif instruction.keyword in {"SCRIPT", "CMD", "ENTRYPOINT"}:
+            for command in instruction.commands:
+                yield from command.variables
+        if recipe.kind is Kind.SCRIPT:
+            for command in instruction.commands:
+                if command.program in DOCKER:
+                    yield from _passed(command.arguments)
+
+
+def _passed(words: tuple[Word, ...]) -> Iterator[tuple[str, Word]]:
+    for given in option_values(words, "-e", "--env", may_touch=True):
+        name, _, value = given.text.partition("=")
+        yield name, Word(value, given.line)

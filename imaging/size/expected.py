@@ -24,8 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from imaging.size.estimate import MB, Size
-from imaging.size.origin import Origin
+from imaging.size.estimate import MB, Origin, Size
 from imaging.spec.load import IMAGES, load_named, load_sizes
 from imaging.spec.model import ImageSpec
 from imaging.spec.parts import Layout

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from fleet.machines import Rates
-from imaging.size.estimate import MB, Size, amount, cold_start
+from imaging.size.estimate import MB, Origin, Size, amount, cold_start
 from imaging.size.expected import Expected
-from imaging.size.origin import Origin
 
 
 @dataclass(frozen=True, slots=True)

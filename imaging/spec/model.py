@@ -13,7 +13,6 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from imaging.spec.modules import Modules
 from imaging.spec.parts import (
     ROOT,
     Base,
@@ -22,6 +21,7 @@ from imaging.spec.parts import (
     File,
     Kernel,
     Layout,
+    Modules,
     Node,
     Python,
     Target,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from imaging.lint.containers import APPTAINER, calls
+from imaging.lint.containers import APPTAINER, calls, set_variables
 from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
 from imaging.lint.rules.rule import Mistake
 from imaging.lint.shell import option_values
-from imaging.lint.variables import set_variables
 
 _SITE = re.compile(
     r"(^|[:=,\"'])(/(software|sw|apps|app|cm/shared|share|nfs|gpfs|lustre|cvmfs|opt/(apps|ohpc|modules|software|sw)|hpc|soft"

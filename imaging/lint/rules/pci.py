@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from imaging.lint.containers import set_variables
 from imaging.lint.recipe import LintContext, Recipe
 from imaging.lint.rules.rule import Mistake
-from imaging.lint.variables import set_variables
 
 
 def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:

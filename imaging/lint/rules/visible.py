@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from imaging.lint.containers import set_variables
 from imaging.lint.recipe import Kind, LintContext, Recipe
 from imaging.lint.rules.rule import Mistake
-from imaging.lint.variables import set_variables
 
 _NONE = frozenset({"", "-1", "none", "void", "NoDevFiles"})  # hides all GPUs on purpose, so it exposes none
 
