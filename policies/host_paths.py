@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from fleet.unknown import UNKNOWN
@@ -14,37 +16,12 @@ from policies.model import HostPath
 from policies.shapes import at, items
 from policies.wording import KUBERNETES, Vocabulary, sentence
 
-# Programs, settings, static pods and containers that root runs or obeys. A writer there becomes root.
-_OBEYED: Final = (
-    *("/bin", "/boot", "/efi", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/root", "/sbin", "/snap"),
-    *("/opt/bin", "/opt/cni", "/opt/containerd", "/opt/nri", "/opt/nvidia"),
-    *("/proc/sys/fs", "/proc/sys/kernel", "/proc/sysrq-trigger", "/sys", "/usr"),
-    *("/var/spool/anacron", "/var/spool/at", "/var/spool/cron"),
-    *("/run/cdi", "/run/cloud-init", "/run/containerd", "/run/crio", "/run/docker", "/run/k0s", "/run/k3s"),
-    *("/run/systemd", "/run/udev/rules.d"),
-    *("/var/lib/cloud", "/var/lib/containerd", "/var/lib/containers", "/var/lib/docker", "/var/lib/dpkg"),
-    *("/var/lib/etcd", "/var/lib/k0s", "/var/lib/kubelet", "/var/lib/rpm", "/var/lib/snapd", "/var/lib/systemd"),
-    *("/var/lib/rancher/k3s/agent", "/var/lib/rancher/k3s/server", "/var/lib/rancher/rke2"),
-)
-# Subpaths that only hold data.
-_DATA_WITHIN: Final = (
-    *("/etc/ca-certificates", "/etc/hostname", "/etc/hosts", "/etc/localtime", "/etc/lsb-release", "/etc/machine-id"),
-    *("/etc/os-release", "/etc/pki", "/etc/resolv.conf", "/etc/ssl", "/etc/timezone", "/run/systemd/journal"),
-    *("/sys/fs/bpf", "/sys/kernel/debug", "/sys/kernel/tracing", "/usr/lib/os-release", "/usr/local/share"),
-    *("/usr/share", "/usr/src", "/var/lib/cloud/data", "/var/lib/docker/containers"),
-    *("/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry", "/var/lib/kubelet/pod-resources"),
-    "/var/lib/kubelet/pods",
-)
-# Folders for data of people and programs, and unowned devices.
-_DATA: Final = (
-    *("/backup", "/backups", "/cache", "/cephfs", "/cluster", "/data", "/datasets", "/export", "/exports", "/gpfs"),
-    *("/home", "/local", "/lustre", "/media", "/mnt", "/models", "/nfs", "/project", "/projects", "/scratch"),
-    *("/shared", "/software", "/srv", "/ssd", "/storage", "/tmp", "/users", "/volumes", "/work", "/workspace"),  # noqa: S108
-    "/dev",  # devices other than GPUs: the device cgroup keeps them closed
-    *("/lost+found", "/opt/local-path-provisioner", "/run/xtables.lock"),
-    *("/var/backups", "/var/cache", "/var/data", "/var/local", "/var/log", "/var/mail", "/var/nfs", "/var/openebs"),
-    *("/var/tmp", "/var/www", "/var/lib/docker-volumes"),  # noqa: S108 - of the node
-)
+_PATHS_BY_ROLE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_OBEYED: Final = tuple(_PATHS_BY_ROLE["obeyed"])
+_DATA_WITHIN: Final = tuple(_PATHS_BY_ROLE["data_within"])
+_DATA: Final = tuple(_PATHS_BY_ROLE["data"])
+RUNTIME_SOCKETS: Final = tuple(_PATHS_BY_ROLE["runtime_sockets"])
+_DEVICES: Final = tuple(_PATHS_BY_ROLE["devices"])
 _DATA_NAMED: Final = re.compile(r"^/(?:data|disk|mnt|scratch|ssd|nvme|volume|hdd|raid)-?\d+(?:/|$)|^/run/[^/]+\.pid$")
 # In any home: keys that grant logins, and files that the next login runs.
 _LOGIN: Final = re.compile(
@@ -81,30 +58,6 @@ def is_below(path: str, places: tuple[str, ...]) -> bool:
     return any(path == each or path.startswith(f"{each}/") for each in places)
 
 
-# Access to one of these starts containers outside the scheduler, with all GPUs. /var/run is /run.
-RUNTIME_SOCKETS: Final = (
-    "/run/balena-engine.sock",
-    "/run/buildkit/buildkitd.sock",
-    "/run/containerd/containerd.sock",
-    "/run/dbus/system_bus_socket",  # as does systemd, which answers here and below
-    "/run/systemd/private",
-    "/run/incus/unix.socket",
-    "/run/libvirt/libvirt-sock",
-    "/var/snap/lxd/common/lxd/unix.socket",
-    "/run/cri-dockerd.sock",
-    "/run/crio/crio.sock",
-    "/run/docker.sock",
-    "/run/docker/containerd/containerd.sock",
-    "/run/dockershim.sock",
-    "/run/frakti.sock",
-    "/run/host-containerd/host-containerd.sock",
-    "/run/isulad.sock",
-    "/run/k0s/containerd.sock",
-    "/run/k3s/containerd/containerd.sock",
-    "/run/nri/nri.sock",  # its plug-ins add devices to containers
-    "/run/podman/podman.sock",
-    "/var/snap/microk8s/common/run/containerd.sock",
-)
 DEVICE_PLUGINS: Final = "/var/lib/kubelet/device-plugins"
 PLUGINS: Final = (DEVICE_PLUGINS, "/var/lib/kubelet/plugins_registry")
 # A mount here selects the GPUs with its name: container toolkit,
@@ -122,18 +75,6 @@ _OTHER_SOCKETS: Final = re.compile(
     r"|/(?:docker|containerd|crio|cri-dockerd|dockershim|podman|buildkitd|nri|isulad|frakti)\.sock[^/]*$"
 )
 _EVERYTHING: Final = {"/", "/dev", "/dev/char", "/dev/kmem", "/dev/mem", "/run/nvidia"}
-# MPS pipes, and device files of NVIDIA GPUs; 195 is their major number; nvhost and nvmap are Jetson's,
-# dxg is Windows'.
-_DEVICES: Final = (
-    "/tmp/nvidia-mps",  # noqa: S108 - of the node
-    "/run/nvidia-mps",
-    "/run/nvidia/mps",
-    "/dev/nvidia",
-    "/dev/char/195:",
-    "/dev/dxg",
-    "/dev/nvhost",
-    "/dev/nvmap",
-)
 _MAYBE_DEVICES: Final = ("/dev/dri", "/dev/vfio")  # GPUs of any vendor
 # Aliases of the node's root, or the driver container's.
 _ROOTS: Final = re.compile(r"^(?:/proc/[^/]+(?:/task/[^/]+)?/(?:root|cwd)|/run/nvidia/driver)(?=/|$)")

@@ -6,22 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from imaging.lint.recipe import Command, Kind, Recipe, Word
-from imaging.lint.shell import option_values
+from imaging.lint.shell import PROGRAMS, option_values
 
 DOCKER: Final = frozenset({"docker", "podman", "nvidia-docker", "nerdctl"})
 APPTAINER: Final = frozenset({"singularity", "apptainer"})
-# Long options of `docker run` without a value; all others take one. Short ones: -d -i -t -P and combinations.
-_DOCKER_SWITCHES: Final = frozenset({
-    "--rm", "--detach", "--interactive", "--tty", "--init", "--privileged", "--priviledged", "--privilege",
-    "--read-only", "--publish-all", "--no-healthcheck", "--oom-kill-disable", "--quiet", "--sig-proxy",
-    "--disable-content-trust",
-})  # fmt: skip
-_APPTAINER_VALUED: Final = frozenset({
-    "-B", "--bind", "--mount", "-H", "--home", "-W", "--workdir", "-S", "--scratch", "--pwd", "--cwd", "--env",
-    "--env-file", "--overlay", "-o", "--app", "--network", "--network-args", "--dns", "--hostname", "--security",
-    "--add-caps", "--drop-caps", "--apply-cgroups", "--device", "--cdi-dirs", "--cpus", "--memory", "--fusemount",
-    "--shell", "-s",
-})  # fmt: skip
+_DOCKER_SWITCHES: Final = frozenset(PROGRAMS["switches"]["docker"])
+_APPTAINER_VALUED: Final = frozenset(PROGRAMS["valued"]["apptainer"])
 
 
 def calls(recipe: Recipe, programs: frozenset[str], *verbs: str) -> Iterator[tuple[Command, tuple[Word, ...]]]:
