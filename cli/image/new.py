@@ -17,7 +17,6 @@ from typing import Final
 import click
 
 from cli.clock import today
-from cli.templates import rendered
 from cli.terminal import InputError, as_json, json_text
 from errors.problems import nearest, show
 from imaging.inspection.network_environment import network_faults
@@ -26,6 +25,7 @@ from imaging.spec.lock import lock_command
 from imaging.spec.model import ImageSpec
 from imaging.spec.pins import wheel_pin
 from imaging.spec.problems import SPEC_FILE, SpecError
+from platforms.templates import rendered
 
 DEBIAN: Final = "debian"
 # Bases and versions are those of this project's images, so that they share layers, locks and test results.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from cli.templates import rendered
+from platforms.templates import rendered
 
 REGISTRY: Final = "registry.example.edu/gpu-commons"
 PLATFORM: Final = "https://login.example.edu"

@@ -9,10 +9,10 @@ from typing import Final
 
 from cli.matrix.grid import Column, Grid, Reason, Row
 from cli.matrix.uses import seats_of, users_of, uses_in_words
-from cli.templates import rendered
 from cli.words import NO_GPU, counted
 from compat import Severity
 from compat.values.fact import Fact
+from platforms.templates import rendered
 
 _MANY: Final = 8  # with this many pools, column heads are vertical and cells show only the sign
 _LABELS: Final = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fleet import labels
@@ -14,18 +15,7 @@ RUNTIME_CLASS = "nvidia"
 
 # The driver's own daemon runs from the host, so versions always match. It keeps GPUs initialised
 # while idle; the loop detects its exit, so that the pod restarts.
-PERSISTENCE_SCRIPT = """\
-set -eu
-if [ ! -x /host/usr/bin/nvidia-persistenced ]; then
-  echo "no /usr/bin/nvidia-persistenced on this node: is the NVIDIA driver installed?" >&2
-  exit 1
-fi
-trap 'kill "$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid)"; exit 0' TERM
-chroot /host /usr/bin/nvidia-persistenced --verbose
-while kill -0 "$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid)"; do sleep 5 & wait $!; done
-echo "nvidia-persistenced ended" >&2
-exit 1
-"""
+PERSISTENCE_SCRIPT = Path(__file__).with_name("persistence.sh").read_text()
 
 
 def daemon_sets(args: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

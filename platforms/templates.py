@@ -1,15 +1,15 @@
-"""Renders templates: pages and files that are mostly text, beside the command that writes them."""
+"""Renders templates: pages and files that are mostly text, beside the module that writes them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 
 def rendered(template: Path, **values: Any) -> str:
     """The text of a template. In one that ends in .html.j2, texts are escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - for who writes a file
+
     environment = Environment(
         loader=FileSystemLoader(template.parent),
         autoescape=template.name.endswith(".html.j2"),
