@@ -1,7 +1,5 @@
 """`gpu-commons facts`: the tables behind the answers."""
 
-from __future__ import annotations
-
 import csv
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping

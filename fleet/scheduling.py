@@ -7,8 +7,6 @@ Kubernetes JSON (camelCase). If a value is UNKNOWN, or other pods (pod affinity,
 tests/lab/test_scheduler.py compares the answers with a real scheduler.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

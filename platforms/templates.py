@@ -1,7 +1,5 @@
 """Renders templates: pages and files that are mostly text, beside the module that writes them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

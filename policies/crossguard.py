@@ -1,7 +1,5 @@
 """Connects the policy SDK to the rules: judges each resource from the engine, and reports findings."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace

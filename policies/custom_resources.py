@@ -4,8 +4,6 @@ No list of pod-creating kinds is complete. A pod template has the same shape eve
 GPU or a template elsewhere are reported, because they cannot be judged. `api_groups.toml` names kinds by role.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Host paths that lead to GPUs: device files, runtime sockets, and their aliases. Pure."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 import tomllib

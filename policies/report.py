@@ -10,8 +10,6 @@
 Programs read the last line and cut its known beginning off the first. They interpret no sentence.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -8,8 +8,6 @@ resource again for each policy, which takes longer than all rules together, so r
 skipped here.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence

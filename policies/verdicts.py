@@ -1,7 +1,5 @@
 """Verdicts of the compatibility engine for images on pools, and finding lines shared by pools. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass

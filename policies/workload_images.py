@@ -1,7 +1,5 @@
 """Facts about a workload's images: name, reference, contents, size. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

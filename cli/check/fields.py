@@ -1,7 +1,5 @@
 """The fields of a case, described for the options of `check` and for the published schema."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`gpu-commons image lint`: reads files, runs our rules and hadolint, prints."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """The report of `image lint`: text for editors and hadolint's problem matchers, plain data, and SARIF."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """`gpu-commons image new`: a folder for a new image, with its lock."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import re

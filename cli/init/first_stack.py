@@ -3,8 +3,6 @@
 Unanswered questions get planning figures, listed under `assumptions`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`gpu-commons matrix`: images on the pools of a stack, or of two lists."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

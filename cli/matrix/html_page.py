@@ -1,7 +1,5 @@
 """A matrix as one self-contained HTML page, from the template page.html.j2."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path

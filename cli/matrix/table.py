@@ -1,7 +1,5 @@
 """A matrix for a terminal: a table if it fits, else a list; then the reasons."""
 
-from __future__ import annotations
-
 import io
 import textwrap
 from collections.abc import Iterator

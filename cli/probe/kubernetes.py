@@ -1,7 +1,5 @@
 """Probes a node of a cluster: starts a Job, waits, deletes the Job."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """The probe as a script for another machine, its sbatch command, and the facts in its output. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """`gpu-commons stack`: a stack file as a whole."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`gpu-commons top`: who has which GPUs now, and since when."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """R-APPT: Apptainer and Singularity bind the host's driver libraries into the image."""
 
-from __future__ import annotations
-
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
 from compat.values.findings import Finding, Setting, note, refuse, unknown, warn

@@ -1,7 +1,5 @@
 """R-ARCH: machine code that this GPU can run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from compat.facts import tables

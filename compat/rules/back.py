@@ -1,7 +1,5 @@
 """R-BACK: a newer driver runs what was built with an older CUDA."""
 
-from __future__ import annotations
-
 from compat.evidence.drivers import branch_of, major_floor, native_floor
 from compat.rules.rule import Need, Rule, this_one
 from compat.values.fact import Fact

@@ -1,7 +1,5 @@
 """R-COMPATHOOK: how the container toolkit treats an image's compat package."""
 
-from __future__ import annotations
-
 import re
 
 from packaging.version import Version

@@ -1,7 +1,5 @@
 """R-COMPRESS: drivers unpack device code compressed by zstd from that of CUDA 12.4 on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from compat.evidence import compat_package

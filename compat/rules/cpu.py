@@ -1,7 +1,5 @@
 """R-CPU: image and wheels must match the host's processor."""
 
-from __future__ import annotations
-
 from packaging.version import Version
 
 from compat.rules.rule import Rule

@@ -1,7 +1,5 @@
 """R-CUDNN: GPUs and CUDA lines that a cuDNN release supports."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from packaging.version import Version

@@ -1,7 +1,5 @@
 """R-DROP: drivers and toolkits that no longer support the GPU, or do not support it yet."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from compat.evidence.drivers import first_drivers, last_branch, last_driver, newest_branch

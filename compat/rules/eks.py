@@ -1,7 +1,5 @@
 """R-EKS: machine image, instance type and driver."""
 
-from __future__ import annotations
-
 import re
 
 from compat.evidence.machine_images import image_row

@@ -1,7 +1,5 @@
 """R-EOL: when NVIDIA's support for a driver branch ends."""
 
-from __future__ import annotations
-
 from compat.facts import tables
 from compat.rules.rule import Rule
 from compat.values.findings import Finding, note

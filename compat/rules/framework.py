@@ -1,7 +1,5 @@
 """R-FRAMEWORK: a framework project's requirements for its builds: GPUs, drivers, systems, libraries."""
 
-from __future__ import annotations
-
 import re
 
 from packaging.version import Version

@@ -1,7 +1,5 @@
 """R-FWD: a cuda-compat package runs a newer CUDA on an older driver, on some GPUs and some branches."""
 
-from __future__ import annotations
-
 from compat.evidence.compat_package import SOURCE, UNLISTED, service
 from compat.rules.rule import Need, Rule
 from compat.values.findings import Finding

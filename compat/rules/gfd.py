@@ -1,7 +1,5 @@
 """R-GFD: the product label of a GPU changes with the driver."""
 
-from __future__ import annotations
-
 from compat.evidence.names.gpu_names import FIRST_BRANCH_WITH_MAKER, UnknownGpu, find_gpus, mig_profile
 from compat.facts.rows import GpuModel
 from compat.rules.rule import Rule

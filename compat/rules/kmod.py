@@ -1,7 +1,5 @@
 """R-KMOD: open and proprietary kernel modules."""
 
-from __future__ import annotations
-
 from compat.facts import tables
 from compat.facts.rows import Architecture
 from compat.rules.rule import Rule, as_stated

@@ -1,7 +1,5 @@
 """R-MATHLIB: the math libraries of a CUDA release (cuBLAS, cuDNN, ...) have kernels for the GPUs of its time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from packaging.version import Version

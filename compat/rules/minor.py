@@ -1,7 +1,5 @@
 """R-MINOR: from CUDA 11 on, a driver at the floor of a major runs all minors of that major."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from packaging.version import Version

@@ -1,7 +1,5 @@
 """R-NCCL: NCCL has machine code of its own; without code for the GPU, multi-GPU work fails."""
 
-from __future__ import annotations
-
 from packaging.version import Version
 
 from compat.facts import tables

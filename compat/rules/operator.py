@@ -1,7 +1,5 @@
 """R-OPERATOR: the GPU operator installs a driver of its own choice, unless it is pinned."""
 
-from __future__ import annotations
-
 from compat.evidence.drivers import driver_of, last_driver, operator_row
 from compat.facts.rows import Origin
 from compat.rules.rule import Rule

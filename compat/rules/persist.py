@@ -1,7 +1,5 @@
 """R-PERSIST: without a client that holds the GPU open, each start initializes the driver again."""
 
-from __future__ import annotations
-
 from compat.evidence.machine_images import image_row, read_release
 from compat.facts.rows import Origin
 from compat.rules.rule import Rule

@@ -1,7 +1,5 @@
 """R-PTX: a driver compiles PTX that it knows for any equal or newer GPU."""
 
-from __future__ import annotations
-
 from compat.evidence import compat_package
 from compat.evidence.drivers import native_floor, reaches
 from compat.rules.rule import Need, Rule

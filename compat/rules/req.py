@@ -1,7 +1,5 @@
 """R-REQ: an image's NVIDIA_REQUIRE_*, and toolkits that still check it."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """A rule: id, check and sources, and its text in TOML beside it. `__init__.py` lists all rules by hand."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

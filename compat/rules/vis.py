@@ -1,7 +1,5 @@
 """R-VIS: the GPUs visible to a program: variables that hide GPUs or driver parts, and slices of a GPU."""
 
-from __future__ import annotations
-
 import re
 
 from compat.evidence.names import mig

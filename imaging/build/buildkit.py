@@ -4,8 +4,6 @@ There are two: `docker buildx`, which knows builders by name, and `buildctl`, wh
 builder's address. Both take the same build.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

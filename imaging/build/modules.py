@@ -4,8 +4,6 @@ The compiling stage only mounts the source, so no layer of it or of the image ha
 that stage. Each step reports its size, because discarded stages fill the builder's disk too.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable

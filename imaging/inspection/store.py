@@ -5,8 +5,6 @@ layer is gzip with one JSON value a line: `[kind, size, path]` of each file, wit
 end. Gzip's checksum reveals an incomplete one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Parses calls of container programs in scripts: options, image, and its command; variables set there and in files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

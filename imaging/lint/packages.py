@@ -1,7 +1,5 @@
 """Finds what a command installs: package manager, names, versions, target environment."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Reads bytes as Recipe: detects the file's kind; definition files are parsed here."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Final

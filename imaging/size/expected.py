@@ -16,8 +16,6 @@ is then a lower bound of that layer as well. For the rest, we use the lowest of 
 Pure, but for `expected_of`, which reads specs, locks and size files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache

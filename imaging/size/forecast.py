@@ -4,8 +4,6 @@ There are three sources, in this order: the registry, if the tag already has the
 the spec's changes since; the spec alone, which gives a lower bound (`imaging.size.expected`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Size of an image from its facts. Pure."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from imaging.inspection.facts import ImageContents

@@ -1,7 +1,5 @@
 """Describes an image for people who choose one: its content at this site, and what is missing. Pure."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

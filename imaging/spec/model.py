@@ -5,8 +5,6 @@ A spec says what goes into an image, not how: the renderer decides that for the 
 ceiling.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Self

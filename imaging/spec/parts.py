@@ -1,7 +1,5 @@
 """The parts of an image spec: its base, packages, CUDA, kernels, user, files and targets."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Final, Literal, Self
 

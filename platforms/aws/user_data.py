@@ -3,8 +3,6 @@
 EKS adds its own part: the cluster's address, and the group's labels and taints.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum

@@ -5,8 +5,6 @@ the hub has made of that name with a key that only hub and filter have. For HAPr
 (https://docs.haproxy.org/2.6/configuration.html). Decision 41 lists the limits of a filter.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 User container names end in the user; the programs in `hub_files` make them.
 """
 
-from __future__ import annotations
-
 
 class Names:
     """Containers and volumes of one hub; the network of its servers has the hub's name."""

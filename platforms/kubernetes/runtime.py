@@ -1,7 +1,5 @@
 """Daemons that make node GPUs available to pods, as Kubernetes objects. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

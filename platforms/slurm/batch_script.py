@@ -7,8 +7,6 @@ job values appear before that command only if `written` accepted them; after it,
 for the shell. The job's key is not in the text: sbatch gets it separately (`controllers`).
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

@@ -5,8 +5,6 @@ user; its first argument is the file with this server's own variables. It contai
 texts.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """P-DISK: a node can pull and unpack each image that can land on it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fleet.machines import Machine

@@ -1,7 +1,5 @@
 """P-ROOM: all images that can land on a pool's node fit its disk together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from errors.problems import listing

@@ -1,7 +1,5 @@
 """GPU access that bypasses the scheduler: variables, devices, sockets, annotations, privileges. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

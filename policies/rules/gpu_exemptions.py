@@ -4,8 +4,6 @@ Data and one question. An exemption allows a DaemonSet of a listed image privile
 not variables, annotations, runtime classes and device files that select GPUs, nor a missing digest.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """P-SIZE: no image is larger than the site allows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.size.estimate import GIB, Origin, Size, amount

@@ -4,8 +4,6 @@ A distribution is what pip, uv and conda install by name: torch, cupy-cuda12x, t
 and engine use this, so that a name means the same everywhere.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Collection, Mapping

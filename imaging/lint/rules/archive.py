@@ -1,7 +1,5 @@
 """D-ARCHIVE: a driver from a third party's archive, or from two sources."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """D-BASE: a base image that is not pinned by digest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.base_images import image_references, parse_reference

@@ -1,7 +1,5 @@
 """D-CACHE: a package cache left in a layer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint import package_caches

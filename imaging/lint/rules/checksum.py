@@ -1,7 +1,5 @@
 """D-CHECKSUM: ADD of a URL or a repository without a checksum."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

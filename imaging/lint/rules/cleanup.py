@@ -1,7 +1,5 @@
 """D-CLEANUP: a cleanup in a later layer than its files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """D-COMMAND: an image for batch without a command."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.recipe import LintContext, Recipe, Role

@@ -1,7 +1,5 @@
 """D-CONTEXT: the whole context is copied without an ignore file that limits it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.recipe import LintContext, Recipe

@@ -1,7 +1,5 @@
 """D-DELETED: a base tag that its publisher deletes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

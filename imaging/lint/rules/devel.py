@@ -1,7 +1,5 @@
 """D-DEVEL: a last stage on a devel base."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.base_images import is_devel, parse_reference

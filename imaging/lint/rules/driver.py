@@ -1,7 +1,5 @@
 """D-DRIVER: a driver, or a part of one, inside an image."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """D-FRAMEWORK: a framework without a version."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from compat.evidence.names.distributions import framework_of

@@ -1,7 +1,5 @@
 """D-GPUBUILD: a build that needs a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.recipe import LintContext, Recipe

@@ -1,7 +1,5 @@
 """D-HOST: an image or job that relies on the host's CUDA."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

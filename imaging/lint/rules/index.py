@@ -3,8 +3,6 @@
 First rules about GPUs, in the order of the list of mistakes, then those about any image.
 """
 
-from __future__ import annotations
-
 from types import MappingProxyType
 from typing import Final
 

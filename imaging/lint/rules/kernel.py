@@ -1,7 +1,5 @@
 """D-KERNEL: a Jupyter kernel that is not registered, or for everybody."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

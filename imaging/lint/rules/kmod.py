@@ -1,7 +1,5 @@
 """D-KMOD: a kernel module in an application image."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

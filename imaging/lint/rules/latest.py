@@ -1,7 +1,5 @@
 """D-LATEST: a tag that moves by design."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

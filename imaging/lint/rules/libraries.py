@@ -1,7 +1,5 @@
 """D-LIBRARIES: cuDNN or NCCL without a version beside a toolkit that has one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """D-LISTS: a distribution's package lists left in a layer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """D-NAME: an image without a name, or with one that no longer fits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """D-NV: --nv after the image."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.containers import APPTAINER, calls, image_at

@@ -1,7 +1,5 @@
 """D-ORDER: the whole context is copied before the dependencies are installed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.packages import installs, installs_anything

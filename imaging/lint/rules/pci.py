@@ -1,7 +1,5 @@
 """D-PCI: CUDA_VISIBLE_DEVICES=PCI_BUS_ID."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.containers import set_variables

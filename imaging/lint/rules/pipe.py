@@ -1,7 +1,5 @@
 """D-PIPE: a download piped straight into an interpreter."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """D-PORT: a random port of the host."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.containers import DOCKER, calls

@@ -1,7 +1,5 @@
 """D-REQUIREMENTS: `pip install requirements.txt`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

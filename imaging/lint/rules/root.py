@@ -1,7 +1,5 @@
 """D-ROOT: the last stage ends as root."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.base_images import parse_reference, starts_as_root

@@ -1,7 +1,5 @@
 """Type of a linter rule: a check, and beside it in TOML its sentences and two examples. `index.py` lists all rules."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

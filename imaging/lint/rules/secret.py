@@ -1,7 +1,5 @@
 """D-SECRET: a secret in ARG, ENV or on a command line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

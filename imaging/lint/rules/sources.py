@@ -1,7 +1,5 @@
 """D-SOURCES: history, sources or compilers in the last stage."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from posixpath import basename

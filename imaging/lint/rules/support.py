@@ -1,7 +1,5 @@
 """D-SUPPORT: a base on a Linux release without security fixes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.recipe import LintContext, Recipe

@@ -1,7 +1,5 @@
 """D-TENSORFLOW: TensorFlow 1 and 2 in one environment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.frameworks import is_tensorflow, python_installs

@@ -1,7 +1,5 @@
 """D-TWICE: CUDA from two sources in one environment."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """D-VISIBLE: a visibility variable baked into an image, or set by a user."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.containers import set_variables

@@ -5,8 +5,6 @@ node's hostname must match (docs.aws.amazon.com/eks/latest/userguide/access-entr
 values are nodeadm's: github.com/awslabs/amazon-eks-ami, nodeadm/internal/kubelet/config.go.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

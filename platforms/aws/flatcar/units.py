@@ -6,8 +6,6 @@ The image updates itself and reboots into another kernel, which modules built fo
 masked too. Nodes are replaced, not updated.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
