@@ -10,7 +10,7 @@ from cli.clock import today
 from cli.review.costs import Price
 from cli.review.document import Review, Sources, review_data, review_of, unreadable
 from cli.review.stream import Stream, StreamError, read_stream
-from cli.terminal import json_text, width
+from cli.terminal import json_text, print_error, width
 from compat import Case
 
 
@@ -58,7 +58,7 @@ def comment(  # noqa: PLR0913, PLR0917 - what click hands over
         review = unreadable(error, stack)
         text = _text(review, form, shown_day)
     if error:
-        click.echo(f"error: {_name(events)}: {error}", err=True)
+        print_error(f"{_name(events)}: {error}")
     click.echo(text, nl=form != "markdown")
     ctx.exit(review.verdict.outcome.exit_code)
 

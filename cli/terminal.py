@@ -46,6 +46,13 @@ def width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def print_error(text: object) -> None:
+    """One line on standard error, without secrets: a path or a name may be a login by mistake."""
+    from errors.redaction.texts import without_secrets  # noqa: PLC0415 - for a mistake alone
+
+    click.echo(f"error: {without_secrets(str(text))}", err=True)
+
+
 class StatusLine:
     """A line on standard error that changes in place while something runs; silent without a terminal."""
 

@@ -114,6 +114,10 @@ def without_passwords(text: str) -> str:
     return _QUERY.sub(lambda found: f"{found['key']}…" if is_secret(found["name"]) else found[0], text)
 
 
+def _hidden(text: str) -> str:
+    return without_passwords(without_secrets(text, "…"))
+
+
 def visible(text: str) -> str:
     """The text with control characters and surrogates escaped: a terminal would act on them."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -132,7 +136,7 @@ def show(value: object, loc: Loc = ()) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        value = without_passwords(without_secrets(value[:_LONGEST_READ], "…"))
+        value = _hidden(value[:_LONGEST_READ])
         value = value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "…"
     return visible(json.dumps(value, ensure_ascii=False, default=str))
 
@@ -144,11 +148,11 @@ def nearest(word: object, known: Iterable[str], *, what: str) -> str:
         return f"there is no {what} yet: add one"
     by_lower = {choice.lower(): choice for choice in choices}
     close = get_close_matches(str(word).lower(), by_lower, n=2, cutoff=0.6)
-    likely = f"did you mean {' or '.join(by_lower[match] for match in close)}? " if close else ""
+    likely = f"did you mean {' or '.join(_hidden(by_lower[match]) for match in close)}? " if close else ""
     return f"{likely}known {what}s: {listing(choices, most=12)}"
 
 
 def listing(names: Sequence[str], *, most: int = 4) -> str:
-    """`n09, n10`; more than `most` end in `and 3 more`."""
-    shown = ", ".join(names[:most])
+    """`n09, n10`; more than `most` end in `and 3 more`. A name may be one that is refused, with a secret in it."""
+    shown = ", ".join(map(_hidden, names[:most]))
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -20,7 +20,7 @@ _ONE_WAY = "name pools that all give GPUs in the same way"
 
 def check_instances(stack: Stack) -> Iterator[Fault]:
     """Disagreements of the cluster and the instance pools."""
-    for each in (_kind, _endpoints, _device_plugin, _persistence):
+    for each in (_kind, _endpoints, _device_plugin):
         yield from readable(each(stack))
 
 
@@ -80,18 +80,6 @@ def _device_plugin(stack: Stack) -> Iterator[Fault]:
             fix = "add runtime.device_plugin with its image"
             yield Fault(("runtime",), f"is missing, and {image} has no device plugin: no pod gets a GPU", fix)
             return
-
-
-def _persistence(stack: Stack) -> Iterator[Fault]:
-    """Without the daemon, the first program on a GPU waits for the driver to load: someone must run it."""
-    if stack.runtime is None or stack.runtime.persistence_daemon is not None:
-        return
-    pools = [pool for _, pool in located_pools(stack.fleet)]
-    images = [_image_of(pool) for pool in pools if isinstance(pool, InstancePool)]
-    is_of_nodes = not pools or len(images) < len(pools)
-    if is_of_nodes or any(image is not None and image.driver and not image.has_persistence_daemon for image in images):
-        fix = "add persistence_daemon: Image with a shell and chroot; the daemon comes from the host's driver"
-        yield Fault(("runtime", "persistence_daemon"), "is missing", fix)
 
 
 # --- GPUs by claims (DRA)

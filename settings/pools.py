@@ -176,7 +176,7 @@ class Runtime(BaseModel):
     device_plugin: Reference = Field(description="Image of NVIDIA's Kubernetes device plugin.")
     persistence_daemon: Reference | None = Field(
         None,
-        description="Image with a shell and chroot; the daemon comes from the host's driver. None: every machine image "
-        "starts one itself, as those of EKS do.",
+        description="Image with a shell and chroot, for a pod on each node that starts the driver's own persistence "
+        "daemon where the node runs none. None: the nodes start theirs, by a service or a machine image.",
     )
     assumptions: Assumptions = ()

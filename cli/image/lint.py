@@ -11,7 +11,7 @@ from cli.entry import FINDINGS, USAGE
 from cli.image import hadolint as other_linter
 from cli.image import lint_report as report_text
 from cli.image.lint_report import sarif
-from cli.terminal import InputError, as_json, json_text, painter
+from cli.terminal import InputError, as_json, json_text, painter, print_error
 from imaging.lint.check import Report
 from imaging.lint.check import lint as lint_recipe
 from imaging.lint.reading import LARGEST_BYTES
@@ -103,7 +103,7 @@ def lint(  # noqa: PLR0913 - one argument for each option
     if hadolint and program is None and any(report.kind is Kind.DOCKERFILE for report in reports):
         click.echo(f"note: {other_linter.MISSING}", err=True)
     for problem in problems:
-        click.echo(f"error: {problem}", err=True)
+        print_error(problem)
     ctx.exit(USAGE if problems else FINDINGS if any(report.all for report in reports) else 0)
 
 

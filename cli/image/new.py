@@ -176,7 +176,8 @@ def _folder(name: str) -> Path:
         raise InputError(f"NAME: {show(folder.name)} is not a name for an image; {reason}")
     if folder.parent.name != IMAGES.name:
         raise InputError(
-            f"NAME: {folder} is not inside a folder `images`; name it {folder.parent / 'images' / folder.name}"
+            f"NAME: {show(str(folder))} is not inside a folder `images`; "
+            f"name it {show(str(folder.parent / 'images' / folder.name))}"
         )
     if folder.exists():
         raise InputError(f"NAME: {folder} already exists and is not overwritten; choose another name, or remove it")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from cli.inspect.report import error_data, inspect_data, inspect_text
-from cli.terminal import StatusLine, as_json, painter
+from cli.terminal import StatusLine, as_json, painter, print_error
 from imaging.size.estimate import amount
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def inspect(  # noqa: PLR0913, PLR0917 - options
                 status.clear()
                 if is_json:
                     click.echo(_one_line(error_data(name, error.problem.reason, error.problem.fix)))
-                click.echo(f"error: {error}", err=True)
+                print_error(error)
                 continue
             status.clear()
             judged = judge(inspected.contents)

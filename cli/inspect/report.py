@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from cli.words import Paint, counted, plain
+from errors.redaction.texts import without_secrets
 from imaging.size.estimate import amount
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def judged_data(judged: Conclusions) -> dict[str, Any]:
 
 def error_data(name: str, reason: str, fix: str) -> dict[str, Any]:
     """One image that could not be read."""
-    return {"reference": name, "error": {"reason": reason, "fix": fix}}
+    return {"reference": without_secrets(name), "error": {"reason": reason, "fix": fix}}
 
 
 def inspect_text(inspected: Inspected, judged: Conclusions, *, now: datetime, paint: Paint = plain) -> str:

@@ -10,7 +10,7 @@ import click
 
 from cli.entry import FINDINGS
 from cli.stacks import read_stack, site_option, site_overlay, stack_name
-from cli.terminal import StatusLine, as_json, json_text, painter
+from cli.terminal import StatusLine, as_json, json_text, painter, print_error
 
 if TYPE_CHECKING:  # pydantic alone costs a quarter of a second at start
     from cli.probe.script import Probed
@@ -100,7 +100,7 @@ def probe(  # noqa: PLR0913 - one for each option
         else:
             probed = _of_host(settings, chosen, partition, ssh, within_s)
     except OnLoginNode as error:
-        click.echo(f"error: {error}", err=True)
+        print_error(error)
         ctx.exit(LOGIN_NODE)
     if stack is None or chosen is None:
         text = json_text({"pool": probed.pool, "host": probed.host}) if is_json else as_yaml(probed.pool, probed.host)

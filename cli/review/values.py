@@ -9,7 +9,7 @@ from typing import Any, Final
 from errors import problems
 from errors.problems import listing, path_text
 from errors.redaction import texts as texts_of_all
-from errors.redaction.names import is_in_secret
+from errors.redaction.names import is_in_secret, is_secret_content
 
 Loc = problems.Loc
 
@@ -49,7 +49,7 @@ def text(value: object) -> str:
 
 def known_text(value: object) -> str:
     """Text that may be shown: neither secret nor unknown. No name is as long as `_LONGEST_KNOWN`."""
-    return "" if is_unknown(value) or is_secret(value) else elided(text(value), _LONGEST_KNOWN)
+    return "" if is_unknown(value) or is_secret(value) else without_secrets(elided(text(value), _LONGEST_KNOWN))
 
 
 def texts(value: object) -> tuple[str, ...]:
@@ -199,6 +199,8 @@ def _below(loc: Loc, old: object, new: object, key: str | int) -> Loc:
         return (*loc, *(name for name in dict.fromkeys(names) if isinstance(name, str)), key)
     if key in {"data", "stringData"} and any(each.get("kind") == "Secret" for each in sides):
         return (*loc, _OfSecret(key))
+    if any(is_secret_content(each, str(key)) for each in sides):
+        return (*loc, _OfSecret(key))
     return (*loc, key)
 
 
@@ -224,4 +226,4 @@ def names_of(names: Sequence[str]) -> str:
 
 def place(loc: Loc) -> str:
     """`profiles.rtx2080ti.memory_gib`"""
-    return path_text(loc)
+    return without_secrets(path_text(loc))

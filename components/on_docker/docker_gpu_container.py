@@ -5,7 +5,7 @@ from typing import Any
 import pulumi
 import pulumi_docker as docker
 
-from components.mistakes import explained
+from components.argument_errors import explained
 from components.on_docker.docker_gpu_container_args import DockerGpuContainerArgs
 from platforms.docker.container import container_args, parse_container
 

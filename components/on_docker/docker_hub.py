@@ -6,7 +6,7 @@ from typing import Any
 import pulumi
 import pulumi_docker as docker
 
-from components.mistakes import explained
+from components.argument_errors import explained
 from components.on_docker.docker_hub_args import DockerHubArgs
 from components.on_docker.hub_servers import HubServers, HubServersArgs
 from platforms.docker import hub_containers as containers

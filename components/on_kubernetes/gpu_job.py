@@ -4,7 +4,7 @@ from typing import Any
 
 import pulumi
 
-from components.mistakes import explained
+from components.argument_errors import explained
 from components.on_kubernetes.gpu_job_args import GpuJobArgs
 from components.on_kubernetes.kubernetes_object import KubernetesObject
 from platforms.kubernetes import claims

@@ -6,7 +6,7 @@ from typing import Any
 
 import pulumi
 
-from components.mistakes import explained
+from components.argument_errors import explained
 from components.on_kubernetes.kubernetes_object import KubernetesObject
 from components.on_kubernetes.notebook_hub_args import NotebookHubArgs
 from platforms.kubernetes import hub as objects

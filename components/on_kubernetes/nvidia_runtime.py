@@ -26,8 +26,8 @@ class NvidiaRuntimeArgs(TypedDict):
     device_plugin_image: pulumi.Input[str]
     """Image of NVIDIA's device plugin, by digest."""
     persistence_daemon_image: NotRequired[pulumi.Input[str]]
-    """Image with a shell and chroot; the daemon itself comes from the host's driver. Default: the machine image
-    starts one, as EKS images do."""
+    """Image with a shell and chroot, for a pod on each node that starts the driver's own persistence daemon where the
+    node runs none. Default: the nodes start theirs, by a service or a machine image."""
     driver_containers: NotRequired[Sequence[DriverContainer]]
     """Driver containers by pool, for nodes without a driver. They start the persistence daemon themselves."""
     pools: NotRequired[Sequence[str]]

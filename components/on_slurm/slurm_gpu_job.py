@@ -4,7 +4,7 @@ from typing import Any
 
 import pulumi
 
-from components.mistakes import explained
+from components.argument_errors import explained
 from components.on_slurm.site import site_of
 from components.on_slurm.slurm_gpu_job_args import SlurmGpuJobArgs
 from components.on_slurm.slurm_jobs import SlurmJob

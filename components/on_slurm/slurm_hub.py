@@ -4,7 +4,7 @@ from typing import Any
 
 import pulumi
 
-from components.mistakes import explained
+from components.argument_errors import explained
 from components.on_slurm.hub_processes import HubProcess
 from components.on_slurm.site import site_of
 from components.on_slurm.slurm_hub_args import SlurmHubArgs

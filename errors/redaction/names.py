@@ -1,7 +1,7 @@
 """Recognises secret variables, options, labels and keys by their names."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
@@ -32,6 +32,13 @@ _SAYS_LITTLE: Final = frozenset({"key", "keys", "tokens", "pass", "pw", "pwd"})
 # Keys below these tell Kubernetes where to find a secret.
 _REFERENCES: Final = frozenset({"valueFrom", "secretKeyRef", "secretRef", "envFrom"})
 _RULE: Final = re.compile(r"[A-Z]-[A-Z]+")  # one of our rule ids: D-SECRET
+# Files whose whole content is secret, apart from those whose name says so: `db_password.txt`, `/run/secrets/x`.
+_SECRET_FILE: Final = re.compile(
+    r"(?:\.netrc|\.pgpass|\.my\.cnf|\.htpasswd|\.git-credentials|\.dockercfg|\.dockerconfigjson|kubeconfig|g?shadow"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519)|.+\.(?:key|keytab|p12|pfx|jks|kdbx|kubeconfig|htpasswd))"
+)
+_CONTENT: Final = re.compile(r"(?:source_?)?contents?(?:_?base64)?", re.IGNORECASE)
+_PLACES_OF_A_FILE: Final = ("file", "path", "filename", "target", "destination")
 
 
 @lru_cache(maxsize=8192)
@@ -48,6 +55,20 @@ def is_secret(name: str) -> bool:
     )
 
 
+@lru_cache(maxsize=8192)
+def is_secret_file(path: str) -> bool:
+    """Is the content of a file at this path, or of this name, a secret as a whole?"""
+    *folders, name = path.split("/")
+    stem = name.partition(".")[0] or name
+    return bool(_SECRET_FILE.fullmatch(name)) or is_secret(stem) or any(map(is_secret, filter(None, folders)))
+
+
+def is_secret_content(beside: Mapping[str, object], key: str) -> bool:
+    """Is the value at this key the content of a file that is secret? `{file: /run/secrets/x, content: …}`"""
+    places = (beside.get(place) for place in _PLACES_OF_A_FILE)
+    return bool(_CONTENT.fullmatch(key)) and any(isinstance(place, str) and is_secret_file(place) for place in places)
+
+
 def _words(name: str) -> str:
     return re.sub(r"[^A-Z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()).strip("_")
 
@@ -57,6 +78,6 @@ def is_in_secret(loc: Iterable[str | int]) -> bool:
     keys = [step for step in loc if isinstance(step, str)]
     if keys and (_ABOUT_ONE.search(_words(keys[-1])) or not _REFERENCES.isdisjoint(keys)):
         return False
-    return any(map(is_secret, keys)) or any(
+    return any(is_secret(key) or _SECRET_FILE.fullmatch(key) for key in keys) or any(
         key.lower() in _SAYS_LITTLE and is_secret(f"{before}_{key}") for before, key in pairwise(keys)
     )

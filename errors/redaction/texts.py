@@ -1,7 +1,7 @@
 """Redacts possible secrets in texts: every message, comment and report passes through here.
 
-Secrets are recognised by their names (names.py), by known forms of tokens (forms.py), and on command lines. What has
-neither a telling name nor a known form is shown.
+Secrets are recognised by their names (names.py), by known forms of tokens (forms.py), on command lines, and all of that
+in base64 (encoded.py). What has neither a telling name nor a known form is shown.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +10,7 @@ from typing import Final
 
 from errors.redaction.assignments import assigned_spans
 from errors.redaction.command_lines import bare_option_spans, command_spans
+from errors.redaction.encoded import encoded_spans
 from errors.redaction.forms import known_spans
 from errors.redaction.written import Span
 
@@ -54,6 +55,11 @@ def _hide(text: str, hidden: str) -> str:
 
 
 def _all_spans(text: str) -> Iterator[Span]:
+    yield from _plain_spans(text)
+    yield from encoded_spans(text, _plain_spans)
+
+
+def _plain_spans(text: str) -> Iterator[Span]:
     yield from known_spans(text)
     yield from assigned_spans(text)
     yield from command_spans(text)

@@ -182,7 +182,7 @@ def _no_such_image(folder: Path) -> Problem:
     known = [path.parent.name for path in parent.glob(f"*/{SPEC_FILE}")]
     ours = [path.parent.name for path in IMAGES.glob(f"*/{SPEC_FILE}")]
     advice = nearest(folder.name, known or ours, what="image")
-    return Problem("image", show(folder.name), f"has no {SPEC_FILE} in {folder}", advice)
+    return Problem("image", show(folder.name), f"has no {SPEC_FILE} in {show(str(parent))}", advice)
 
 
 def _in_spec(folder: Path, problem: Problem) -> Problem:

@@ -1,4 +1,4 @@
-"""Start of every hub: its options, pages and spawner lie beside this file, its secrets are in the environment.
+"""Configures every hub from the files beside this one, with the secrets in the environment.
 
 Read by JupyterHub inside the hub's pod, never imported by this project.
 """

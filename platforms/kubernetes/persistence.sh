@@ -1,10 +1,21 @@
 set -eu
-if [ ! -x /host/usr/bin/nvidia-persistenced ]; then
-  echo "no /usr/bin/nvidia-persistenced on this node: is the NVIDIA driver installed?" >&2
+daemon=/usr/bin/nvidia-persistenced
+runs() {
+  pid=$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid 2>/dev/null) &&
+    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = nvidia-persiste ]
+}
+if runs; then
+  echo "this node runs nvidia-persistenced, process $pid: used, none started"
+  trap 'exit 0' TERM
+elif [ ! -x "/host$daemon" ]; then
+  echo "no $daemon on this node: is the NVIDIA driver installed?" >&2
   exit 1
+else
+  trap 'if runs; then kill "$pid"; fi; exit 0' TERM
+  chroot /host "$daemon" --verbose
+  runs || { echo "nvidia-persistenced ended at once: the node's system log says why" >&2; exit 1; }
+  echo "this node ran no nvidia-persistenced: started as process $pid"
 fi
-trap 'kill "$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid)"; exit 0' TERM
-chroot /host /usr/bin/nvidia-persistenced --verbose
-while kill -0 "$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid)"; do sleep 5 & wait $!; done
+while runs; do sleep 5 & wait $!; done
 echo "nvidia-persistenced ended" >&2
 exit 1

@@ -11,8 +11,9 @@ NAMESPACE = "gpu-runtime"  # default for the daemons
 DAEMONS = ("device-plugin", "persistence-daemon")  # plus one `driver-POOL` for each pool with a driver container
 RUNTIME_CLASS = "nvidia"
 
-# The driver's own daemon runs from the host, so versions always match. It keeps GPUs initialised
-# while idle; the loop detects its exit, so that the pod restarts.
+# The driver's own daemon runs from the host, so versions always match. It keeps GPUs initialised while idle. A second
+# one ends with 1 on the lock of the PID file, so one that a service of the node has started is used; if it ends, this
+# pod ends too, and the next one starts its own unless the service has come back.
 PERSISTENCE_SCRIPT = Path(__file__).with_name("persistence.sh").read_text()
 
 
@@ -61,9 +62,13 @@ def device_plugin_pod(image: Any, pools: Sequence[str] | None = None) -> dict[st
 
 
 def persistence_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
-    """Pod spec of the persistence daemon. Privileged: it opens every GPU device of the host."""
+    """Pod spec of the persistence daemon. Privileged: it opens every GPU device of the host.
+
+    It sees the host's processes, to find a daemon that runs there.
+    """
     return {
         **_daemon_pod(pools),
+        "hostPID": True,
         "containers": [
             {
                 "name": "persistence-daemon",

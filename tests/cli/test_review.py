@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
+import gzip
 import html.parser
 import json
 import re
@@ -722,6 +724,14 @@ def test_what_the_engine_hides_stays_hidden(value: Any) -> None:
         ({"objects": [{"kind": "Secret", "stringData": {"plain": "hunter2xyz"}}]}, "hunter2xyz"),
         ({"values": {"auth": {"tokens": ["hunter2xyz"]}}}, "hunter2xyz"),
         ({"log": '{"auths": {"nvcr.io": {"auth": "hunter2xyz"}}}'}, "hunter2xyz"),
+        ({"uploads": [{"file": "/run/secrets/db", "content": "hunter2xyz"}]}, "hunter2xyz"),
+        ({"uploads": [{"file": "/etc/ssl/hub.key", "contentBase64": "hunter2xyz"}]}, "hunter2xyz"),
+        ({"uploads": [{"file": "/root/.netrc", "content": "hunter2xyz"}]}, "hunter2xyz"),
+        ({"uploads": [{"file": "/etc/app.env", "content": "DB_PASSWORD=hunter2xyz"}]}, "hunter2xyz"),
+        ({"files": [{"path": "/etc/db_password.txt", "contents": "hunter2xyz"}]}, "hunter2xyz"),
+        ({"data": {"tls.key": "hunter2xyz"}}, "hunter2xyz"),
+        ({"data": {".dockerconfigjson": "hunter2xyz"}}, "hunter2xyz"),
+        ({"envs": ["DB_PASSWORD=hunter2xyz", "A=1"]}, "hunter2xyz"),
     ],
 )
 def test_no_secret_reaches_a_comment(inputs: dict[str, Any], secret: str) -> None:
@@ -732,9 +742,19 @@ def test_no_secret_reaches_a_comment(inputs: dict[str, Any], secret: str) -> Non
     assert all("| thing `x` |" in text for text in comments)
 
 
+@each_row("packed", [base64.b64encode, lambda content: base64.b64encode(gzip.compress(content, mtime=0))])
+def test_no_secret_reaches_a_comment_in_base64(packed: Callable[[bytes], bytes]) -> None:
+    old, new = ({"userData": packed(f"#cloud-config\npassword: {word}\n".encode()).decode()} for word in ("one", "two"))
+    text = markdown(step("gpu-commons:index:Thing", "x", old, new))
+    assert old["userData"][-12:] not in text
+    assert new["userData"][-12:] not in text
+    assert "| thing `x` |" in text
+
+
 @each_row(
     ("inputs", "shown"),
     [
+        ({"uploads": [{"file": "/etc/app.toml", "content": "ninety1"}]}, "ninety1"),
         ({"command": ["python", "train.py", "--epochs", "ninety1"]}, "ninety1"),
         ({"args": ["--token-file", "/run/ninety1"]}, "/run/ninety1"),
         ({"objects": [{"kind": "ConfigMap", "data": {"plain": "ninety1"}}]}, "ninety1"),

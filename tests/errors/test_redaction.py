@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import datetime as dt
+import gzip
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ from rows import each_row
 
 from errors.problems import show
 from errors.redaction.forms import known_spans
-from errors.redaction.names import is_in_secret, is_secret
+from errors.redaction.names import is_in_secret, is_secret, is_secret_content, is_secret_file
 from errors.redaction.texts import HIDDEN, without_secrets, words_without_secrets
 
 ROOT = Path(__file__).parents[2]
@@ -185,6 +188,39 @@ def test_two_keys_together_may_name_a_secret() -> None:
     assert is_in_secret(("values", "auth", "tokens", 0))
     assert not is_in_secret(("values", "max", "tokens", 0))
     assert not is_in_secret(("env", "TOKEN_FILE", "value"))
+
+
+@each_row(
+    "path",
+    [
+        "/run/secrets/db",
+        "etc/db_password.txt",
+        "/root/.netrc",
+        "id_ed25519",
+        "ssl/hub.key",
+        ".dockerconfigjson",
+        "token",
+    ],
+)
+def test_a_file_is_a_secret_as_a_whole_by_its_name_or_folder(path: str) -> None:
+    assert is_secret_file(path)
+    assert is_secret_content({"file": path, "content": "x"}, "content")
+    assert not is_secret_content({"file": path, "content": "x"}, "mode")
+
+
+@each_row("path", ["/etc/hub.pem", "config.json", "max_tokens.txt", "tls.crt", "/srv/keyboards", "README.md", ""])
+def test_other_files_are_none(path: str) -> None:
+    assert not is_secret_file(path)
+    assert not is_secret_content({"path": path, "content": "x"}, "content")
+
+
+@each_row("packed", [bytes, gzip.compress])
+def test_base64_is_hidden_as_a_whole_where_its_text_has_a_secret(packed: Callable[[bytes], bytes]) -> None:
+    told, kept = (
+        base64.b64encode(packed(text.encode())).decode()
+        for text in (f"# of the site\nDB_PASSWORD={S}\n", "# of the site\nDB_HOST=db.example.edu\n")
+    )
+    assert without_secrets(f"userData: {told}, other: {kept}") == f"userData: {HIDDEN}, other: {kept}"
 
 
 def test_where_a_secret_is_found_is_none() -> None:

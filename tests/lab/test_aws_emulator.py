@@ -345,6 +345,6 @@ def test_a_reset_forgets_eks_and_moto_alike(running: Instance, client: Callable[
     client("ec2").create_vpc(CidrBlock="10.9.0.0/16")
     zones = [subnet["SubnetId"] for subnet in client("ec2").describe_subnets()["Subnets"]][:2]
     client("eks").create_cluster(name="two", roleArn=ADMIN, resourcesVpcConfig={"subnetIds": zones})
-    httpx.post(f"{moto.url(running)}/moto-api/reset").raise_for_status()
+    httpx.post(f"{moto.url(running)}/moto-api/reset", timeout=60).raise_for_status()
     assert client("eks").list_clusters()["clusters"] == []
     assert [vpc["CidrBlock"] for vpc in client("ec2").describe_vpcs()["Vpcs"]] == ["172.31.0.0/16"]

@@ -82,7 +82,7 @@ def test_nothing_of_the_projects_own_manifests_takes_a_gpu() -> None:
         assert [message for message in found if message.startswith("P-GPU")] == [], label
     spec = runtime.daemon_set_spec("persistence", runtime.persistence_pod("registry/other"))
     found = evaluate("kubernetes:apps/v1:DaemonSet", "x", {**named("persistence-daemon"), "spec": spec}, site, REPORTED)
-    assert len([message for message in found if message.startswith("P-GPU")]) == 2
+    assert len([message for message in found if message.startswith("P-GPU")]) == 3
 
 
 def test_the_stack_on_flatcar_has_no_findings_and_only_its_driver_is_privileged() -> None:

@@ -352,6 +352,12 @@ def test_a_day_is_the_same_day_with_and_without_quotes(read: Callable[..., Stack
     assert stack.courses[0].last_day == date(2027, 3, 20)
 
 
+def test_a_site_whose_nodes_start_the_persistence_daemon_names_no_image_for_it(read: Callable[..., Stack]) -> None:
+    runtime = read((("runtime", "persistence_daemon"), None), (("runtime", "assumptions"), [])).runtime
+    assert runtime is not None
+    assert runtime.persistence_daemon is None
+
+
 def test_days_are_compared_as_days_and_not_as_texts(read: Callable[..., Stack]) -> None:
     days = ((*COURSE, "first_day"), (*COURSE, "last_day"))
     problem = refusal(read, (days[0], "2026-10-01"), (days[1], "2026-9-30"))

@@ -1,4 +1,4 @@
-"""Which GPUs a container may try to take, what it asks the engine for, and why it gets none. Pure.
+"""Selects the GPUs that a container may take, words its request to the engine, and says why it gets none. Pure.
 
 To hold a card is to be attached to its network (decision 38): there is no table, and nothing to clean up.
 """

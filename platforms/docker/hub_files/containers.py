@@ -1,4 +1,4 @@
-"""Makes and starts a container that takes cards; brings images. Runs in hubs and in gateways, in threads: it blocks."""
+"""Creates and starts containers that lease GPUs; pulls missing images. It blocks: call it in threads."""
 
 from __future__ import annotations
 

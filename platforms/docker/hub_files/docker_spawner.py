@@ -1,4 +1,4 @@
-"""DockerSpawner that leases GPUs to servers, or gives a user a kernel gateway, and knows how far a start is.
+"""DockerSpawner that leases GPUs to servers or starts a user's kernel gateway, and reports the progress of a start.
 
 Runs inside the hub only: jupyterhub 5.5, dockerspawner 14.0. Every container is addressed by its name.
 """

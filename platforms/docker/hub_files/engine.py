@@ -1,4 +1,4 @@
-"""The engine as a hub or a gateway reaches it: through the filter, by names. docker SDK 7."""
+"""Client of the engine for hubs and gateways: through the filter, by object names, with docker SDK 7."""
 
 from __future__ import annotations
 

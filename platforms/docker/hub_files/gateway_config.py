@@ -1,4 +1,4 @@
-"""Start of a user's kernel gateway: its kernels are those of the user's profile, each in a container.
+"""Configures a user's kernel gateway: the kernels of the user's profile, each in its own container.
 
 Read by jupyter_kernel_gateway 3.0 inside the gateway's container, never imported by this project.
 """

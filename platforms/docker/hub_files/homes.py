@@ -1,4 +1,4 @@
-"""Whose home a volume is: its label names the login, and each start compares it. Standard library and docker SDK 7.
+"""Checks the owner of a home: the volume's label names the login, and each start compares them. Needs docker SDK 7.
 
 A user whose name is no plain one is a digest on the engine. Homes of an earlier, shorter digest have no label: one goes
 to an account that is older than the home, once, by a record: an empty volume of the user's present name whose label

@@ -1,4 +1,4 @@
-"""Start of a hub on a Docker host: what it is lies in hub.json, its secrets in /credentials.
+"""Configures a hub on a Docker host from hub.json, with the secrets in /credentials.
 
 Read by JupyterHub inside the hub's container, never imported by this project.
 """

@@ -1,4 +1,4 @@
-"""Every kernel is a container of its own, with its own image and GPUs that are free when it ends.
+"""Runs every kernel in its own container, with its own image and GPUs, which are free again when it ends.
 
 Runs inside a kernel gateway only: jupyter_client 8, jupyter_kernel_gateway 3.0.
 """

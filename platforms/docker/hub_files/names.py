@@ -1,4 +1,4 @@
-"""Names and labels of what a hub makes on its engine. Pure, standard library only.
+"""Names and labels of the objects that a hub creates on its engine. Pure, standard library only.
 
 Objects are addressed by name alone: what a hub may reach is decided by names, between it and the engine.
 """

@@ -1,4 +1,4 @@
-"""Ports of this machine that lead to a container, wherever it is by now. Standard library only.
+"""Forwards ports of this machine to a container, wherever it runs now. Standard library only.
 
 libzmq looks up a name in the thread that moves all its messages: a kernel that is gone, asked for by name, would stop
 every other kernel of the gateway for as long as its engine looks for that name. An address changes with each start.

@@ -1,4 +1,4 @@
-"""Writes what a hub runs and its credentials into volumes of the host, and ends. Runs as `python3 setup.py`, as root.
+"""Writes a hub's programs and credentials into volumes of the host, then exits. Runs as `python3 setup.py`, as root.
 
 Credentials are born here and never leave the host: neither Pulumi nor a stack file sees them. A file that is there is
 kept, so that this may run again at any time, and after it was killed. The container may give files an owner and nothing

@@ -1,4 +1,4 @@
-"""Where the start of a server on a Docker host stands, and what is free there, as data for pages. Pure."""
+"""Progress of a server's start on a Docker host, and what is free there, as data for the pages. Pure."""
 
 from __future__ import annotations
 

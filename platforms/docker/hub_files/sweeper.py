@@ -1,4 +1,4 @@
-"""Removes containers and networks of users who have no server: what a hub that was killed left behind.
+"""Removes containers and networks of users without a server, left behind by a hub that was killed.
 
 A service of the hub, which starts it and gives it its address and a token. docker SDK 7.
 """

@@ -1,4 +1,4 @@
-"""How many more servers of each profile fit now, counted from nodes and pods. Answers one question over HTTP.
+"""Counts how many more servers of each profile fit now, from nodes and pods. Answers one question over HTTP.
 
 Runs in a pod of its own whose account may list nodes and pods and nothing else. What it answers are numbers by profile:
 no names of nodes, pods or people leave it. Standard library only.

@@ -1,4 +1,4 @@
-"""KubeSpawner that knows where a start stands, why it failed, and what is free. Thin: words are in start_messages.
+"""KubeSpawner that reports the progress of a start, explains failures, and knows what is free.
 
 Runs inside the hub only: jupyterhub 5.5, kubespawner 7.1.
 """

@@ -1,4 +1,4 @@
-"""Where the start of a server stands, as one sentence for a student: cause, what it means, what to do. Pure.
+"""Explains a server's start to a student in one sentence: cause, meaning, what to do. Pure.
 
 Input is what KubeSpawner sees: the pod and its events as the API server writes them, or None.
 """

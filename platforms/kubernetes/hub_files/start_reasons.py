@@ -1,4 +1,4 @@
-"""What a container's state, the scheduler and quotas of Kubernetes say, as words for a student. Pure.
+"""Translates container states, scheduler messages and quota errors of Kubernetes for students. Pure.
 
 The texts are those of Kubernetes 1.34; they are no interface, so what is not recognised is said shortly.
 """

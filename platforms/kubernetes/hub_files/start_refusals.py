@@ -1,4 +1,4 @@
-"""Why a cluster did not take a server at all, as a sentence for a student: cause, what it means, what to do. Pure."""
+"""Explains to a student why a cluster refused a server: cause, meaning, what to do. Pure."""
 
 from __future__ import annotations
 

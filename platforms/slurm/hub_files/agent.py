@@ -1,4 +1,4 @@
-"""What a hub may do as one of its users: start a profile's job, ask for it, end it, count what is free. Nothing else.
+"""Runs as a hub's user: starts a profile's job, queries it, ends it, counts what is free. Nothing else.
 
 Users let the hub's key in with this program as its only command:
 

@@ -1,4 +1,4 @@
-"""Start of a hub on a cluster with Slurm: what it is lies in hub.json, its secrets in /state/credentials.
+"""Configures a hub on a Slurm cluster from hub.json, with the secrets in /state/credentials.
 
 Read by JupyterHub inside the hub's image, never imported by this project.
 """

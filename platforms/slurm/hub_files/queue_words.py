@@ -1,4 +1,4 @@
-"""Where a server's job in Slurm's queue stands, as sentences for pages. Pure, standard library only.
+"""Explains where a server's job stands in Slurm's queue, in sentences for the pages. Pure, standard library only.
 
 Reasons and states: https://slurm.schedmd.com/job_reason_codes.html, https://slurm.schedmd.com/job_state_codes.html.
 """

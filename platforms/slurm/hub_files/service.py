@@ -1,4 +1,4 @@
-"""Starts, watches and ends a hub and its proxy on a login node, as the account that hubs run as, never as root.
+"""Starts, watches and ends a hub and its proxy on a login node, as the hub's account, never as root.
 
 A keeper beside them holds the hub's port, so that nobody else listens there while the hub is down, and writes down
 Slurm's nodes, so that the hub believes no user's account what is a node.

@@ -65,6 +65,13 @@ def test_a_pool_with_a_driver_container_has_it_alone_and_starts_no_other_persist
     assert all(spec["template"]["metadata"]["labels"] == spec["selector"]["matchLabels"] for spec in made.values())
 
 
+def test_only_the_persistence_daemon_looks_at_the_processes_of_its_node() -> None:
+    """It has to find the one that a service of the node started; its script is tested with NVIDIA's daemon."""
+    assert persistence_pod("q")["hostPID"]
+    assert "hostPID" not in DRIVER
+    assert "hostPID" not in device_plugin_pod("p")
+
+
 def test_a_node_keeps_its_driver_until_it_is_replaced() -> None:
     """Modules in use cannot be replaced, and a node of the release before runs another kernel."""
     made = daemon_sets(

@@ -1,4 +1,4 @@
-"""Mistakes in a component's arguments, as messages of Pulumi without a traceback."""
+"""Reports mistakes in a component's arguments as messages of Pulumi, without a traceback."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
