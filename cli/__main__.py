@@ -1,7 +1,5 @@
 """`python -m cli`, installed as `gpu-commons`: the commands and their modules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final

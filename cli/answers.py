@@ -1,7 +1,5 @@
 """One answer as plain data (the stable form) and as text for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

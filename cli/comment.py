@@ -1,7 +1,5 @@
 """`gpu-commons comment`: what a preview means for people, as one comment on a pull request."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any, BinaryIO

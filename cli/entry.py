@@ -1,7 +1,5 @@
 """Start and end of every command: open streams, one-line errors and the right exit code."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import importlib

@@ -1,10 +1,10 @@
 """`gpu-commons facts`: the tables behind the answers."""
 
-from __future__ import annotations
-
+import csv
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Final
 
 import click
@@ -15,27 +15,8 @@ from compat.facts.lookup import UnknownTable, table_names
 from compat.facts.lookup import facts as look_up
 
 Row = Mapping[str, str]
-TABLES: Final = {
-    "container_toolkit": "What releases of NVIDIA's container toolkit do with compat libraries and requirements.",
-    "cuda_driver": "CUDA toolkit releases and the drivers that they require.",
-    "cudnn": "cuDNN releases: the CUDA lines, drivers and GPUs that they support.",
-    "driver_branch": "Driver branches: the CUDA that each reports, and when its support ends.",
-    "ec2_gpu_instances": "EC2 instance types with GPUs.",
-    "eks_ami": "Releases of the EKS-optimised GPU images: driver, toolkit, kernel module.",
-    "forward_compat": "Which compat package works on which driver branch.",
-    "framework": "Framework builds: CUDA, targets of their code, cuDNN.",
-    "framework_floor": "The oldest GPUs that each version of a project supports.",
-    "framework_library": "Versions of libraries that framework builds need.",
-    "glibc": "C libraries of operating systems.",
-    "gpu_arch": "Compute capabilities: toolkits that compile for them, driver branches that support them.",
-    "gpu_model": "GPU models.",
-    "gpu_operator": "Releases of the GPU operator and their default drivers.",
-    "image_example": "Image references seen in the field.",
-    "image_repository": "How to read the tags of image families.",
-    "image_tag": "What publishers document about their image tags.",
-    "nccl": "NCCL releases.",
-    "require": "Requirement clauses of nvidia/cuda images.",
-}
+with Path(__file__).with_suffix(".csv").open(newline="", encoding="utf-8") as _file:
+    TABLES: Final = {row["table"]: row["has"] for row in csv.DictReader(_file)}
 
 
 @click.command(epilog="Exit codes: 0 rows were found, 1 no row matches, 2 usage.")

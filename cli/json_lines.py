@@ -1,7 +1,5 @@
 """Reads the JSON Lines of `check --batch` and `matrix`: numbered lines of bounded size."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 

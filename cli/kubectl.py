@@ -1,7 +1,5 @@
 """Queries a cluster through kubectl and its logins."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

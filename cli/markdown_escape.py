@@ -1,7 +1,5 @@
 """Escapes foreign text for Markdown: it notifies nobody, links to nothing and runs nothing."""
 
-from __future__ import annotations
-
 import html
 import re
 from typing import Final

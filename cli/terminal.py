@@ -1,7 +1,5 @@
 """The terminal, in one place: whether there is one, its width, and whether it may have colours."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The four verdicts for people: a sign, a word and a sentence, readable without colour."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -3,13 +3,13 @@
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
 
 import pulumi
 import pulumi_docker_build as docker_build
 
-from components.image_forecast import Unbuilt, tell_forecast
 from errors.problems import Problem, nearest, show
 from fleet.machines import Rates
 from imaging.build.building import LEVELS, content_tag, dockerfiles
@@ -20,17 +20,64 @@ from imaging.inspection.conclusions import judge
 from imaging.inspection.facts import ImageContents
 from imaging.inspection.faults import InspectError
 from imaging.references import ImageReference
+from imaging.size.estimate import Origin
 from imaging.size.expected import Expected, expected
-from imaging.size.forecast import Megabytes, Speed, sizes_of
+from imaging.size.forecast import Deployed, Megabytes, Speed, first_starts, forecast, sizes_of
 from imaging.size.measured import size_of
-from imaging.size.origin import Origin
-from imaging.size.pushed import read_pushed
+from imaging.size.pushed import known, read_pushed, size_of_tag
 from imaging.spec.load import IMAGES, load_family, load_sizes
 from imaging.spec.model import ImageSpec
 from imaging.spec.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
 from imaging.spec.problems import SpecError
 from imaging.spec.runtime import runtime_words
 from imaging.spec.targets import kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Unbuilt:
+    """An image before its build. `tag` is looked up in its registry, unless None."""
+
+    name: str
+    root: str  # the external base image
+    expected: Expected
+    tag: str | None
+
+
+def tell_forecast(
+    image: pulumi.Resource,
+    unbuilt: Unbuilt,
+    digest: pulumi.Output[str],
+    deployed: pulumi.Output[Any],
+    speeds: Sequence[Speed],
+) -> pulumi.Output[bool]:
+    """Log one message if the engine does not know the digest and so will build the image; returns whether it did.
+
+    For previews. The program waits for the answer before it ends.
+    """
+
+    async def tell() -> bool:
+        if await digest.is_known():
+            return False
+        registry, base = await asyncio.gather(
+            asyncio.to_thread(size_of_tag, unbuilt.tag) if unbuilt.tag else _nothing(),
+            asyncio.to_thread(known, unbuilt.root),
+        )
+        found = forecast(
+            unbuilt.expected,
+            registry=registry,
+            deployed=Deployed.read(await deployed.future()),
+            base=size_of(base) if base else None,
+        )
+        lines = [f"{unbuilt.name} will be built: {found.says}", *first_starts(found, speeds)]
+        pulumi.log.info("\n".join(lines), image)
+        return True
+
+    return pulumi.Output.from_input(tell())
+
+
+async def _nothing() -> None:
+    return None
+
 
 _COMPRESSIONS = {"zstd": docker_build.CompressionType.ZSTD, "gzip": docker_build.CompressionType.GZIP}
 

@@ -388,16 +388,16 @@ def compat_rules_page() -> str:
         "How to ask: [check an image](../check-an-image.md).\n",
         "| rule | title | need | at worst |\n|---|---|---|---|",
         *(
-            f"| [`{rule.id}`](#{rule.id.lower()}) | {_cell(rule.title)} | {rule.need.value if rule.need else ''} "
-            f"| {rule.severity.value} |"
+            f"| [`{rule.id}`](#{rule.id.lower()}) | {_cell(rule.text.title)} | {rule.need.value if rule.need else ''} "
+            f"| {rule.text.severity.value} |"
             for rule in COMPAT_RULES
         ),
     ]
     for rule in COMPAT_RULES:
-        blocks.append(f"\n## {rule.id}\n\n{rule.title}.\n\n{_cell(rule.says)}\n\nSources:\n")
+        blocks.append(f"\n## {rule.id}\n\n{rule.text.title}.\n\n{_cell(rule.text.says)}\n\nSources:\n")
         blocks += [f"- {_cell(source)}" for source in rule.sources]
         blocks.append("\n| example | verdict | what decides |\n|---|---|---|")
-        blocks += map(_example, (rule.passing, rule.failing, rule.undecided), [rule] * 3)
+        blocks += map(_example, (rule.text.passing, rule.text.failing, rule.text.undecided), [rule] * 3)
     return HEAD.format(source="compat/rules") + "\n".join(blocks) + "\n"
 
 

@@ -4,8 +4,6 @@ A malformed driver of one pool must not hide a missing image of a profile: a che
 cannot be read, and the others go on.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

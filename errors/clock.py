@@ -1,7 +1,5 @@
 """Today's date in UTC."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 from typing import Final

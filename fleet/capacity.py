@@ -3,8 +3,6 @@
 No network-flow library: even the smallest one delays each preview by half a second at its start.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

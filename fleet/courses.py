@@ -1,7 +1,5 @@
 """Users of a fleet: hubs, profiles, jobs, and the courses of a term with their guarantees."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ Sources: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/719 and
 compare; https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

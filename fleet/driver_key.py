@@ -4,8 +4,6 @@ The key is the tag of a driver container, `<branch>-<kernel>-<os>`, as in NVIDIA
 one kernel release only. Source: docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/precompiled-drivers.html
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final, Self

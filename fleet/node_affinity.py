@@ -1,7 +1,5 @@
 """Node selectors and node affinity: the node labels that a pod requires."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Nodes as the scheduler sees them, and what machines report to the API server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal

@@ -3,8 +3,6 @@
 Not `kubernetes.utils.parse_quantity`: it comes with the whole client, which takes a second to import.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Callable, Mapping

@@ -7,9 +7,8 @@ Kubernetes JSON (camelCase). If a value is UNKNOWN, or other pods (pod affinity,
 tests/lab/test_scheduler.py compares the answers with a real scheduler.
 """
 
-from __future__ import annotations
-
 import functools
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,8 +17,7 @@ from typing import Any, Final
 from fleet.labels import NVIDIA_CLASSES
 from fleet.node_affinity import REQUIRED, affinity_blockers, affinity_doubts, selector_blockers
 from fleet.nodes import Node
-from fleet.quantities import Amounts
-from fleet.requests import requests
+from fleet.quantities import Amounts, added, larger, quantity
 from fleet.scheduling_blockers import (
     InsufficientResource,
     NoPods,
@@ -28,7 +26,6 @@ from fleet.scheduling_blockers import (
     Undescribed,
     wording,
 )
-from fleet.taints import as_daemon, taint_blockers
 from fleet.unknown import UNKNOWN, Unknown, has_unknown, list_at, mapping_at, unknown_paths
 
 
@@ -257,3 +254,100 @@ def _unknown_amounts(container: Any, path: str) -> Iterator[str]:
         name = each.removeprefix(f"{path}.resources.limits.")
         if name == each or requested.get(name, UNKNOWN) is UNKNOWN:
             yield each
+
+
+def taint_blockers(tolerations: Sequence[Any], node: Node, *, is_bound: bool) -> Iterator[OtherBlocker]:
+    """A cordon, and taints that none of these tolerations tolerates."""
+    # A pod with a nodeName bypasses the scheduler, and the kubelet checks NoExecute only.
+    effects = {"NoExecute"} if is_bound else {"NoExecute", "NoSchedule"}
+    if node.is_cordoned and not is_bound and not any(_tolerates(each, _CORDON) for each in tolerations):
+        yield OtherBlocker("it is cordoned")
+    for taint in node.taints:
+        if taint.get("effect") in effects and not any(_tolerates(each, taint) for each in tolerations):
+            value = f"={taint['value']}" if taint.get("value") else ""
+            yield OtherBlocker(f"it does not tolerate the taint {taint['key']}{value}:{taint['effect']}")
+
+
+_CORDON: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+
+def _tolerates(toleration: Any, taint: Mapping[str, str]) -> bool:
+    if not isinstance(toleration, Mapping) or has_unknown(toleration):
+        return True
+    if toleration.get("effect") not in (None, "", taint.get("effect")):
+        return False
+    key = toleration.get("key")
+    if toleration.get("operator", "Equal") == "Exists":
+        return not key or key == taint["key"]
+    return bool(key == taint["key"] and (toleration.get("value") or "") == (taint.get("value") or ""))
+
+
+def as_daemon(pod: Mapping[str, Any], runtime_class: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The controller adds tolerations to a DaemonSet's pods, so that they stay where others are evicted.
+
+    It chooses the nodes from the template, before the runtime class adds its own tolerations to a pod.
+    """
+    scheduling = {**mapping_at(runtime_class, "scheduling"), "tolerations": ()}
+    effects = {**_DAEMON_TAINTS, **({"network-unavailable": "NoSchedule"} if pod.get("hostNetwork") else {})}
+    added = [
+        {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": effect} for key, effect in effects.items()
+    ]
+    known = {} if pod.get("tolerations") is UNKNOWN else {"tolerations": [*list_at(pod, "tolerations"), *added]}
+    return {**pod, **known}, {**runtime_class, "scheduling": scheduling}
+
+
+# Source: kubernetes v1.34.2, pkg/controller/daemon/util/daemonset_util.go, AddOrUpdateDaemonPodTolerations.
+_DAEMON_TAINTS: Final = {
+    "not-ready": "NoExecute",
+    "unreachable": "NoExecute",
+    "disk-pressure": "NoSchedule",
+    "memory-pressure": "NoSchedule",
+    "pid-pressure": "NoSchedule",
+    "unschedulable": "NoSchedule",
+}
+
+
+def requests(pod: Mapping[str, Any], runtime_class: Mapping[str, Any] | None = None) -> Amounts:
+    """What the scheduler reserves: the sum of containers or the biggest init container; sidecars add to both.
+
+    Pod-level requests replace that sum; the overhead of its runtime class is added.
+    """
+    running: Amounts = {}
+    peak: Amounts = {}
+    for container in list_at(pod, "initContainers"):
+        requested = _container_requests(container)
+        if isinstance(container, Mapping) and container.get("restartPolicy") == "Always":
+            running = added(running, requested)
+            requested = dict(running)
+        else:
+            requested = added(running, requested)
+        peak = larger(peak, requested)
+    for container in list_at(pod, "containers"):
+        running = added(running, _container_requests(container))
+    total = larger(peak, running)
+    total |= _pod_level(pod, total)
+    overhead = mapping_at(pod, "overhead") or mapping_at(mapping_at(runtime_class, "overhead"), "podFixed")
+    return added(total, {name: quantity(value) for name, value in overhead.items()})
+
+
+def _container_requests(container: Any) -> Amounts:
+    resources = mapping_at(container, "resources") if isinstance(container, Mapping) else {}
+    # A limit without a request is the request.
+    requested = {**_implied(resources), **mapping_at(resources, "requests")}
+    return {name: quantity(value) for name, value in requested.items()}
+
+
+def _implied(resources: Mapping[str, Any]) -> dict[str, Any]:
+    """Requests implied by limits. While the requests are unknown, only device limits imply them."""
+    limits = mapping_at(resources, "limits")
+    if resources.get("requests") is not UNKNOWN:
+        return dict(limits)
+    return {name: value if "/" in name else UNKNOWN for name, value in limits.items()}
+
+
+def _pod_level(pod: Mapping[str, Any], together: Amounts) -> Amounts:
+    """Pod-level requests. The pod's limit is its request only if no container requests the resource."""
+    resources = mapping_at(pod, "resources")
+    limits = {name: value for name, value in _implied(resources).items() if name not in together}
+    stated = {**limits, **mapping_at(resources, "requests")}
+    return {name: quantity(value) for name, value in stated.items() if re.fullmatch(r"cpu|memory|hugepages-.*", name)}

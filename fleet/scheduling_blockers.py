@@ -1,7 +1,5 @@
 """What keeps, or may keep, a pod off a node: as data, and worded for the reader. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final

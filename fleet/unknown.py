@@ -1,7 +1,5 @@
 """Values in Kubernetes JSON that are not known yet, and their paths."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final

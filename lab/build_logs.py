@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from imaging.build.running import stream
+from imaging.build.buildkit import stream
 
 if TYPE_CHECKING:
     from imaging.build.buildkit import Buildctl

@@ -4,8 +4,6 @@ The engine's file has a mapping per policy. Ours is under `workloads` and applie
 Its sections are those of a stack file, read by the same models, so that the same mistake gets the same message.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final

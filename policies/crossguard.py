@@ -1,7 +1,5 @@
 """Connects the policy SDK to the rules: judges each resource from the engine, and reports findings."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,19 +10,18 @@ import pulumi_policy as sdk
 from fleet.unknown import UNKNOWN
 from policies.configuration import sections
 from policies.custom_resources import is_custom
-from policies.dedupe import Repeated
 from policies.evaluate import IMAGE_TOKEN, STACK_TOKEN, ImageRefusals, Seen, findings, judged, message, read
 from policies.finding import Finding, Level
 from policies.kinds import Kind, kind_of, objects
 from policies.model import Site, Workload
 from policies.phase import is_surely_preview
 from policies.pod_workloads import holds_pods
-from policies.proxies import plain
 from policies.redaction import hiding
+from policies.report import Repeated
 from policies.report import message as report_message
 from policies.rules.gpu_openings import opens
 from policies.rules.index import ALL_RULES
-from policies.sdk_handlers import secrets_of
+from policies.sdk_handlers import plain, secrets_of
 from policies.stack_nodes import StackNode, stack_node, with_nodes
 
 _LOOKED_AT: Final = frozenset({IMAGE_TOKEN, STACK_TOKEN})

@@ -1,24 +1,29 @@
 """Finds pod templates and other possible pod sources in custom resources. Pure.
 
 No list of pod-creating kinds is complete. A pod template has the same shape everywhere; fields that name an image, a
-GPU or a template elsewhere are reported, because they cannot be judged.
+GPU or a template elsewhere are reported, because they cannot be judged. `api_groups.toml` names kinds by role.
 """
 
-from __future__ import annotations
-
 import re
+import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final
 
 from fleet.labels import NVIDIA_PREFIX
 from fleet.unknown import UNKNOWN, Unknown, list_at, mapping_at
-from policies.api_groups import BUILT_IN, CHANGES_PODS, MADE_ELSEWHERE, OUT_OF_SIGHT, PATTERNS, WITHOUT_PODS
 from policies.kinds import kind_of
 from policies.pod_fields import POD_FIELDS, changes_pods, is_image, way_to_gpus
 from policies.shapes import at, is_list
 
+_KINDS: Final[Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("api_groups.toml").read_text(encoding="utf-8")
+)
+BUILT_IN: Final = frozenset(_KINDS["built_in"])
+_OUT_OF_SIGHT: Final[Mapping[str, str]] = _KINDS["out_of_sight"]
+_CHANGES_PODS: Final[Mapping[str, str]] = _KINDS["changes_pods"]
 _ABOUT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})  # metadata, not specification
 # Keys above pod templates: spec, template, pytorchReplicaSpecs, workerGroupSpecs, replicatedJobs, tasks.
 _HOLDER: Final = re.compile(r"(?:spec|template|container|group|task|job|pod)s?(?:\[\d+\])?$", re.IGNORECASE)
@@ -84,13 +89,15 @@ def is_custom(token: str) -> bool:
     if kind is None:
         return False
     return (
-        kind.group not in BUILT_IN or out_of_sight(token) is not None or "".join(_group_and_kind(token)) in CHANGES_PODS
+        kind.group not in BUILT_IN
+        or out_of_sight(token) is not None
+        or "".join(_group_and_kind(token)) in _CHANGES_PODS
     )
 
 
 def out_of_sight(token: str) -> str | None:
     """Why pods of this kind bypass the engine; None for all other kinds."""
-    return OUT_OF_SIGHT.get("".join(_group_and_kind(token)))
+    return _OUT_OF_SIGHT.get("".join(_group_and_kind(token)))
 
 
 def _group_and_kind(token: str) -> tuple[str, str]:
@@ -104,18 +111,18 @@ def places(token: str, inputs: Mapping[str, Any]) -> Iterator[Place]:
     group, kind = _group_and_kind(token)
     called = f"{group}{kind}"
     wants = {key: value for key, value in inputs.items() if key not in _ABOUT}
-    if called in CHANGES_PODS and changes_pods(wants, CHANGES_PODS[called]):
+    if called in _CHANGES_PODS and changes_pods(wants, _CHANGES_PODS[called]):
         yield Place("items" if "items" in wants else "spec", None, CHANGES, Doubt.CHANGES)
-        if not CHANGES_PODS[called]:
+        if not _CHANGES_PODS[called]:
             return
-    if group in WITHOUT_PODS or called in WITHOUT_PODS:
+    if not {group, called}.isdisjoint(_KINDS["without_pods"]):
         return
     if group.removesuffix(":") in BUILT_IN:
         return
-    patterns = PATTERNS.get(group, frozenset())
+    patterns = _KINDS["patterns"].get(group, ())
     found = [place for key, value in wants.items() for place in _inner(str(key), value, str(key), patterns)]
     yield from found
-    if not found and called in MADE_ELSEWHERE:
+    if not found and called in _KINDS["made_elsewhere"]:
         yield Place("spec", None, REFERS)
 
 

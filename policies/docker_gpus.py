@@ -5,8 +5,6 @@ without the quotes around the whole of it: github:kreuzwerker/terraform-provider
 internal/provider/resource_docker_container_funcs.go, github:docker/cli opts/gpus.go.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator, Mapping

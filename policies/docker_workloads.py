@@ -4,8 +4,6 @@ Names are those of `docker.Container` in pulumi-docker 5.2.0 in the Pulumi engin
 can do is judged by `gpu_docker_escapes` and the rules P-PORT and P-LIMIT, which read the inputs themselves.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Applies the site's strictness: rule levels, waivers with end dates, and unproved findings. Pure."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace

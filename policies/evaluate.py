@@ -1,7 +1,5 @@
 """Runs every rule on one resource. Independent of the SDK."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A rule's finding and its level."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

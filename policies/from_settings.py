@@ -1,7 +1,5 @@
 """Builds the rules' site facts from stack settings and image specs."""
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 from collections.abc import Callable, Iterable

@@ -1,44 +1,61 @@
 """Host paths that lead to GPUs: device files, runtime sockets, and their aliases. Pure."""
 
-from __future__ import annotations
-
 import posixpath
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import HostPath
-from policies.node_trees import is_below, is_data, is_obeyed, is_socket
 from policies.shapes import at, items
 from policies.wording import KUBERNETES, Vocabulary, sentence
 
-# Access to one of these starts containers outside the scheduler, with all GPUs. /var/run is /run.
-RUNTIME_SOCKETS: Final = (
-    "/run/balena-engine.sock",
-    "/run/buildkit/buildkitd.sock",
-    "/run/containerd/containerd.sock",
-    "/run/dbus/system_bus_socket",  # as does systemd, which answers here and below
-    "/run/systemd/private",
-    "/run/incus/unix.socket",
-    "/run/libvirt/libvirt-sock",
-    "/var/snap/lxd/common/lxd/unix.socket",
-    "/run/cri-dockerd.sock",
-    "/run/crio/crio.sock",
-    "/run/docker.sock",
-    "/run/docker/containerd/containerd.sock",
-    "/run/dockershim.sock",
-    "/run/frakti.sock",
-    "/run/host-containerd/host-containerd.sock",
-    "/run/isulad.sock",
-    "/run/k0s/containerd.sock",
-    "/run/k3s/containerd/containerd.sock",
-    "/run/nri/nri.sock",  # its plug-ins add devices to containers
-    "/run/podman/podman.sock",
-    "/var/snap/microk8s/common/run/containerd.sock",
+_PATHS_BY_ROLE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_OBEYED: Final = tuple(_PATHS_BY_ROLE["obeyed"])
+_DATA_WITHIN: Final = tuple(_PATHS_BY_ROLE["data_within"])
+_DATA: Final = tuple(_PATHS_BY_ROLE["data"])
+RUNTIME_SOCKETS: Final = tuple(_PATHS_BY_ROLE["runtime_sockets"])
+_DEVICES: Final = tuple(_PATHS_BY_ROLE["devices"])
+_DATA_NAMED: Final = re.compile(r"^/(?:data|disk|mnt|scratch|ssd|nvme|volume|hdd|raid)-?\d+(?:/|$)|^/run/[^/]+\.pid$")
+# In any home: keys that grant logins, and files that the next login runs.
+_LOGIN: Final = re.compile(
+    r"/(?:\.ssh|authorized_keys2?)(?:/|$)"
+    r"|/\.(?:bash|zsh|k?sh|tcsh|csh)(?:rc|env|_profile|_login|_logout|_aliases)$|/\.z?(?:profile|shenv|login)$"
+    r"|^/home/(?:.*/)?\.(?:config|local|pam_environment|xprofile|kube|docker|gnupg|aws|pki)(?:/|$)"
 )
+_CACHE: Final = re.compile(r"^/home/(?:.*/)?\.(?:cache|conda|ipython|jupyter|keras|nv|torch)(?:/|$)")
+_HIDDEN: Final = re.compile(r"^/home/(?:.*/)?\.[^/]")
+_SOCKET: Final = re.compile(r"\.sock(?:et)?s?(?:\.\w+)?$")
+
+
+def is_obeyed(path: str) -> bool:
+    """Whether a writer there becomes root of the node."""
+    if _LOGIN.search(path) or any(each.startswith(f"{path}/") for each in _OBEYED):
+        return True
+    return is_below(path, _OBEYED) and not is_below(path, _DATA_WITHIN)
+
+
+def is_data(path: str) -> bool:
+    """Whether the data only matters to people and programs."""
+    if _HIDDEN.match(path) and not _CACHE.match(path):
+        return False
+    return is_below(path, (*_DATA, *_DATA_WITHIN)) or bool(_DATA_NAMED.match(path))
+
+
+def is_socket(path: str) -> bool:
+    """Whether its name is a socket's: readOnly does not prevent connections to it."""
+    return bool(_SOCKET.search(path))
+
+
+def is_below(path: str, places: tuple[str, ...]) -> bool:
+    """Whether it is one of these places or inside one."""
+    return any(path == each or path.startswith(f"{each}/") for each in places)
+
+
 DEVICE_PLUGINS: Final = "/var/lib/kubelet/device-plugins"
 PLUGINS: Final = (DEVICE_PLUGINS, "/var/lib/kubelet/plugins_registry")
 # A mount here selects the GPUs with its name: container toolkit,
@@ -56,18 +73,6 @@ _OTHER_SOCKETS: Final = re.compile(
     r"|/(?:docker|containerd|crio|cri-dockerd|dockershim|podman|buildkitd|nri|isulad|frakti)\.sock[^/]*$"
 )
 _EVERYTHING: Final = {"/", "/dev", "/dev/char", "/dev/kmem", "/dev/mem", "/run/nvidia"}
-# MPS pipes, and device files of NVIDIA GPUs; 195 is their major number; nvhost and nvmap are Jetson's,
-# dxg is Windows'.
-_DEVICES: Final = (
-    "/tmp/nvidia-mps",  # noqa: S108 - of the node
-    "/run/nvidia-mps",
-    "/run/nvidia/mps",
-    "/dev/nvidia",
-    "/dev/char/195:",
-    "/dev/dxg",
-    "/dev/nvhost",
-    "/dev/nvmap",
-)
 _MAYBE_DEVICES: Final = ("/dev/dri", "/dev/vfio")  # GPUs of any vendor
 # Aliases of the node's root, or the driver container's.
 _ROOTS: Final = re.compile(r"^(?:/proc/[^/]+(?:/task/[^/]+)?/(?:root|cwd)|/run/nvidia/driver)(?=/|$)")

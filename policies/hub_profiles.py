@@ -1,7 +1,5 @@
 """Reads the profiles of a hub, whatever it runs on: they never pass through the engine. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Parses Kubernetes resource types from the engine, once. Pure."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

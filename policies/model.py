@@ -1,7 +1,5 @@
 """Data types of the rules: workloads, sites and rules. Plain values: no SDK, no Pulumi."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

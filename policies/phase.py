@@ -1,7 +1,5 @@
 """Stores whether this run is a preview, as reported by the engine. Avoids importing the slow SDK."""
 
-from __future__ import annotations
-
 _reported: dict[str, bool] = {}
 
 

@@ -3,8 +3,6 @@
 Which fields reach a pod is unknown, so a value refused in a pod is only unproved here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final

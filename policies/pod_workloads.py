@@ -2,8 +2,6 @@
 profiles of a hub as the pods that KubeSpawner makes. Docker and Slurm have modules of their own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

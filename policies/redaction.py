@@ -5,8 +5,6 @@ configuration encrypts. So they are read from the request itself. Rules still ju
 spec became a secret must run too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

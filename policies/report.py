@@ -10,13 +10,11 @@
 Programs read the last line and cut its known beginning off the first. They interpret no sentence.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from policies.finding import Finding, Level
@@ -165,3 +163,28 @@ def _short(text: str) -> str:
 def image_subject(name: str) -> str:
     """Subject of a stack image's findings."""
     return f"image {name}"
+
+
+Place = tuple[str, str]  # the subject and its resource's URN
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Findings of a run, by rule, level and body.
+
+    The first place is reported at once, because a failing run never reaches its end.
+    """
+
+    _places: dict[tuple[str, Level, str], dict[Place, Message]] = field(default_factory=dict)  # in engine order
+
+    def is_first(self, message: Message, urn: str) -> bool:
+        """Whether this place is reported in full. Every place is recorded."""
+        found = self._places.setdefault((message.rule, message.level, message.body), {})
+        found[message.subject, urn] = message
+        return next(iter(found)) == (message.subject, urn)
+
+    def together(self) -> Iterator[Places]:
+        """Each finding with several places, sorted: the engine's order differs from run to run."""
+        for _, found in sorted(self._places.items()):
+            if len(found) > 1:
+                yield places(next(iter(found.values())), [subject for subject, _ in sorted(found)])

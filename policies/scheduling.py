@@ -1,7 +1,5 @@
 """Where a workload may land: by the Kubernetes scheduler's rules, or on the nodes of the pools that it names. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 

@@ -8,11 +8,9 @@ resource again for each policy, which takes longer than all rules together, so r
 skipped here.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -20,11 +18,12 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy import policy as sdk
+from pulumi_policy.proxy import UnknownValueError
 
 from errors.problems import SettingsError
+from fleet.unknown import UNKNOWN
 from policies import phase
 from policies.configuration import PolicyConfig
-from policies.proxies import plain
 from policies.redaction import secret_words
 
 HANDLERS: Final = ("Configure", "ConfigureStack", "Analyze", "AnalyzeStack")
@@ -114,3 +113,26 @@ def secrets_of(urn: str) -> frozenset[str]:
 def _policy_config(config: Any) -> PolicyConfig:
     level = analyzer_pb2.EnforcementLevel.Name(config.enforcementLevel).lower()
     return PolicyConfig(level, plain(MessageToDict(config.properties)))
+
+
+def plain(value: Any) -> Any:
+    """An SDK value as plain Python: proxies become dicts and lists, whole floats ints, unknowns UNKNOWN.
+
+    Touching an unknown raises in the SDK and would end the policy with a mere note; here it is a value.
+    """
+    if isinstance(value, str | bool) or value is None:
+        return value  # most are; a mapping check takes longer
+    if isinstance(value, Mapping):
+        return {str(key): _item(value, key) for key in value}
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [_item(value, index) for index in range(len(value))]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _item(container: Any, key: Any) -> Any:
+    try:
+        return plain(container[key])
+    except UnknownValueError:
+        return UNKNOWN

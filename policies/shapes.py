@@ -3,8 +3,6 @@
 The API server rejects malformed values. Here they must not stop a rule that checks another field.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 

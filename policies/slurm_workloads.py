@@ -4,8 +4,6 @@ Inputs are those of `SlurmJob` and `HubProcess`, the dynamic resources behind Sl
 judges a job's text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ Only GPU feature discovery labels show a node's GPU and driver. Everything unlab
 unknown: rules that need it then cannot prove anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal

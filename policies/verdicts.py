@@ -1,7 +1,5 @@
 """Verdicts of the compatibility engine for images on pools, and finding lines shared by pools. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -91,7 +89,7 @@ def reasons(
 
 @cache
 def _read_by(rule: str) -> frozenset[str]:
-    return frozenset(field for each in ALL_RULES if each.id == rule for field in each.of_pool)
+    return frozenset(field for each in ALL_RULES if each.id == rule for field in each.text.of_pool)
 
 
 def _guessed(rule: str, pools: Sequence[str], gpus: Mapping[str, PoolGpus]) -> str:

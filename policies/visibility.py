@@ -1,7 +1,5 @@
 """Variables and annotations that make a runtime grant GPUs. Data."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from typing import Any, Final

@@ -3,8 +3,6 @@
 The sentences are in the rules.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Final
 

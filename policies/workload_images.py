@@ -1,7 +1,5 @@
 """Facts about a workload's images: name, reference, contents, size. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,9 +9,8 @@ from typing import Final
 from fleet.unknown import UNKNOWN
 from imaging.inspection.facts import ImageContents
 from imaging.references import ImageReference
-from imaging.size.estimate import Size
+from imaging.size.estimate import Origin, Size
 from imaging.size.measured import size_of
-from imaging.size.origin import Origin
 from policies.model import Image, Planned, Site, Workload
 
 

@@ -1,7 +1,5 @@
 """Converts stack settings to fleet values: nodes, machines, GPUs, and their users."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Instances and the images that they start: root volumes derived from these, or refused, and processors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final

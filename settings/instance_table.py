@@ -1,7 +1,5 @@
 """Table of the instance pools: types, GPU drivers, prices and required account quotas."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Iterator, Mapping

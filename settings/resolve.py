@@ -3,8 +3,6 @@
 `components/*/to_args.py` turn the answers into arguments of components. Reads only image specs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -22,7 +22,7 @@ from typing import Final
 from compat.facts import csv_files
 from compat.facts.rows import Row
 from platforms.aws import tables as own
-from platforms.aws.changelog import Contents, Notes, read_changelog
+from tools.eks_release_notes import Contents, Notes, read_changelog
 from tools.table_file import write_rows
 
 PAGE: Final = "https://github.com/awslabs/amazon-eks-ami/blob/main/CHANGELOG.md"

@@ -1,7 +1,5 @@
 """Parses a component's plain arguments into a model and reports all problems at once. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar

@@ -3,8 +3,6 @@
 Option names are those of jupyterhub 5.5, oauthenticator 17.4 and ltiauthenticator 1.6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

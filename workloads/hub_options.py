@@ -3,8 +3,6 @@
 Section and option names are those of traitlets: jupyterhub 5.5, jupyter_server 2.21.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from workloads.authenticator import Login

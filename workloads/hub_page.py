@@ -3,8 +3,6 @@
 Words are chosen here; templates only place them. Internal names (pools, images) do not appear.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol, TypeVar
 

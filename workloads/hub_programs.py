@@ -4,8 +4,6 @@ A platform's file imports a common one as `workloads.hub_files.NAME`, as type ch
 In the hub both lie beside each other, so that the import is a relative one there.
 """
 
-from __future__ import annotations
-
 from importlib import resources
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Common requests of servers, kernels and jobs, in a stack file or component arguments. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Final
 

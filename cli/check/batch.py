@@ -1,7 +1,5 @@
 """`check --batch`: answers a stream line by line, in order, in constant memory."""
 
-from __future__ import annotations
-
 import gc
 import os
 import stat

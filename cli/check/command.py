@@ -1,7 +1,5 @@
 """`gpu-commons check`: one case from options, or many from a file."""
 
-from __future__ import annotations
-
 from typing import Any, BinaryIO
 
 import click

@@ -1,7 +1,5 @@
 """A case from a mapping, such as a line of a batch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

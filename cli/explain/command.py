@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
 import click
 
 from cli.answers import answer_data, reasons_text
-from cli.explain.entries import FAMILIES, Entry, entries, of_hadolint
 from cli.terminal import InputError, as_json, json_text, painter, width
 from cli.words import SIGNS, Paint
 from compat import Case, check
@@ -44,7 +44,7 @@ def explain(rule: str | None, *, is_json: bool) -> None:
     entry = _find(rule)
     if isinstance(entry, Rule):
         if is_json:
-            examples = {kind: _example_data(getattr(entry, field)) for kind, field in _EXAMPLES}
+            examples = {kind: _example_data(getattr(entry.text, field)) for kind, field in _EXAMPLES}
             click.echo(json_text({**_rule_data(entry), "examples": examples}))
         else:
             click.echo("\n".join(_lines(entry, painter(), width())))
@@ -57,7 +57,7 @@ def _list_data() -> str:
 
 
 def _list_lines(paint: Paint) -> Iterator[str]:
-    compatibility = [Entry(each.id, "compatibility", each.title, each.says) for each in ALL_RULES]
+    compatibility = [Entry(each.id, "compatibility", each.text.title, each.text.says) for each in ALL_RULES]
     every = [*compatibility, *entries()]
     wide = max(len(each.id) for each in every) + 2
     for number, (family, title) in enumerate(FAMILIES.items()):
@@ -98,9 +98,9 @@ def _rule_data(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "family": "compatibility",
-        "title": rule.title,
-        "says": rule.says,
-        "severity": rule.severity.value,
+        "title": rule.text.title,
+        "says": rule.text.says,
+        "severity": rule.text.severity.value,
         "need": rule.need and rule.need.value,
         "sources": rule.sources,
     }
@@ -145,15 +145,15 @@ def _entry_lines(entry: Entry, paint: Paint, columns: int | None) -> Iterator[st
 
 
 def _lines(rule: Rule, paint: Paint, columns: int | None) -> Iterator[str]:
-    yield paint(f"{rule.id}: {rule.title}", "strong")
+    yield paint(f"{rule.id}: {rule.text.title}", "strong")
     yield ""
-    yield from _folded(rule.says, columns)
+    yield from _folded(rule.text.says, columns)
     yield ""
     role = f"one way to meet a need: {rule.need.value}" if rule.need else "independent: its refusal is final"
-    yield f"At worst: {rule.severity.value}; {role}."
+    yield f"At worst: {rule.text.severity.value}; {role}."
     yield from ("Sources:", *(f"  {source}" for source in rule.sources))
     for kind, field in _EXAMPLES:
-        example: Mapping[str, str] = getattr(rule, field)
+        example: Mapping[str, str] = getattr(rule.text, field)
         answer = check(Case(**example))
         sign = SIGNS[answer.verdict]
         yield ""
@@ -167,3 +167,92 @@ def _lines(rule: Rule, paint: Paint, columns: int | None) -> Iterator[str]:
 
 def _folded(text: str, columns: int | None) -> list[str]:
     return textwrap.wrap(text, min(columns or 100, 100))
+
+
+FAMILIES: Final = {
+    "compatibility": "Rules of `check` and `matrix`",
+    "policy": "Rules of the policy pack, in previews, updates and `stack check`",
+    "lint": "Rules of `image lint`",
+    "hadolint": "Rules of hadolint and ShellCheck, which `image lint` runs",
+    "remark": "Remarks of `inspect`",
+    "batch": "Used instead of a rule in answers of `check`",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One id. The engine's rules have more details."""
+
+    id: str
+    family: str
+    title: str
+    says: str
+    severity: str = ""  # its highest severity
+    why: str = ""
+    remedy: str = ""
+    sources: tuple[str, ...] = ()
+    passing: str = ""  # a file that passes
+    failing: str = ""
+    number: str = ""  # the linter's number for a mistake: JSON names it, and `explain` finds the rule by it
+    page: str = ""
+
+
+def entries() -> Iterator[Entry]:
+    """All ids except the engine's rules, family by family, in the order of their indexes."""
+    # Imported here: models and parsers cost a quarter of a second, and `explain R-MINOR` needs none of them.
+    from imaging.inspection.recommendations import REMARKS  # noqa: PLC0415
+    from imaging.lint.rules.index import ALL_RULES as LINT_RULES  # noqa: PLC0415
+    from policies.rules.index import ABOUT_THE_PACK, ALL_RULES  # noqa: PLC0415
+
+    for rule in ALL_RULES:
+        worst = "warn" if rule.check_together else "refuse"
+        says = f"{rule.says[0].upper()}{rule.says[1:]}."
+        title = rule.says.partition(":")[0]
+        remedy = rule.remedy_in()
+        yield Entry(rule.id, "policy", title, says, worst, remedy=remedy, page="docs/reference/policies.md")
+    for name, when in ABOUT_THE_PACK.items():
+        yield Entry(name, "policy", when.partition(":")[0], when, page="docs/reference/policies.md")
+    for lint in LINT_RULES:
+        yield Entry(
+            id=lint.id,
+            family="lint",
+            title=lint.title,
+            says=lint.says,
+            severity=lint.severity.value,
+            why=lint.why,
+            remedy=lint.fix,
+            sources=lint.sources,
+            passing=lint.passing.text,
+            failing=lint.failing.text,
+            number=lint.number,
+            page="docs/reference/lint-rules.md",
+        )
+    for name, says in REMARKS.items():
+        yield Entry(name, "remark", says.partition(":")[0].removesuffix("."), says, page="docs/inspect-an-image.md")
+    unreadable = (
+        "As a note: a field cannot be read and counts as not given. As `unknown`: a line of a batch is not a case, and "
+        "standard error explains what is wrong with it."
+    )
+    old = (
+        "The tables of drivers, or of machine images where the case names an instance type or an AMI release, were "
+        "last read more than 60 days ago: what appeared since is not known."
+    )
+    yield Entry("TABLES", "batch", "Tables that were last read long ago", old, page="docs/check-an-image.md")
+    yield Entry("CASE", "batch", "A field or a line that cannot be read", unreadable, page="docs/check-an-image.md")
+
+
+def of_hadolint(rule: str) -> Entry | None:
+    """A rule of hadolint (DL3059) or ShellCheck (SC2086), explained by its own page; None for anything else."""
+    from imaging.lint.hadolint import is_hadolints, page_of  # noqa: PLC0415 - see above
+    from imaging.lint.hadolint_rules import FIXES, LEFT_OUT, OURS  # noqa: PLC0415
+
+    if not is_hadolints(rule):
+        return None
+    title, page = f"A rule of {'hadolint' if rule.startswith('DL') else 'ShellCheck'}", page_of(rule)
+    if rule in OURS:
+        says = f"It is the same mistake as {OURS[rule]}: image lint reports it under that id."
+    elif rule in LEFT_OUT:
+        says = f"image lint omits it: {LEFT_OUT[rule]}."
+    else:
+        says = "image lint runs hadolint and reports what it finds."
+    return Entry(rule, "hadolint", title, says, remedy=FIXES.get(rule, ""), page=page)

@@ -1,7 +1,5 @@
 """`gpu-commons image build`: builds an image, checks it, pushes or writes it, and reads it back."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """`gpu-commons image`: the list of its commands, one file each."""
 
-from __future__ import annotations
-
 import click
 
 from cli.entry import Lazy

@@ -1,7 +1,5 @@
 """hadolint as an external program: its lookup, and one call per Dockerfile."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

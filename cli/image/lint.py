@@ -1,7 +1,5 @@
 """`gpu-commons image lint`: reads files, runs our rules and hadolint, prints."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Final
@@ -12,7 +10,7 @@ from cli.clock import today
 from cli.entry import FINDINGS, USAGE
 from cli.image import hadolint as other_linter
 from cli.image import lint_report as report_text
-from cli.image.lint_sarif import sarif
+from cli.image.lint_report import sarif
 from cli.terminal import InputError, as_json, json_text, painter, print_error
 from imaging.lint.check import Report
 from imaging.lint.check import lint as lint_recipe

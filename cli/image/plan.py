@@ -1,7 +1,5 @@
 """`gpu-commons image plan`: an image, the pools of a stack, sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

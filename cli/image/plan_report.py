@@ -1,7 +1,5 @@
 """The report of `image plan`: contents, pools it runs on, expected size; as text and as plain data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final

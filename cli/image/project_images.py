@@ -1,7 +1,5 @@
 """Images of this project, as commands name them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from imaging.spec.load import IMAGES, load_family

@@ -1,7 +1,5 @@
 """`gpu-commons image render`."""
 
-from __future__ import annotations
-
 import click
 
 from cli.image.project_images import family_of

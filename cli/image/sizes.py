@@ -1,7 +1,5 @@
 """`gpu-commons image sizes`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

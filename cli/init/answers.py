@@ -1,7 +1,5 @@
 """Answers from flags or a terminal, mistakes in them, and values that follow from them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace

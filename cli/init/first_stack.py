@@ -3,8 +3,6 @@
 Unanswered questions get planning figures, listed under `assumptions`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from cli.templates import rendered
+from platforms.templates import rendered
 
 REGISTRY: Final = "registry.example.edu/gpu-commons"
 PLATFORM: Final = "https://login.example.edu"

@@ -1,23 +1,25 @@
 """`gpu-commons matrix`: images on the pools of a stack, or of two lists."""
 
-from __future__ import annotations
-
+import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Final
 
 import click
 
+from cli.answers import problem_lines
+from cli.check.mapping import case_from
 from cli.clock import today
+from cli.json_lines import LONGEST, numbered_lines
 from cli.matrix.grid import Grid, grid_data, grid_of
-from cli.matrix.lists import ListError, read_images, read_pools
 from cli.matrix.uses import NO_USES, Uses
 from cli.stacks import pools_of, read_stack, stack_name
 from cli.terminal import InputError, as_json, has_colours, json_text
-from compat import CaseError, Image, Pool
+from compat import Case, CaseError, Image, Pool, check, read_host
 from compat import matrix as solve
+from compat.evidence.case import POOL_FIELDS
 from compat.verdict.staleness import age_note
 
 _PIPED = 120  # columns when there is no terminal
@@ -116,7 +118,7 @@ def _text(grid: Grid, *, markdown: bool, is_json: bool) -> str:
     if is_json:
         return json_text(grid_data(grid))
     if markdown:
-        from cli.matrix.markdown import matrix_markdown  # noqa: PLC0415 - one of three is needed
+        from cli.matrix.table import matrix_markdown  # noqa: PLC0415 - one of three is needed
 
         return matrix_markdown(grid)
     from cli.matrix.table import matrix_text  # noqa: PLC0415 - Rich is needed here only
@@ -135,3 +137,78 @@ def _write_html(grid: Grid, file: Path) -> None:
         return
     file.write_text(page, encoding="utf-8")
     click.echo(f"wrote {file}", err=True)
+
+
+_PROBE_POOL: Final = {"gpu": "Tesla T4"}  # completes an image, so that its own fields can be read without a host
+_PROBE_IMAGE: Final = {"cuda": "12.4"}
+_MOST: Final = 20  # the most problems to list
+
+
+class ListError(ValueError):
+    """The mistakes in a file, by line number."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        more = len(problems) - _MOST
+        self.problems = (*problems[:_MOST], *([f"and {more} more"] if more > 0 else []))
+
+
+def read_images(file: BinaryIO) -> list[Image]:
+    """Images in the order of their first lines; lines with one name are one image. Raises ListError."""
+    cases: dict[str, list[Case]] = {}
+    for name, given in _lines(file, pool=False):
+        group = cases.setdefault(name, [])
+        if given:  # only a name: an image that uses no GPU
+            group.append(case_from(given))
+    return [Image(name, tuple(each)) for name, each in cases.items()]
+
+
+def read_pools(file: BinaryIO) -> list[Pool]:
+    """Pools in the order of the file. Raises ListError."""
+    return [Pool(name, read_host(case_from(given))) for name, given in _lines(file, pool=True)]
+
+
+def _lines(file: BinaryIO, *, pool: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    problems: list[str] = []
+    read: list[tuple[str, dict[str, Any]]] = []
+    names: set[str] = set()
+    for number, line in numbered_lines(file):
+        try:
+            name, given = _entry(line, pool=pool)
+        except ValueError as error:
+            problems.append(f"line {number}: {error}")
+            continue
+        if pool and name in names:
+            problems.append(f'line {number}: name: "{name}" is duplicated; give each pool its own name')
+        names.add(name)
+        read.append((name, given))
+    if not read and not problems:
+        example = '{"name": "t4", "gpu": "Tesla T4"}' if pool else '{"name": "course", "cuda": "12.4"}'
+        problems.append(f"has no lines; write one JSON object per line, such as {example}")
+    if problems:
+        raise ListError(problems)
+    yield from read
+
+
+def _entry(line: bytes | None, *, pool: bool) -> tuple[str, dict[str, Any]]:
+    if line is None:
+        raise ValueError(f"is longer than {LONGEST:,} bytes")
+    try:
+        given = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ValueError("is not a JSON object") from None
+    if not isinstance(given, dict):
+        raise ValueError("is not a JSON object")  # noqa: TRY004 - one kind of mistake, as above
+    name = given.pop("name", None)
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError("name: is missing; give it text")
+    mine = [field for field in given if (field in POOL_FIELDS) != pool and field in Case.__dataclass_fields__]
+    if mine:
+        kind, other = ("a pool", "an image") if pool else ("an image", "a pool")
+        raise ValueError(f"{', '.join(mine)}: describes {other}, not {kind}; move it to the other file")
+    try:
+        if given or pool:
+            check(case_from({**given, **(_PROBE_IMAGE if pool else _PROBE_POOL)}))
+    except CaseError as error:
+        raise ValueError(" | ".join(problem_lines(error))) from None
+    return name.strip(), given

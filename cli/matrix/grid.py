@@ -1,7 +1,5 @@
 """A matrix as its reports need it: rows, columns, cells, and each reason once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """A matrix as one self-contained HTML page, from the template page.html.j2."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,10 +7,10 @@ from typing import Final
 
 from cli.matrix.grid import Column, Grid, Reason, Row
 from cli.matrix.uses import seats_of, users_of, uses_in_words
-from cli.templates import rendered
 from cli.words import NO_GPU, counted
 from compat import Severity
 from compat.values.fact import Fact
+from platforms.templates import rendered
 
 _MANY: Final = 8  # with this many pools, column heads are vertical and cells show only the sign
 _LABELS: Final = {

@@ -1,7 +1,5 @@
 """Compares a probed host with its pool in the stack file. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

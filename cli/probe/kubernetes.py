@@ -1,18 +1,19 @@
 """Probes a node of a cluster: starts a Job, waits, deletes the Job."""
 
-from __future__ import annotations
-
 import json
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from cli.kubectl import Cluster, ClusterUnreachable, listed, run
-from cli.probe.node import ProbeFailed, chosen, progress_of, with_node
 from cli.probe.script import Probed, read
 from errors import UserError
+from errors.problems import listing, nearest
+from fleet import labels
+from fleet.quantities import known_amounts
 from platforms.docker import probe
 from platforms.kubernetes.probe_job import CONTAINER, probe_job
 from platforms.kubernetes.runtime import RUNTIME_CLASS
@@ -95,3 +96,138 @@ def _is_deleted(cluster: Cluster, namespace: str, name: str) -> bool:
 def _warnings(cluster: Cluster, path: str, name: str) -> list[dict[str, Any]]:
     chosen_by = f"involvedObject.kind=Job,involvedObject.name={name},type=Warning"
     return listed(cluster, f"{path}/events", fieldSelector=chosen_by)
+
+
+Object = Mapping[str, Any]
+_COUNT: Final = f"{labels.NVIDIA_PREFIX}gpu.count"  # set by GPU feature discovery: a shared GPU counts once
+# Reasons for which waiting does not start a container: https://pkg.go.dev/k8s.io/kubernetes/pkg/kubelet/images
+_STUCK: Final = frozenset({
+    "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError",
+    "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+})  # fmt: skip
+
+
+class ProbeFailed(UserError):  # noqa: N818 - says what is the matter
+    """The probe gave no facts; the message says why, and what to change."""
+
+
+def chosen(nodes: Sequence[Object], wanted: str, names: Iterable[str] = ()) -> Object:
+    """The node of that name, or a schedulable GPU node of the pool of that name. Raises ProbeFailed.
+
+    A pool's nodes have this project's label or are listed in `names`.
+    """
+    by_name = {str(each["metadata"]["name"]): each for each in nodes}
+    of_pool = {*names, *(name for name, each in by_name.items() if _label(each, labels.POOL) == wanted)}
+    pool = [by_name[name] for name in sorted(of_pool & by_name.keys())]
+    node = by_name.get(wanted) or next((each for each in pool if not _against(each, is_chosen_by_name=False)), None)
+    if node is None and pool:
+        text = "; ".join(f"{each['metadata']['name']} {_against(each, is_chosen_by_name=False)}" for each in pool[:4])
+        raise ProbeFailed(f"no node of pool {wanted} can be probed: {text}")
+    if node is None:
+        known = {*by_name, *filter(None, (_label(each, labels.POOL) for each in nodes))}
+        raise ProbeFailed(f'there is no node or pool "{wanted}" in this cluster; {nearest(wanted, known, what="name")}')
+    if against := _against(node, is_chosen_by_name=True):
+        have = sorted(name for name, each in by_name.items() if _gpus(each, "allocatable"))
+        more = f"; nodes that have: {listing(have)}" if have and against.startswith("has no") else ""
+        raise ProbeFailed(f"node {wanted} {against}{more}")
+    return node
+
+
+def _against(node: Object, *, is_chosen_by_name: bool) -> str:
+    """Why it cannot be probed."""
+    if not _gpus(node, "allocatable"):
+        return f"has no {labels.GPU_RESOURCE}: it has no GPU, or no device plugin runs there, or all its GPUs fail"
+    conditions = {each["type"]: each["status"] for each in (node.get("status") or {}).get("conditions") or ()}
+    if conditions.get("Ready") != "True":
+        return "is not ready: its kubelet starts nothing"
+    if not is_chosen_by_name and (node.get("spec") or {}).get("unschedulable"):
+        return "is cordoned: name the node itself"
+    return ""
+
+
+def with_node(probed: Probed, node: Object) -> Probed:
+    """Facts about a node that the cluster knows and its pods cannot see."""
+    status = node.get("status") or {}
+    info = status.get("nodeInfo") or {}
+    name = str(node["metadata"]["name"])
+    count = _label(node, _COUNT)
+    gpus = int(count) if count and count.isdigit() else _gpus(node, "capacity")
+    disk = known_amounts(status.get("capacity") or {}).get("ephemeral-storage")
+    host = {
+        **probed.host,
+        "host": name,
+        "system": info.get("osImage") or {"unknown": "the kubelet does not say it"},
+        "kubernetes": {
+            "pool": _label(node, labels.POOL) or "",
+            "kubelet": str(info.get("kubeletVersion", "")),
+            "runtime": str(info.get("containerRuntimeVersion", "")),
+            "gpus": gpus,
+        },
+    }
+    keys = {**probed.pool, "gpus_per_node": gpus}
+    if disk is not None:
+        gib = float(disk) / 2**30
+        host["data_root"] = {"path": "of the kubelet", "total_gib": round(gib, 1)}
+        keys["root_disk_gib"] = int(gib)
+    return Probed(keys, host)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of a probe. `failed`: why there are no facts; `waits`: what it waits for."""
+
+    is_done: bool = False
+    failed: str = ""
+    waits: str = "for its pod"
+
+
+def progress_of(image: str, pod: Object | None, warnings: Sequence[Object] = ()) -> Progress:
+    """The progress of a probe, from its pod, if any; `warnings` are events of a Job without a pod."""
+    if pod is None:
+        messages = [str(each.get("message", "")) for each in warnings if each.get("reason") == "FailedCreate"]
+        return Progress(failed=f"the cluster refuses its pod: {messages[-1]}") if messages else Progress()
+    status = pod.get("status") or {}
+    own = [each for each in status.get("containerStatuses") or () if each.get("name") == CONTAINER]
+    state = own[0].get("state") or {} if own else {}
+    if ended := state.get("terminated"):
+        return _ended(image, ended)
+    waiting = state.get("waiting") or {}
+    reason, message = str(waiting.get("reason", "")), str(waiting.get("message", ""))
+    if reason in _STUCK:
+        what = f"image {image} cannot be pulled" if "mage" in reason else "its container cannot be started"
+        return Progress(failed=f"{what}: {_short(message) or reason}")
+    if status.get("phase") == "Failed":  # before any container started: evicted, or refused by the kubelet
+        return Progress(failed=f"its pod failed: {_short(str(status.get('message') or status.get('reason') or ''))}")
+    return Progress(waits="for its output" if "running" in state else _waits(status))
+
+
+def _waits(status: Object) -> str:
+    conditions = {each["type"]: each for each in status.get("conditions") or ()}
+    placed = conditions.get("PodScheduled") or {}
+    if placed.get("status") == "False" and placed.get("message"):
+        return f"for a GPU of its node: {_short(str(placed['message']))}"
+    return "for its container, whose image is pulled first"
+
+
+def _ended(image: str, ended: Object) -> Progress:
+    code, message = ended.get("exitCode"), str(ended.get("message") or "")
+    if code == 0:
+        return Progress(is_done=True)
+    if "python3" in message and "not found" in message:
+        return Progress(failed=f"image {image} has no python3: name one that has, with --image")
+    if message:
+        return Progress(failed=f"its container ended with {code}: {_short(message)}")
+    return Progress(is_done=True)  # its output has the details
+
+
+def _short(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()[:300]
+
+
+def _gpus(node: Object, kind: str) -> int:
+    return int(((node.get("status") or {}).get(kind) or {}).get(labels.GPU_RESOURCE) or 0)
+
+
+def _label(node: Object, key: str) -> str | None:
+    value = (node["metadata"].get("labels") or {}).get(key)
+    return str(value) if value is not None else None

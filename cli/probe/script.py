@@ -1,32 +1,16 @@
 """The probe as a script for another machine, its sbatch command, and the facts in its output. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from platforms.docker.probe import Facts
+from platforms.templates import rendered
 
-_END: Final = "GPU_COMMONS_PROBE"
 _TIME_MIN: Final = 5
-_NONE: Final = "no Python 3.6 or later here: neither python3 nor /usr/libexec/platform-python"
-# The second one is RHEL 8's, which has no python3 unless somebody installs it.
-SCRIPT: Final = """\
-#!/bin/sh
-# gpu-commons probe: prints what this machine is, and changes nothing.
-for python in python3 /usr/libexec/platform-python; do
-  if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 6))' </dev/null >/dev/null 2>&1; then
-    exec "$python" - --json --program={program} <<'{end}'
-{text}
-{end}
-  fi
-done
-echo '{none}' >&2
-exit 127
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +72,8 @@ class Job:
 
 def script(text: str, program: str = "") -> str:
     """For any machine's shell. `text` is `platforms.docker.probe`; `program` starts images there."""
-    return SCRIPT.format(text=text.rstrip("\n"), program=shlex.quote(program), end=_END, none=_NONE)
+    template = Path(__file__).with_name("probe.sh.j2")
+    return rendered(template, text=text.rstrip("\n"), program=shlex.quote(program))
 
 
 def read(output: str) -> Probed | None:

@@ -1,7 +1,5 @@
 """Runs a probe: on this machine, by ssh, or as a short Slurm job."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import time

@@ -1,7 +1,5 @@
 """`gpu-commons schema`: JSON Schemas of input and output."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Final
 

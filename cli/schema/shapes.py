@@ -1,7 +1,5 @@
 """JSON Schemas of the command's input and output, published in docs/reference/."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from cli.check.fields import Field, case_fields

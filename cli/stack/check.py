@@ -1,7 +1,5 @@
 """Checks a stack file before any build or deployment: settings, images on pools, policy rules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compares files of `gpu-commons probe --json` with the pools of a stack file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

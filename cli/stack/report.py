@@ -1,7 +1,5 @@
 """A checked stack file as text and as data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who has which GPUs, as a table and as data. Pure."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from typing import Any, Final

@@ -3,8 +3,6 @@
 They fit GPU and driver; the rules decide whether they run.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """An image's cuda-compat package: GPUs and host drivers that run a newer CUDA with it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from compat.evidence.drivers import reaches

@@ -1,7 +1,5 @@
 """Looks up which driver runs which CUDA and which GPU."""
 
-from __future__ import annotations
-
 from functools import cache, lru_cache
 
 from packaging.version import Version

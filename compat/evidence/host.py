@@ -4,8 +4,6 @@
 bare branch. `shown` holds the host fields of a case for output.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Reads a case's image fields as possible images: CUDA, framework build, device code, libraries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

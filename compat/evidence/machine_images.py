@@ -4,8 +4,6 @@ The table is a log of changes: an image has the driver of the newest row up to i
 Kubernetes version.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

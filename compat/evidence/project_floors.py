@@ -1,7 +1,5 @@
 """GPUs that a project supports in a range of releases: the lowest, the newest, or a list."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reads the CSV tables as text, row by row."""
 
-from __future__ import annotations
-
 import csv
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Looks up facts in the tables, as text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType

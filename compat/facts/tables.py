@@ -1,7 +1,5 @@
 """The fact tables, read once, on first use. `tools/tables.py` checks the files, so reading them here only converts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache

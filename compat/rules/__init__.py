@@ -1,7 +1,5 @@
 """All rules, listed by hand: rules not listed here do not apply, and a retired id stays with its successor."""
 
-from __future__ import annotations
-
 from types import MappingProxyType
 
 from compat.rules import (

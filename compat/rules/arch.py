@@ -1,7 +1,5 @@
 """R-ARCH: machine code that this GPU can run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from compat.facts import tables
@@ -151,23 +149,4 @@ def _by_toolkit(image: ImageFacts, cuda: CudaVersion, gpu: Gpu) -> tuple[Finding
     return (unknown(ID, f"{none}, and it is not known whether the image carries PTX: {_READ}", fact),)
 
 
-RULE = Rule(
-    id=ID,
-    title="Machine code for the GPU",
-    says=(
-        "Machine code (a cubin) for sm_XY runs on GPUs of the same major with an equal or higher minor; it never "
-        "crosses a major. Code for a target with the suffix a runs only on that GPU, with f on its family. "
-        "Without a list of targets, what the toolkit can generate counts: a program built by a CUDA that is older "
-        "than the GPU runs only if it carries PTX, and where nothing says so, the answer is unknown. Programs that "
-        "compile for the GPU at hand when they run (CuPy, hashcat, OpenMM, PyCUDA, AlphaFold) need a compiler that "
-        "knows it."
-    ),
-    sources=(_GUIDE, _CUPY, _MAKEFILES),
-    severity=Severity.REFUSE,
-    need=Need.CODE,
-    check=check,
-    of_pool=("gpu",),
-    passing={"gpu": "A10G", "driver": "535.129.03", "cuda": "11.8", "sm_list": "7.0;8.0", "ptx": "none"},
-    failing={"gpu": "RTX 5090", "driver": "570.124.06", "cuda": "12.4", "sm_list": "8.0;9.0", "ptx": "none"},
-    undecided={"gpu": "RTX 5090", "driver": "570.124.06", "cuda": "12.4"},
-)
+RULE = Rule(ID, check, sources=(_GUIDE, _CUPY, _MAKEFILES), need=Need.CODE)

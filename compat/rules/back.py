@@ -1,11 +1,9 @@
 """R-BACK: a newer driver runs what was built with an older CUDA."""
 
-from __future__ import annotations
-
 from compat.evidence.drivers import branch_of, major_floor, native_floor
 from compat.rules.rule import Need, Rule, this_one
 from compat.values.fact import Fact
-from compat.values.findings import Finding, Severity, note, refuse, unknown, warn
+from compat.values.findings import Finding, note, refuse, unknown, warn
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import CudaVersion
@@ -51,22 +49,11 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
 
 
 RULE = Rule(
-    id=ID,
-    title="Backward compatibility",
-    says=(
-        "A newer driver runs programs built with any older CUDA toolkit, as long as it still supports the GPU. "
-        "No driver is too new for a toolkit. From CUDA 9.0 on, older releases of the branch that a toolkit came "
-        "with run it too, with a warning."
-    ),
+    ID,
+    check,
     sources=(
         "https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html",
         _SOURCE,
     ),
-    severity=Severity.REFUSE,
     need=Need.CUDA,
-    check=check,
-    of_pool=("driver", "platform"),
-    passing={"gpu": "Tesla T4", "driver": "580.95.05", "cuda": "11.8"},
-    failing={"gpu": "GTX 1080 Ti", "driver": "418.88", "cuda": "10.2"},
-    undecided={"gpu": "Tesla T4", "cuda": "10.2"},
 )

@@ -1,7 +1,5 @@
 """R-COMPATHOOK: how the container toolkit treats an image's compat package."""
 
-from __future__ import annotations
-
 import re
 
 from packaging.version import Version
@@ -11,7 +9,7 @@ from compat.evidence.drivers import major_floor, native_floor, reaches
 from compat.facts import tables
 from compat.rules.rule import Rule
 from compat.values.fact import Fact, Present
-from compat.values.findings import Finding, Setting, Severity, Variable, note, refuse, unknown, warn
+from compat.values.findings import Finding, Setting, Variable, note, refuse, unknown, warn
 from compat.values.hosts import Platform, PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import CudaVersion, DriverVersion
@@ -114,24 +112,4 @@ def _by_toolkit(
     return ()
 
 
-_CASE = {"driver": "535.230.02", "cuda": "12.4", "cuda_compat": "yes", "host": "docker", "container_toolkit": "1.17.4"}
-
-RULE = Rule(
-    id=ID,
-    title="Container toolkit and compat packages",
-    says=(
-        "Container toolkits load an image's compat libraries if they are newer than the host's driver: up to 1.17.3 by "
-        "mounting them, from 1.17.5 on with a hook; 1.17.4 does not. On a GeForce this fails with error 804, even "
-        "if the program would run through minor-version compatibility. NGC images try their package when they start, "
-        "and run without it if it does not work. An image that always puts its package first (by library path, "
-        "ld.so.conf or a variable of vLLM) fails with error 803 if the driver is newer, and with 804 on a GPU that "
-        "does not support the package."
-    ),
-    sources=(_SOURCE, compat_package.SOURCE, _NGC, _VLLM, _VLLM_SWITCHED),
-    severity=Severity.REFUSE,
-    check=check,
-    of_pool=("gpu", "driver", "platform", "host", "container_toolkit"),
-    passing={**_CASE, "gpu": "L4"},
-    failing={**_CASE, "gpu": "L4", "cuda": "13.0"},
-    undecided={**_CASE, "gpu": "RTX A6000", "container_toolkit": "1.17.8"},
-)
+RULE = Rule(ID, check, sources=(_SOURCE, compat_package.SOURCE, _NGC, _VLLM, _VLLM_SWITCHED))

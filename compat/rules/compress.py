@@ -1,14 +1,12 @@
 """R-COMPRESS: drivers unpack device code compressed by zstd from that of CUDA 12.4 on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from compat.evidence import compat_package
 from compat.evidence.drivers import UNPACKS_ZSTD, native_floor
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
-from compat.values.findings import Finding, Severity, note, refuse, warn
+from compat.values.findings import Finding, note, refuse, warn
 from compat.values.hosts import PoolFacts
 from compat.values.images import Code, Compressed, ImageFacts, best_cubin, judged
 from compat.values.versions import ComputeCapability, DriverVersion, Target, compiles
@@ -94,21 +92,4 @@ def _named(kind: str, target: Target) -> str:
     return f"{kind}_{target.capability.digits}{target.suffix}"
 
 
-RULE = Rule(
-    id=ID,
-    title="Compressed device code",
-    says=(
-        "nvcc 12.8 and newer can compress device code by zstd (--compress-mode=size or balance; balance is the default "
-        "of CUDA 13, speed that of CUDA 12). Drivers before 550.54.14 do not unpack such code, whatever their CUDA: "
-        "programs fail with `device kernel image is invalid`. Only the code that the GPU loads counts, and with a "
-        "cuda-compat package the package's own driver library unpacks it. The binary tells whether it is so; where "
-        "nobody read it, the rule warns, but of programs of ggml, which compress by default, it refuses."
-    ),
-    sources=(_NVCC, _RAPIDS, _LLAMA, _OLLAMA, _PYTORCH, _MLX),
-    severity=Severity.REFUSE,
-    check=check,
-    of_pool=("gpu", "driver", "platform"),
-    passing={"gpu": "A100", "driver": "535.183.01", "cuda": "12.8", "sm_list": "8.0", "compressed": "none"},
-    failing={"gpu": "A100", "driver": "535.183.01", "cuda": "12.8", "sm_list": "8.0", "compressed": "sm_80"},
-    undecided={"gpu": "A100", "cuda": "12.8", "sm_list": "8.0", "compressed": "sm_80"},
-)
+RULE = Rule(ID, check, sources=(_NVCC, _RAPIDS, _LLAMA, _OLLAMA, _PYTORCH, _MLX))

@@ -1,12 +1,10 @@
 """R-CPU: image and wheels must match the host's processor."""
 
-from __future__ import annotations
-
 from packaging.version import Version
 
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
-from compat.values.findings import Finding, Severity, refuse, unknown, warn
+from compat.values.findings import Finding, refuse, unknown, warn
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts
 
@@ -49,20 +47,4 @@ def _wheel(image: ImageFacts) -> tuple[Finding, ...]:
     return ()
 
 
-_CASE = {"gpu": "GB200", "driver": "580.95.05", "cpu_arch": "arm64"}
-
-RULE = Rule(
-    id=ID,
-    title="Processor architecture",
-    says=(
-        "An image and its wheels are machine code for one processor architecture: arm64 hosts (GH200, GB200, GB10, "
-        "g5g) need arm64 builds, and not every project makes one with CUDA."
-    ),
-    sources=(_OCI, _PYPI),
-    severity=Severity.REFUSE,
-    check=check,
-    of_pool=("cpu_architecture",),
-    passing={**_CASE, "framework": "torch", "framework_version": "2.11.0"},
-    failing={**_CASE, "framework": "torch", "framework_version": "2.9.1"},
-    undecided={**_CASE, "framework": "bitsandbytes", "cuda": "12.4"},
-)
+RULE = Rule(ID, check, sources=(_OCI, _PYPI))

@@ -1,7 +1,5 @@
 """R-CUDNN: GPUs and CUDA lines that a cuDNN release supports."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from packaging.version import Version
@@ -10,13 +8,12 @@ from compat.facts import tables
 from compat.facts.rows import Cudnn
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
-from compat.values.findings import Finding, Severity, note, warn
+from compat.values.findings import Finding, note, warn
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import ComputeCapability, CudaVersion
 
 ID = "R-CUDNN"
-_DATE = "2026-11-23"
 _SOURCE = "https://docs.nvidia.com/deeplearning/cudnn/backend/latest/reference/support-matrix.html"
 
 
@@ -62,18 +59,4 @@ def _check(cudnn: Version, cuda: CudaVersion, gpu: ComputeCapability, name: str)
     return (note(ID, f"cuDNN {cudnn} supports {name} ({gpu})", fact),)
 
 
-RULE = Rule(
-    id=ID,
-    title="cuDNN",
-    says=(
-        "A cuDNN release has engines for a range of GPUs and is built for a CUDA major: cuDNN 9.11 and newer have none "
-        "for Maxwell, Pascal and Volta, even in their CUDA 12 build."
-    ),
-    sources=(_SOURCE,),
-    severity=Severity.WARN,
-    check=check,
-    of_pool=("gpu",),
-    passing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "9.5.1"},
-    failing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "9.17.0"},
-    undecided={"gpu": "V100", "driver": "580.95.05", "cuda": "12.6", "cudnn": "42.0"},
-)
+RULE = Rule(ID, check, sources=(_SOURCE,))

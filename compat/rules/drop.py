@@ -1,14 +1,12 @@
 """R-DROP: drivers and toolkits that no longer support the GPU, or do not support it yet."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from compat.evidence.drivers import first_drivers, last_branch, last_driver, newest_branch
 from compat.facts import tables
 from compat.rules.rule import Rule, as_stated
 from compat.values.fact import THE_CASE, Fact
-from compat.values.findings import Finding, Severity, refuse, unknown, warn
+from compat.values.findings import Finding, refuse, unknown, warn
 from compat.values.hosts import Gpu, PoolFacts
 from compat.values.images import ImageFacts, best_cubin
 from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion
@@ -115,25 +113,12 @@ def _toolkit(cuda: CudaVersion, gpu: ComputeCapability, name: str) -> tuple[Find
 
 
 RULE = Rule(
-    id=ID,
-    title="GPUs that are no longer or not yet supported",
-    says=(
-        "Drivers support a GPU from their first release for it up to a last branch (Kepler 470, Maxwell, Pascal "
-        "and Volta 580). A model may be newer than its architecture: support for the GeForce GTX 1650 came with "
-        "418.74, for Turing with 410; in between, a driver accepts the board if it lists another one with the same "
-        "chip. A toolkit compiles for a GPU from a first CUDA line to a last one (CUDA 13 dropped Maxwell, Pascal and "
-        "Volta)."
-    ),
+    ID,
+    check,
     sources=(
         _MATRIX,
         "https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html",
         "https://packages.ubuntu.com/nvidia-driver-595",
         _TAKES,
     ),
-    severity=Severity.REFUSE,
-    check=check,
-    of_pool=("gpu", "driver", "platform"),
-    passing={"gpu": "V100", "driver": "580.95.05", "cuda": "12.4"},
-    failing={"gpu": "V100", "driver": "595.71.05", "cuda": "12.4"},
-    undecided={"compute_capability": "99.0", "driver": "580.95.05", "cuda": "12.4"},
 )

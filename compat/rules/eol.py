@@ -1,10 +1,8 @@
 """R-EOL: when NVIDIA's support for a driver branch ends."""
 
-from __future__ import annotations
-
 from compat.facts import tables
 from compat.rules.rule import Rule
-from compat.values.findings import Finding, Severity, note
+from compat.values.findings import Finding, note
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts
 
@@ -31,18 +29,4 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:  # noqa: A
     return (note(ID, text, row.origin.fact(text, "eol")),)
 
 
-RULE = Rule(
-    id=ID,
-    title="End of life of driver branches",
-    says=(
-        "NVIDIA supports a driver branch until a month that it announces. After that the driver keeps working but gets "
-        "no more fixes: the rule reports the date and refuses nothing."
-    ),
-    sources=(_SOURCE,),
-    severity=Severity.NOTE,
-    check=check,
-    of_pool=("driver",),
-    passing={"gpu": "T4", "driver": "580.95.05", "cuda": "12.4"},
-    failing={"gpu": "T4", "driver": "418.88", "cuda": "10.1"},
-    undecided={"gpu": "T4", "driver": "615.31", "cuda": "12.4"},
-)
+RULE = Rule(ID, check, sources=(_SOURCE,))

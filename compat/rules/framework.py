@@ -1,17 +1,16 @@
 """R-FRAMEWORK: a framework project's requirements for its builds: GPUs, drivers, systems, libraries."""
 
-from __future__ import annotations
-
 import re
 
 from packaging.version import Version
 
 from compat.evidence import project_floors
 from compat.evidence.drivers import TURNS_AT
-from compat.evidence.framework_libraries import cudnn_of, newest_glibc
+from compat.facts import tables
+from compat.facts.rows import FrameworkLibrary
 from compat.rules.rule import Rule
 from compat.values.fact import THE_CASE, Fact
-from compat.values.findings import Finding, GpuSpan, Setting, Severity, note, refuse, unknown, warn
+from compat.values.findings import Finding, GpuSpan, Setting, note, refuse, unknown, warn
 from compat.values.hosts import Platform, PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import ComputeCapability
@@ -177,31 +176,35 @@ def _c_library(image: ImageFacts, pool: PoolFacts) -> list[Finding]:
     return [refuse(ID, message, fact, Setting("image_glibc", row.minimum))]
 
 
-_CASE = {"driver": "550.90.07", "cuda": "12.3", "framework": "flash-attn", "framework_version": "2.6.3"}
-
 RULE = Rule(
-    id=ID,
-    title="Framework builds",
-    says=(
-        "A framework build uses the CUDA it was made for: a wheel brings its own, and that one counts, not the "
-        "image's. Projects state the lowest GPU, the systems and the drivers of their releases; builds that load "
-        "CUDA from the image need libraries of their own major there, TensorFlow and JAX a cuDNN of an equal or higher "
-        "minor too; a build for the CPU uses no GPU."
-    ),
+    ID,
+    check,
     sources=(
         "https://pytorch.org/get-started/previous-versions/",
         "github:tensorflow/docs site/en/install/source.md",
         "https://docs.jax.dev/en/latest/installation.html",
     ),
-    severity=Severity.REFUSE,
-    check=check,
-    of_pool=("gpu", "driver", "platform", "host", "glibc", "cpu_architecture"),
-    passing={**_CASE, "gpu": "L40S"},
-    failing={**_CASE, "gpu": "T4"},
-    undecided={
-        "gpu": "T4",
-        "driver": "535.104.05",
-        "framework": "a-framework-nobody-knows",
-        "framework_version": "1.0",
-    },
 )
+
+
+def newest_glibc(framework: str, version: Version, processor: str, cuda_major: int) -> FrameworkLibrary | None:
+    """The row with the newest C library: of the framework, or of its packages for a CUDA (`jax[cuda12]`)."""
+    rows = [
+        row
+        for name in (framework, f"{framework}[cuda{cuda_major}]")
+        for row in _libraries(name, version, "glibc")
+        if row.variant in {"", processor} and re.fullmatch(r"\d+\.\d+", row.minimum)
+    ]
+    return max(rows, key=lambda row: Version(row.minimum), default=None)
+
+
+def cudnn_of(framework: str, version: Version, build: str, cuda_major: int) -> FrameworkLibrary | None:
+    """The row for this version, of this build if there are several, else of a build for this CUDA."""
+    fitting = {row.variant: row for row in reversed(_libraries(framework, version, "cudnn"))}
+    named = (fitting[name] for name in (build, f"cuda{cuda_major}", *reversed(fitting)) if name in fitting)
+    return next(named, None)
+
+
+def _libraries(framework: str, version: Version, library: str) -> list[FrameworkLibrary]:
+    rows = tables.framework_libraries().get(framework, ())
+    return [row for row in rows if row.library == library and row.is_for(version)]

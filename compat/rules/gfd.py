@@ -1,12 +1,10 @@
 """R-GFD: the product label of a GPU changes with the driver."""
 
-from __future__ import annotations
-
 from compat.evidence.names.gpu_names import FIRST_BRANCH_WITH_MAKER, UnknownGpu, find_gpus, mig_profile
 from compat.facts.rows import GpuModel
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
-from compat.values.findings import Finding, Severity, Variable, note, refuse, unknown
+from compat.values.findings import Finding, Variable, note, refuse, unknown
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts
 
@@ -47,21 +45,4 @@ def _as_labelled(label: str, models: tuple[GpuModel, ...], branch: int) -> str:
     return f"NVIDIA-{label}" if has_now else label
 
 
-_CASE = {"gpu": "A100-SXM4-40GB", "driver": "535.129.03", "cuda": "11.0", "host": "kubernetes"}
-_SELECTED = {**_CASE, "env": f"{_LABEL}=NVIDIA-A100-SXM4-40GB"}
-
-RULE = Rule(
-    id=ID,
-    title="Product labels of GPU feature discovery",
-    says=(
-        "nvidia.com/gpu.product is the driver's product name with dashes. It changes with the driver (older ones leave "
-        "out NVIDIA), with MIG and with sharing, so a node selector must match what this driver reports."
-    ),
-    sources=(_SOURCE,),
-    severity=Severity.REFUSE,
-    check=check,
-    of_pool=("gpu", "driver", "host"),
-    passing=_SELECTED,
-    failing={**_SELECTED, "driver": "450.80.02"},
-    undecided={**_CASE, "env": f"{_LABEL}=NVIDIA-Q9000"},
-)
+RULE = Rule(ID, check, sources=(_SOURCE,))

@@ -1,12 +1,10 @@
 """R-KMOD: open and proprietary kernel modules."""
 
-from __future__ import annotations
-
 from compat.facts import tables
 from compat.facts.rows import Architecture
 from compat.rules.rule import Rule, as_stated
 from compat.values.fact import Fact
-from compat.values.findings import Finding, Setting, Severity, refuse, unknown, warn
+from compat.values.findings import Finding, Setting, refuse, unknown, warn
 from compat.values.hosts import Gpu, PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import DriverVersion
@@ -67,19 +65,4 @@ def _open(gpu: Gpu, arch: Architecture, driver: DriverVersion | None) -> tuple[F
     return ()
 
 
-RULE = Rule(
-    id=ID,
-    title="Kernel modules",
-    says=(
-        "The open kernel modules exist from branch 515 on and support Turing and newer; Blackwell and Grace Hopper "
-        "need them, Maxwell, Pascal and Volta need the proprietary ones. Before 545.23.06 the open modules drive "
-        "GeForce and workstation cards only if the host sets NVreg_OpenRmEnableUnsupportedGpus=1."
-    ),
-    sources=(_SOURCE, _OPT_IN, "github:NVIDIA/cloud-native-docs gpu-operator/platform-support.rst"),
-    severity=Severity.REFUSE,
-    check=check,
-    of_pool=("gpu", "driver", "kernel_module"),
-    passing={"gpu": "T4", "driver": "560.35.03", "cuda": "12.6", "kernel_module": "open"},
-    failing={"gpu": "GTX 1070 Ti", "driver": "560.35.03", "cuda": "11.8", "kernel_module": "open"},
-    undecided={"compute_capability": "99.0", "driver": "580.95.05", "cuda": "12.6", "kernel_module": "open"},
-)
+RULE = Rule(ID, check, sources=(_SOURCE, _OPT_IN, "github:NVIDIA/cloud-native-docs gpu-operator/platform-support.rst"))

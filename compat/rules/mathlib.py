@@ -1,7 +1,5 @@
 """R-MATHLIB: the math libraries of a CUDA release (cuBLAS, cuDNN, ...) have kernels for the GPUs of its time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from packaging.version import Version
@@ -9,7 +7,7 @@ from packaging.version import Version
 from compat.facts import tables
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
-from compat.values.findings import Finding, Severity, note, refuse, unknown, warn
+from compat.values.findings import Finding, note, refuse, unknown, warn
 from compat.values.hosts import Gpu, PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import ComputeCapability, CudaVersion
@@ -154,17 +152,8 @@ def _first_with_kernels(gpu: ComputeCapability) -> CudaVersion | None:
 
 
 RULE = Rule(
-    id=ID,
-    title="Math libraries",
-    says=(
-        "cuBLAS, cuDNN and the other math libraries of a CUDA release have kernels for the GPUs of its time: "
-        "machine code or PTX of a program's own is not enough where it calls them. Frameworks that always "
-        "call them fail with CUDA 7.5 or older on Pascal, with 9.1 or older on Turing, although it runs machine code "
-        "for Volta, unless their cuDNN is 7.3 or newer (with an older one 9.2 fails too), and with 10.0 or older on "
-        "Ampere and Ada; PyTorch fails there with any CUDA before 11, and on Blackwell with any before 12. "
-        "cuFFT before CUDA 11.8 fails on Ada: "
-        "programs that are known to call it are refused there."
-    ),
+    ID,
+    check,
     sources=(
         _PYTORCH,
         _RUNS_ON_9_2,
@@ -174,10 +163,4 @@ RULE = Rule(
             for each in text.split(" ; ")
         ),
     ),
-    severity=Severity.REFUSE,
-    check=check,
-    of_pool=("gpu",),
-    passing={"gpu": "RTX 2080 Ti", "driver": "440.33.01", "cuda": "10.0", "framework": "darknet"},
-    failing={"gpu": "RTX 2080 Ti", "driver": "440.33.01", "cuda": "9.0", "framework": "darknet"},
-    undecided={"gpu": "RTX 2080 Ti", "driver": "440.33.01", "framework": "darknet"},
 )

@@ -1,7 +1,5 @@
 """R-MINOR: from CUDA 11 on, a driver at the floor of a major runs all minors of that major."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from packaging.version import Version
@@ -10,7 +8,7 @@ from compat.evidence.drivers import branch_of, major_floor, native_floor
 from compat.facts import tables
 from compat.rules.rule import Need, Rule, this_one
 from compat.values.fact import Fact
-from compat.values.findings import Finding, Severity, note, refuse, warn
+from compat.values.findings import Finding, note, refuse, warn
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts, judged
 from compat.values.versions import CudaVersion, DriverVersion
@@ -113,29 +111,13 @@ def _code_is_known(image: ImageFacts, pool: PoolFacts) -> bool:
 
 
 RULE = Rule(
-    id=ID,
-    title="Minor-version compatibility",
-    says=(
-        "From CUDA 11 on, a program runs on any driver at or above the floor of its CUDA major "
-        "(11.x 450.80.02, 12.x 525.60.13, 13.x 580.65.06; from CUDA 12 on any release of that branch, with a warning), "
-        "if it carries machine code for the GPU: PTX of a newer minor is refused by an older driver (R-PTX), and "
-        "programs that have the driver compile their PTX, such as "
-        "hashcat, OpenMM, Numba, Candle and mistral.rs, need a driver of the toolkit's own level, and so does JAX "
-        "before 0.3 with CUDA 11, which links what it compiles. Where nothing says "
-        "what code a custom build has, that is a warning. CUDA 10 and older need the driver of that very toolkit "
-        "(R-BACK)."
-    ),
+    ID,
+    check,
     sources=(
         "https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html",
         _GUIDE,
         _JAX,
         *_DRIVER_COMPILES.values(),
     ),
-    severity=Severity.REFUSE,
     need=Need.CUDA,
-    check=check,
-    of_pool=("gpu", "driver", "platform"),
-    passing={"gpu": "A100", "driver": "525.105.17", "cuda": "12.4", "sm_list": "8.0"},
-    failing={"gpu": "A100", "driver": "450.51.06", "cuda": "11.8"},
-    undecided={"gpu": "A100", "cuda": "12.4"},
 )

@@ -1,13 +1,11 @@
 """R-NCCL: NCCL has machine code of its own; without code for the GPU, multi-GPU work fails."""
 
-from __future__ import annotations
-
 from packaging.version import Version
 
 from compat.facts import tables
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
-from compat.values.findings import Finding, Severity, note, warn
+from compat.values.findings import Finding, note, warn
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import ComputeCapability, compiles, listed, runs
@@ -36,24 +34,4 @@ def _check(nccl: Version, gpu: ComputeCapability, name: str) -> tuple[Finding, .
     return (warn(ID, message, fact),)
 
 
-RULE = Rule(
-    id=ID,
-    title="NCCL",
-    says=(
-        "NCCL, through which several GPUs work together, carries its own machine code; an image whose NCCL has none "
-        "for the GPU runs on one GPU and fails on several."
-    ),
-    sources=(_SOURCE,),
-    severity=Severity.WARN,
-    check=check,
-    of_pool=("gpu",),
-    passing={"gpu": "H100", "driver": "580.95.05", "image": "nvcr.io/nvidia/pytorch:24.05-py3"},
-    failing={
-        "gpu": "B200",
-        "driver": "580.95.05",
-        "image": "nvcr.io/nvidia/mxnet:24.05-py3",
-        "sm_list": "9.0",
-        "ptx": "9.0",
-    },
-    undecided={"gpu": "V100", "driver": "418.88", "image": "nvcr.io/nvidia/pytorch:19.06-py3"},
-)
+RULE = Rule(ID, check, sources=(_SOURCE,))

@@ -1,12 +1,10 @@
 """R-PTX: a driver compiles PTX that it knows for any equal or newer GPU."""
 
-from __future__ import annotations
-
 from compat.evidence import compat_package
 from compat.evidence.drivers import native_floor, reaches
 from compat.rules.rule import Need, Rule
 from compat.values.fact import Fact
-from compat.values.findings import Finding, Severity, refuse, unknown, warn
+from compat.values.findings import Finding, refuse, unknown, warn
 from compat.values.hosts import Gpu, PoolFacts
 from compat.values.images import Code, ImageFacts, best_cubin, judged
 from compat.values.versions import compiles
@@ -68,19 +66,8 @@ def _without(code: Code, gpu: Gpu) -> Finding:
 
 
 RULE = Rule(
-    id=ID,
-    title="PTX for the GPU",
-    says=(
-        "PTX of compute_XY is compiled at start for any equal or newer GPU, if the driver is at the level of the "
-        "toolkit that made the PTX, or a compat package of that level is in use. The first start is slow. A list of "
-        "targets that names no PTX is one of a build without PTX; whoever does not know writes `unknown`."
-    ),
+    ID,
+    check,
     sources=(_GUIDE, "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"),
-    severity=Severity.REFUSE,
     need=Need.CODE,
-    check=check,
-    of_pool=("gpu", "driver", "platform"),
-    passing={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "8.0"},
-    failing={"gpu": "H100", "driver": "525.105.17", "cuda": "12.3", "sm_list": "8.0", "ptx": "8.0"},
-    undecided={"gpu": "H100", "driver": "535.129.03", "cuda": "11.7", "sm_list": "8.0", "ptx": "unknown"},
 )

@@ -1,10 +1,11 @@
-"""A rule: id, sentence, sources and check. `__init__.py` lists all rules by hand."""
+"""A rule: id, check and sources, and its text in TOML beside it. `__init__.py` lists all rules by hand."""
 
-from __future__ import annotations
-
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
 
 from compat.values.findings import Finding, Severity
 from compat.values.hosts import PoolFacts
@@ -22,23 +23,33 @@ class Need(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule. With a need, it is one way to meet it; without one, its refusal is final.
+class Text:
+    """A rule in words, with cases as `check` takes them; the tests run each."""
 
-    `passing`, `failing` and `undecided` are cases as `check` takes them; the tests run each.
-    """
-
-    id: str
     title: str
     says: str
-    sources: tuple[str, ...]
-    severity: Severity  # the worst it can report
-    check: Check
+    severity: Severity  # the worst that the rule can report
+    of_pool: tuple[str, ...]  # the fields of a pool that it reads
     passing: Mapping[str, str]
     failing: Mapping[str, str]
     undecided: Mapping[str, str]
-    of_pool: tuple[str, ...]  # the fields of a pool that the check reads
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. With a need, it is one way to meet it; without one, its refusal is final."""
+
+    id: str
+    check: Check
+    sources: tuple[str, ...]
     need: Need | None = None
+
+    @cached_property
+    def text(self) -> Text:
+        """From the TOML file beside the check; reading it is left until somebody asks, as no verdict needs it."""
+        file = Path(__file__).with_name(f"{self.id.removeprefix('R-').lower()}.toml")
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        return Text(**data | {"severity": Severity[data["severity"].upper()], "of_pool": tuple(data["of_pool"])})
 
 
 def as_stated(driver: DriverVersion) -> str:

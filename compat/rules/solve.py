@@ -1,7 +1,5 @@
 """Combines findings to a verdict. A need fails if all its ways fail; every other refusal is final."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from operator import attrgetter

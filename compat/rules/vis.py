@@ -1,13 +1,11 @@
 """R-VIS: the GPUs visible to a program: variables that hide GPUs or driver parts, and slices of a GPU."""
 
-from __future__ import annotations
-
 import re
 
 from compat.evidence.names import mig
 from compat.rules.rule import Rule
 from compat.values.fact import Fact
-from compat.values.findings import Finding, Severity, Variable, note, refuse, unknown, warn
+from compat.values.findings import Finding, Variable, note, refuse, unknown, warn
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import ComputeCapability
@@ -105,19 +103,4 @@ def _capabilities(value: str, image: ImageFacts) -> list[Finding]:
     return [note(ID, f"NVIDIA_DRIVER_CAPABILITIES={value} includes what is needed", fact)]
 
 
-RULE = Rule(
-    id=ID,
-    title="Visibility variables",
-    says=(
-        "NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES tell the container runtime which GPUs and which parts "
-        "of the driver a container gets; CUDA_VISIBLE_DEVICES filters inside the process, and its first invalid entry "
-        "ends the list. A MIG slice needs a driver that supports MIG on its GPU."
-    ),
-    sources=(_RUNTIME, _PROCESS, mig.SOURCE),
-    severity=Severity.REFUSE,
-    check=check,
-    of_pool=("gpu", "driver", "host"),
-    passing={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "NVIDIA_DRIVER_CAPABILITIES=compute,utility"},
-    failing={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "CUDA_VISIBLE_DEVICES=-1,0"},
-    undecided={"gpu": "L4", "driver": "550.90.07", "cuda": "12.4", "env": "CUDA_VISIBLE_DEVICES=$SLURM_GPU"},
-)
+RULE = Rule(ID, check, sources=(_RUNTIME, _PROCESS, mig.SOURCE))

@@ -1,7 +1,5 @@
 """Facts with their sources, and the presence of things in an image."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -1,7 +1,5 @@
 """Findings of rules, and the answer made of them: verdict, findings, remedy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Answers one case, with a remedy if it does not run, or many images on many pools."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

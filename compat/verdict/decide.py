@@ -1,7 +1,5 @@
 """Decides one case: solves every possibility that it leaves open, and checks whether they agree."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from compat.evidence.case import Case, CaseError, OpenField

@@ -5,8 +5,6 @@ reaches. So the fewest groups come from taking the pool whose newest line is the
 adding all others that run it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The newest CUDA line that a pool's driver and GPU run, and the newest build of a framework."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import islice
 

@@ -5,8 +5,6 @@ build, another tag, another CUDA line), and the driver. Each place is tried alon
 Within a place the nearest change comes first: users of torch 2.6 prefer another build of 2.6 to another version.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache

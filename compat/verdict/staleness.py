@@ -1,7 +1,5 @@
 """Age of the tables that become outdated: new drivers and machine images appear every few weeks."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import replace
 from functools import cache

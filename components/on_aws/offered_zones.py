@@ -1,7 +1,5 @@
 """Picks the subnets of a pool: those in zones where EC2 offers its instance types."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reads a Docker engine: its facts and the containers that hold GPUs. The only reader of engines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

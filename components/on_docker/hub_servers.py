@@ -8,8 +8,6 @@ Pulumi stores a provider in the state as a pickle. Ours contains only its class 
 code stops what an earlier version started: never rename this module or `EndsServers`.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final, NotRequired, TypedDict
 
 import pulumi

@@ -1,7 +1,5 @@
 """Stops everything a hub on a Docker host started. Safe to repeat: objects already gone are skipped."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Mapping

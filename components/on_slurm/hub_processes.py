@@ -4,8 +4,6 @@ Pulumi stores a provider in the state as a pickle that contains only its class n
 `RunsHub`.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import pulumi

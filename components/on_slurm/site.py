@@ -1,7 +1,5 @@
 """Site access as Pulumi's engine passes it: a plain mapping in which numbers are floats."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -8,8 +8,7 @@ from components.argument_errors import explained
 from components.on_slurm.site import site_of
 from components.on_slurm.slurm_gpu_job_args import SlurmGpuJobArgs
 from components.on_slurm.slurm_jobs import SlurmJob
-from platforms.slurm.batch_script import batch_script
-from platforms.slurm.interactive import interactive_command
+from platforms.slurm.batch_script import batch_script, interactive_command
 from platforms.slurm.job_model import parse_slurm_job
 
 

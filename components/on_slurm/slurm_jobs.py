@@ -4,8 +4,6 @@ Pulumi stores a provider in the state as a pickle. Ours contains only its class 
 code tracks what an earlier version submitted: never rename this module or `FollowsJob`.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from typing import Any, Final

@@ -4,8 +4,6 @@ Pure functions, shared with `GpuImage`, decide what is built: a spec has the sam
 both. `build_image` acts.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Dockerfile instructions as text: RUN with mounts and here-document, apt, quoting. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 

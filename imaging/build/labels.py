@@ -1,7 +1,5 @@
 """An image's metadata: its labels, and the facts written into it. Pure."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fleet.driver_key import DRIVER_KEY_LABEL

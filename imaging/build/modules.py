@@ -4,8 +4,6 @@ The compiling stage only mounts the source, so no layer of it or of the image ha
 that stage. Each step reports its size, because discarded stages fill the builder's disk too.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable
@@ -13,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from imaging.build.instructions import apt, apt_mounts, command, run_block
-from imaging.spec.modules import Modules
+from imaging.spec.parts import Modules
 from imaging.spec.plan import Plan
 
 NAMES: Final = ("nvidia", "nvidia-uvm", "nvidia-modeset")  # in the order in which they load

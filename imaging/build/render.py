@@ -9,8 +9,6 @@ A spec with targets gives one text with a stage for each image (`docker build --
 of common content. The last stage is the spec's own image, so a build without a named stage still makes it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import shlex

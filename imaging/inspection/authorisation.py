@@ -3,8 +3,6 @@
 Source: https://distribution.github.io/distribution/spec/auth/token/ and .../auth/oauth/, RFC 9110 section 11.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import threading

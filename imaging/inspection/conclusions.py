@@ -4,8 +4,6 @@ What a program loads decides: a wheel brings its own CUDA and ignores labels. So
 framework's statement on its own build, the installed CUDA runtime, the toolkit, the environment, the labels.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

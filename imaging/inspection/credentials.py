@@ -1,7 +1,5 @@
 """Finds registry credentials: Docker's and Podman's config files, credential helpers. Kept in memory only."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

@@ -1,7 +1,5 @@
 """Collects an image's statements on its CUDA: framework builds, runtimes, toolkit, environment, labels. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The findings of an image's layers that a container can see, with duplicate libraries and disk usage. Pure."""
 
-from __future__ import annotations
-
 import heapq
 import re
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Two kernels in separate environments may each have a CUDA; one environment on a base with CUDA has it twice.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final

@@ -3,8 +3,6 @@
 A fact that was not searched for is None (`deep`); one that was not found is empty.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final

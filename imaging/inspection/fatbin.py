@@ -13,8 +13,6 @@ stripped libraries work as well as others. The layout was checked against NVIDIA
     kind 0x100  cubins packed together (`fatbinary --concat`): at +64 u32 count, u32 size, then entry headers
 """
 
-from __future__ import annotations
-
 import struct
 from array import array
 from collections import Counter

@@ -1,7 +1,5 @@
 """Errors of an image or of access to it: one error, one message, no traceback."""
 
-from __future__ import annotations
-
 from errors import UserError
 from errors.problems import Problem, show
 

@@ -1,7 +1,5 @@
 """Client of the simple index of Python packages (PEP 503 and 691): files and sizes. It downloads no file."""
 
-from __future__ import annotations
-
 import configparser
 import json
 import re

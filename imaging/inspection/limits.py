@@ -3,8 +3,6 @@
 Real images are far below: a big one has 10 GB in 80 layers with half a million files.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 DOCUMENTS_BYTES: Final = 1_000_000

@@ -1,7 +1,5 @@
 """Checks the environment variables for connections before a library fails on them."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -4,8 +4,6 @@ Docker Hub, NGC, GHCR, Quay, ECR, Artifact Registry and plain registries speak o
 1.1); they differ in authentication, which is in `authorisation.py`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """Explains registry answers other than an image, with one message each."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Hides secrets in variables and labels: people bake them into images, and our output must not repeat them."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """HTTP with tokens and retries: the product's only use of the network."""
 
-from __future__ import annotations
-
 import logging
 import os
 import random

@@ -3,8 +3,6 @@
 Layout: sylabs/sif `pkg/sif/sif.go` and `descriptor.go` (header 128 bytes, descriptor 585, little endian).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

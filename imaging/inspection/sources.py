@@ -1,7 +1,5 @@
 """Interface of image sources: registries, directories and archives support the same three calls."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager

@@ -4,8 +4,6 @@ The readers on PyPI hold the whole tree and unpack a block to any size it states
 Layout: https://dr-emann.github.io/squashfs/squashfs.html and Linux `fs/squashfs/squashfs_fs.h`.
 """
 
-from __future__ import annotations
-
 import lzma
 import struct
 import zlib

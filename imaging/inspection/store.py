@@ -1,24 +1,81 @@
 """Caches facts on disk by digest: nothing is read twice. It writes only inside the store's folder.
 
-A file appears complete or not at all; its name has the finders' version, so newer programs read again.
+A file appears complete or not at all; its name has the finders' version, so newer programs read again. The record of a
+layer is gzip with one JSON value a line: `[kind, size, path]` of each file, without content, and the findings at the
+end. Gzip's checksum reveals an incomplete one.
 """
 
-from __future__ import annotations
-
 import contextlib
+import gzip
+import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from imaging.inspection.facts import CONTENTS, PUBLISHED, VERSION, ImageContents, Published
+from imaging.inspection.facts import CONTENTS, LAYER_FOUND, PUBLISHED, VERSION, ImageContents, LayerFound, Published
 from imaging.inspection.faults import InspectError
-from imaging.inspection.layer_records import LayerRecord, NewRecord, open_record
+from imaging.inspection.layers import Entry
+
+_FAST: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRecord:
+    """A completely read layer."""
+
+    path: Path
+    found: LayerFound
+
+    def files(self) -> Iterator[Entry]:
+        """Its members in order, without content."""
+        with gzip.open(self.path, "rb") as lines:
+            for line in lines:
+                if line.startswith(b"["):
+                    kind, size, path = json.loads(line)
+                    yield Entry(path, kind, size, "", lambda: iter(()))
+
+
+def open_record(path: Path) -> LayerRecord | None:
+    """None if there is no complete record."""
+    last = b""
+    try:
+        with gzip.open(path, "rb") as lines:
+            for last in lines:  # noqa: B007 - only the last one matters
+                pass
+        return LayerRecord(path, LAYER_FOUND.validate_json(last))
+    except (OSError, EOFError, zlib.error, ValidationError):
+        return None
+
+
+class NewRecord:
+    """Written while a layer is read. `disk_errors` turns disk faults into errors for people."""
+
+    def __init__(self, file: IO[bytes], disk_errors: Callable[[], AbstractContextManager[None]]) -> None:
+        self._lines = gzip.GzipFile(fileobj=file, mode="wb", compresslevel=_FAST, mtime=0)
+        self._disk_errors = disk_errors
+
+    def add(self, entry: Entry) -> None:
+        """The next member in order."""
+        self._write(json.dumps([entry.kind, entry.size, entry.path]).encode())
+
+    def finish(self, found: LayerFound) -> None:
+        """Findings of all members."""
+        self._write(LAYER_FOUND.dump_json(found))
+
+    def close(self) -> None:
+        with self._disk_errors():
+            self._lines.close()
+
+    def _write(self, line: bytes) -> None:
+        with self._disk_errors():
+            self._lines.write(line + b"\n")
 
 
 def store_folder(environment: Mapping[str, str]) -> Path:

@@ -4,8 +4,6 @@ Sizes only, no content. Memory is one dictionary entry per file; `limits.ENTRIES
 Whiteouts: OCI image-spec 1.1, layer.md. Symbolic links are never followed, so their loops do no harm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

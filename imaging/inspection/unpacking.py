@@ -1,7 +1,5 @@
 """Unpacks a compressed layer in pieces of bounded length, whatever its headers say."""
 
-from __future__ import annotations
-
 import itertools
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The images that a recipe uses, and their facts by reference: pinning, default user, CUDA."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """Lints one file. Pure: bytes, settings and the findings of another linter in, a report out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 

@@ -1,26 +1,15 @@
-"""Parses calls of container programs in scripts: options, image, and its command."""
-
-from __future__ import annotations
+"""Parses calls of container programs in scripts: options, image, and its command; variables set there and in files."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from imaging.lint.recipe import Command, Recipe, Word
+from imaging.lint.recipe import Command, Kind, Recipe, Word
+from imaging.lint.shell import PROGRAMS, option_values
 
 DOCKER: Final = frozenset({"docker", "podman", "nvidia-docker", "nerdctl"})
 APPTAINER: Final = frozenset({"singularity", "apptainer"})
-# Long options of `docker run` without a value; all others take one. Short ones: -d -i -t -P and combinations.
-_DOCKER_SWITCHES: Final = frozenset({
-    "--rm", "--detach", "--interactive", "--tty", "--init", "--privileged", "--priviledged", "--privilege",
-    "--read-only", "--publish-all", "--no-healthcheck", "--oom-kill-disable", "--quiet", "--sig-proxy",
-    "--disable-content-trust",
-})  # fmt: skip
-_APPTAINER_VALUED: Final = frozenset({
-    "-B", "--bind", "--mount", "-H", "--home", "-W", "--workdir", "-S", "--scratch", "--pwd", "--cwd", "--env",
-    "--env-file", "--overlay", "-o", "--app", "--network", "--network-args", "--dns", "--hostname", "--security",
-    "--add-caps", "--drop-caps", "--apply-cgroups", "--device", "--cdi-dirs", "--cpus", "--memory", "--fusemount",
-    "--shell", "-s",
-})  # fmt: skip
+_DOCKER_SWITCHES: Final = frozenset(PROGRAMS["switches"]["docker"])
+_APPTAINER_VALUED: Final = frozenset(PROGRAMS["valued"]["apptainer"])
 
 
 def calls(recipe: Recipe, programs: frozenset[str], *verbs: str) -> Iterator[tuple[Command, tuple[Word, ...]]]:
@@ -51,3 +40,23 @@ def image_at(program: str, words: tuple[Word, ...]) -> int | None:
         else:
             skip = text[-1] not in "ditPq" and len(text) == 2
     return None
+
+
+def set_variables(recipe: Recipe) -> Iterator[tuple[str, Word]]:
+    """Name and value of variables at run time: ENV, exports of scripts, `docker run -e`."""
+    for instruction in recipe.image:
+        if instruction.keyword == "ENV":
+            yield from instruction.variables
+        elif instruction.keyword in {"SCRIPT", "CMD", "ENTRYPOINT"}:
+            for command in instruction.commands:
+                yield from command.variables
+        if recipe.kind is Kind.SCRIPT:
+            for command in instruction.commands:
+                if command.program in DOCKER:
+                    yield from _passed(command.arguments)
+
+
+def _passed(words: tuple[Word, ...]) -> Iterator[tuple[str, Word]]:
+    for given in option_values(words, "-e", "--env", may_touch=True):
+        name, _, value = given.text.partition("=")
+        yield name, Word(value, given.line)

@@ -1,7 +1,5 @@
 """Finds frameworks among installed packages, and the CUDA that they bring."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

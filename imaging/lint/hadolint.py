@@ -3,8 +3,6 @@
 hadolint knows Dockerfiles and, through ShellCheck, their shell code; docs/decisions has why and how we run it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from bisect import bisect_right

@@ -3,8 +3,6 @@
 Rules that it lacks are passed on with a link to their page, including ShellCheck's and new ones.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from pathlib import Path

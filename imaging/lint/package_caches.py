@@ -1,7 +1,5 @@
 """Package managers' caches in a layer, and commands that clear them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,9 +1,7 @@
 """Finds what a command installs: package manager, names, versions, target environment."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -11,7 +9,7 @@ from typing import Final
 
 from imaging.lint.recipe import Command, Word
 from imaging.lint.requirements import Package, of_conda, of_pip
-from imaging.lint.shell import option_value, option_values
+from imaging.lint.shell import PROGRAMS, option_value, option_values
 
 
 class Manager(StrEnum):
@@ -43,60 +41,9 @@ class Install:
         return frozenset(package.name for package in self.packages)
 
 
-# Options with a value, so that the value does not count as a package.
-_PIP_VALUED: Final = frozenset({
-    "-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--extra-index-url", "--index",
-    "--default-index", "-f", "--find-links", "-t", "--target", "--prefix", "--root", "--python", "-p", "--platform",
-    "--python-version", "--implementation", "--abi", "--no-binary", "--only-binary", "--progress-bar",
-    "--trusted-host", "--cache-dir", "--timeout", "--retries", "--proxy", "--cert", "--client-cert", "--log",
-    "--exists-action", "--src", "--config-settings", "-C", "--global-option", "--upgrade-strategy",
-    "--root-user-action", "--link-mode", "--index-strategy", "--resolution", "--prerelease", "--exclude-newer",
-    "--torch-backend", "--report", "-b", "--build-constraint", "--override", "--no-build-isolation-package",
-    "--refresh-package", "--reinstall-package", "-P", "--upgrade-package", "--color", "--keyring-provider",
-    "--use-feature", "--use-deprecated", "--extra", "--group", "--directory", "--project",
-})  # fmt: skip
-_CONDA_VALUED: Final = frozenset({
-    "-n", "--name", "-p", "--prefix", "-c", "--channel", "--repodata-fn", "--solver", "--experimental-solver",
-    "--subdir", "--platform", "-r", "--root-prefix",
-})  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _System:
-    """A manager that installs for the whole image."""
-
-    manager: Manager
-    programs: frozenset[str]
-    verbs: tuple[str, ...]
-    valued: frozenset[str]
-
-
-_SYSTEM: Final = (
-    _System(
-        Manager.APT,
-        frozenset({"apt-get", "apt", "aptitude"}),
-        ("install", "satisfy"),
-        frozenset({"-o", "--option", "-t", "--target-release", "--default-release", "-c", "--config-file"}),
-    ),
-    _System(
-        Manager.RPM,
-        frozenset({"yum", "dnf", "microdnf", "tdnf", "zypper"}),
-        ("install", "in"),
-        frozenset({"--releasever", "--setopt", "-x"}),
-    ),
-    _System(
-        Manager.APK,
-        frozenset({"apk"}),
-        ("add",),
-        frozenset({"--repository", "-X", "-t", "--virtual", "--root", "-p"}),
-    ),
-    _System(
-        Manager.NPM,
-        frozenset({"npm"}),
-        ("install", "i", "ci", "add"),
-        frozenset({"--prefix", "--registry", "--cache", "-C", "--loglevel", "--omit", "--include"}),
-    ),
-)
+_PIP_VALUED: Final = frozenset(PROGRAMS["valued"]["pip"])
+_CONDA_VALUED: Final = frozenset(PROGRAMS["valued"]["conda"])
+_SYSTEM: Final[Mapping[str, Mapping[str, list[str]]]] = PROGRAMS["system"]
 _SYSTEM_PREFIXES: Final = frozenset({"", "/usr", "/usr/local", "/opt/conda", "$CONDA_DIR", "${CONDA_DIR}", "base"})
 
 
@@ -120,8 +67,8 @@ def install_of(command: Command) -> Install | None:
         return _uv(command, words)
     if program in {"conda", "mamba", "micromamba"}:
         return _conda(command, words)
-    known = next((each for each in _SYSTEM if program in each.programs), None)
-    return _system(command, words, known) if known else None
+    manager = next((name for name, known in _SYSTEM.items() if program in known["programs"]), None)
+    return _system(command, words, Manager(manager)) if manager else None
 
 
 def installs_anything(install: Install) -> bool:
@@ -212,13 +159,14 @@ def _conda(command: Command, words: Sequence[Word]) -> Install | None:
     )
 
 
-def _system(command: Command, words: Sequence[Word], known: _System) -> Install | None:
-    rest = _verb(words, known.verbs, known.valued)
+def _system(command: Command, words: Sequence[Word], manager: Manager) -> Install | None:
+    valued = frozenset(_SYSTEM[manager]["valued"])
+    rest = _verb(words, _SYSTEM[manager]["verbs"], valued)
     if rest is None:
         return None
     packages = []
-    for word in _plain(rest, known.valued):
-        is_scoped = known.manager is Manager.NPM and "@" in word.text[1:]
+    for word in _plain(rest, valued):
+        is_scoped = manager is Manager.NPM and "@" in word.text[1:]
         name, _, version = word.text.partition("@" if is_scoped else "=")
         packages.append(Package(re.sub(r"(:\w+|/\S+|[+-])$", "", name), word, version, is_pinned=bool(version)))
-    return Install(known.manager, command, tuple(packages), "")
+    return Install(manager, command, tuple(packages), "")

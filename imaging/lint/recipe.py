@@ -3,8 +3,6 @@
 Every word keeps its line, so that a finding in the middle of a long RUN points there. All values are frozen.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

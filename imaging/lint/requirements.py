@@ -1,7 +1,5 @@
 """Parses the packages of an installation: requirements of pip, packages of conda."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

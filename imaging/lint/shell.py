@@ -7,13 +7,15 @@ It removes wrappers in front of a command (`sudo`, `env`, `conda run -n x`, `sru
 from __future__ import annotations
 
 import re
+import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import accumulate
+from pathlib import Path
 from posixpath import join, normpath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from imaging.lint.recipe import Command, Word, expand
 
@@ -21,24 +23,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
-# Programs that run the rest of their line, with their options with a value.
-_WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
-    "sudo": frozenset({"-u", "-g", "-h", "--user", "--group"}),
-    "env": frozenset({"-u", "--unset", "-C", "--chdir"}),
-    "exec": frozenset({"-a"}),
-    "command": frozenset(),
-    "time": frozenset({"-f", "-o"}),
-    "nohup": frozenset(),
-    "nice": frozenset({"-n"}),
-    "timeout": frozenset({"-s", "-k"}),
-    "stdbuf": frozenset({"-i", "-o", "-e"}),
-    "gosu": frozenset(),
-    "tini": frozenset({"-p"}),
-    "dumb-init": frozenset(),
-    "srun": frozenset({"-n", "-N", "-p", "-A", "-t", "-c", "-w", "-J", "-G"}),
-    "mpirun": frozenset({"-n", "-np", "-x", "-H", "--hostfile"}),
-    "mpiexec": frozenset({"-n", "-np", "-x", "-H", "--hostfile"}),
-}
+PROGRAMS: Final[Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("programs.toml").read_text(encoding="utf-8")
+)
+_WRAPPERS: Final = {name: frozenset(valued) for name, valued in PROGRAMS["wrappers"].items()}
 _FIRST_IS_OWN: Final = frozenset({"timeout", "gosu"})  # their first plain word is a duration, or a user
 _CONDAS: Final = frozenset({"conda", "mamba", "micromamba"})
 _RUN_OPTIONS: Final = frozenset({"-n", "--name", "-p", "--prefix"})

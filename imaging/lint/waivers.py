@@ -3,8 +3,6 @@
 # gpu-commons lint ignore=D-ROOT reason="the driver container needs it"
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -3,14 +3,22 @@
 Unpacking a 5.4 GB stack of CUDA libraries takes 54 s from gzip and 9.4 s from zstd on one core.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
 from fleet.machines import USABLE_SHARE, Rates
-from imaging.size.origin import Origin
+
+
+class Origin(StrEnum):
+    """The source. Only `image` was read in the image itself."""
+
+    SPEC = "spec"
+    LAST_BUILD = "last build"
+    REGISTRY = "registry"
+    IMAGE = "image"
+
 
 MB: Final = 10**6
 GB: Final = 10**9

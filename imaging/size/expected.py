@@ -16,16 +16,13 @@ is then a lower bound of that layer as well. For the rest, we use the lowest of 
 Pure, but for `expected_of`, which reads specs, locks and size files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from imaging.size.estimate import MB, Size
-from imaging.size.origin import Origin
+from imaging.size.estimate import MB, Origin, Size
 from imaging.spec.load import IMAGES, load_named, load_sizes
 from imaging.spec.model import ImageSpec
 from imaging.spec.parts import Layout

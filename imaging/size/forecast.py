@@ -4,16 +4,13 @@ There are three sources, in this order: the registry, if the tag already has the
 the spec's changes since; the spec alone, which gives a lower bound (`imaging.size.expected`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 from fleet.machines import Rates
-from imaging.size.estimate import MB, Size, amount, cold_start
+from imaging.size.estimate import MB, Origin, Size, amount, cold_start
 from imaging.size.expected import Expected
-from imaging.size.origin import Origin
 
 
 @dataclass(frozen=True, slots=True)

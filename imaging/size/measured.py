@@ -1,12 +1,9 @@
 """Size of an image from its facts. Pure."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from imaging.inspection.facts import ImageContents
-from imaging.size.estimate import Layer, Size
-from imaging.size.origin import Origin
+from imaging.size.estimate import Layer, Origin, Size
 
 UNPACKED_RATIO: Final = 1.85
 """Ratio of unpacked to packed bytes of CUDA libraries, for unread layers: 5.415 GB from 2.990 (torch 2.15),

@@ -1,7 +1,5 @@
 """Facts of pushed images: read once with all layers, then cached by digest."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 

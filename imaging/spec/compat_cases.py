@@ -5,8 +5,6 @@
 An image without cases has nothing that uses a GPU.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Checks that a spec fits its folder, locks, targets and base images."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,8 +1,8 @@
 """Describes an image for people who choose one: its content at this site, and what is missing. Pure."""
 
-from __future__ import annotations
-
+import csv
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from imaging.references import ImageReference, known_image
@@ -13,25 +13,8 @@ from imaging.spec.pins import Pin, read_pin
 from imaging.spec.plan import Plan
 
 # The projects' own spelling; other packages keep the name of their pin.
-_SPELLING: Final = {
-    "cupy": "CuPy",
-    "ipykernel": "ipykernel",
-    "jax": "JAX",
-    "jupyterhub": "JupyterHub",
-    "jupyterlab": "JupyterLab",
-    "matplotlib": "Matplotlib",
-    "mxnet": "MXNet",
-    "numpy": "NumPy",
-    "onnxruntime": "ONNX Runtime",
-    "pandas": "pandas",
-    "pytorch": "PyTorch",
-    "rapids": "RAPIDS",
-    "scikit-learn": "scikit-learn",
-    "scipy": "SciPy",
-    "tensorflow": "TensorFlow",
-    "tensorrt": "TensorRT",
-    "vllm": "vLLM",
-}
+with Path(__file__).with_name("spelling.csv").open(newline="", encoding="utf-8") as _file:
+    _SPELLING: Final = {row["package"]: row["spelling"] for row in csv.DictReader(_file)}
 # Internals: nobody chooses an image for these.
 _PLUMBING: Final = frozenset({"ipykernel", "jupyterhub"})
 

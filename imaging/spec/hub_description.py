@@ -1,7 +1,5 @@
 """Description of an image beside a hub's profile. Loads nothing else of the specs."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field

@@ -1,7 +1,5 @@
 """Reads specs from disk: one image's folder, or an image with all its parents among ours."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Reads the lock of an image's wheels, and gives the commands that create it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

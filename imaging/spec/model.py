@@ -5,15 +5,12 @@ A spec says what goes into an image, not how: the renderer decides that for the 
 ceiling.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from imaging.spec.modules import Modules
 from imaging.spec.parts import (
     ROOT,
     Base,
@@ -22,6 +19,7 @@ from imaging.spec.parts import (
     File,
     Kernel,
     Layout,
+    Modules,
     Node,
     Python,
     Target,

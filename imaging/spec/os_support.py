@@ -3,8 +3,6 @@
 Paid extensions (Ubuntu Pro, RHEL ELS, Debian ELTS) do not count: an image does not include them.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import re

@@ -1,7 +1,5 @@
 """Parses exact pins, `torch==1.7.1+cu101` of PyPI and `cudnn=7.6.5.32` of conda, and finds frameworks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A site lists bases and package sources that it cannot reach as substitutes. Anot
 replaces a package source: its packages are left out and named, never imitated. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Mistakes in an image's spec, and the file's name in messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -9,8 +9,6 @@ binds the host's /dev and starts a program with the limits of its caller (apptai
 A sentence states what an engine cannot express.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum

@@ -4,8 +4,6 @@ Functions on specs accept a target's too: `plan_image([targeted(spec, kind)])`. 
 file, constrained by the server's lock, so that all images of a spec have the same version of a package.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath

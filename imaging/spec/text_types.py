@@ -1,7 +1,5 @@
 """Text types of an image spec, each with its validation."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable

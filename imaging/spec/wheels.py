@@ -4,8 +4,6 @@ A file `requirements.sizes.csv` beside a lock keeps the sizes, because an index 
 on x86_64 and the Python of Debian 12, the image's own wherever wheels are installed from the lock.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence

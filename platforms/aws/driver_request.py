@@ -1,7 +1,5 @@
 """The driver requested by a pool: one version, any of a branch, or the newest that fits."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final, Self

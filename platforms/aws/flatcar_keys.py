@@ -1,7 +1,5 @@
 """Flatcar keys of a pool: release, SSH keys, and programs that the OS lacks."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Final
 

@@ -4,8 +4,6 @@ config = node_config(release, driver, joining, users=(User(name="core", ssh_keys
 user_data = render(config, keys=resolved)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from platforms.aws.flatcar import joining as join

@@ -4,8 +4,6 @@ EKS names a release by its kubelet's patch version, `1.34.9-20260714`, and accep
 Source: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 

@@ -1,7 +1,5 @@
 """EC2 instance types, with and without GPUs, and the common properties of a group's types."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A kubeconfig for EKS without secrets."""
 
-from __future__ import annotations
-
 import json
 
 

@@ -1,7 +1,5 @@
 """EKS support dates of Kubernetes versions."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from dataclasses import dataclass

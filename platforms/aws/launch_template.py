@@ -4,8 +4,6 @@ It must not repeat settings of a managed group: instance types, and the image if
 Source: https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Explains why a group gets no EKS machine image, and what to change."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Chooses the EKS machine image of a group by GPUs, Kubernetes version, requested driver and pin."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass

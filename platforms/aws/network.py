@@ -1,7 +1,5 @@
 """Address plan of a small VPC: per zone, a private subnet for nodes and pods and a small public one."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass

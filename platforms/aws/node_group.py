@@ -1,7 +1,5 @@
 """Reads a node group from a component's plain arguments. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The node image of a group: an EKS machine image or a Flatcar release."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Instance prices from a dated table: on demand, Linux, US East (N. Virginia)."""
 
-from __future__ import annotations
-
 import datetime as dt
 from dataclasses import dataclass
 from decimal import Decimal

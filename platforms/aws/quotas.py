@@ -1,7 +1,5 @@
 """The vCPU quota a group uses, and the vCPUs at its maximum size. New accounts often have 0."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum

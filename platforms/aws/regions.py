@@ -3,8 +3,6 @@
 AWS keeps adding types to regions; `aws ec2 describe-instance-type-offerings` shows today's.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

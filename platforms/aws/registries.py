@@ -1,7 +1,5 @@
 """ECR registries: parses their names and names their repositories."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final, Self

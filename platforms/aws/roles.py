@@ -5,8 +5,6 @@ Sources: https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html,
 pod-id-role.html and cni-iam-role.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Final

@@ -4,8 +4,6 @@ Sources: https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalin
 API_NodegroupUpdateConfig.html; https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """AWS-specific tables, read once on first use; `tools/aws_tables.py` checks the files."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

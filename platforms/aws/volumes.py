@@ -3,8 +3,6 @@
 `root_volume_gib` takes the packed and unpacked bytes of those images, as counted by `imaging.size`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Finds the zones that offer instance types, as reported by EC2, and the matching subnets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

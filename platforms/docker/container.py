@@ -3,8 +3,6 @@
 Names are those of `docker.Container` in pulumi-docker 5.2.0. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 Its programs' other engine settings (locked memory, stack, IPC) are stated once, in the image spec.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal

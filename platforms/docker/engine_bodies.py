@@ -5,8 +5,6 @@ command, variables, the labels of a user, that user's home and network, and the 
 devices. `USER` stands for the first user named in URL or body, `SAME` for the same user again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

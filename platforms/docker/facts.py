@@ -4,8 +4,6 @@ The fields are those of `GET /info` and `GET /version` of the engine's API
 (https://docs.docker.com/reference/api/engine/version/v1.52/#tag/System).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ it means holding the card. Nothing can be left behind, and `docker network inspe
 Decision 38 lists the alternatives tried.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_network

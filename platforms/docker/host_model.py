@@ -1,7 +1,5 @@
 """One machine with a Docker engine: its keys in a stack file, and what its components need to know."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Writes hub.json: site, profiles and GPUs for the programs of a hub on a Docker host. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ The sender adds what only it knows: name, user labels and variables, home, netwo
 of the cards that were free. Field names: https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

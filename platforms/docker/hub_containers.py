@@ -4,8 +4,6 @@ Only the filter mounts the engine's socket; it has no network, and access to it 
 with its two sockets. No container has a capability, except the setup that changes file owners and ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

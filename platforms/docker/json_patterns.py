@@ -6,8 +6,6 @@ as `json.dumps(value, sort_keys=True)` writes it: each key letter for letter, on
 text has the same value for every parser.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

@@ -3,8 +3,6 @@
 `platforms.docker.container` writes them for pulumi-docker, `platforms.docker.hub_bodies` for an engine.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

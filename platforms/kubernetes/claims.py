@@ -3,8 +3,6 @@
 Source: kubernetes/api resource/v1 types.go, stable since Kubernetes 1.34.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

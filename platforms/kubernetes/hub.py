@@ -3,8 +3,6 @@
 `hub_pods` has the pods, `hub_access` rights and network policies. A hub fills its namespace: names are fixed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

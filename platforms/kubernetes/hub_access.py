@@ -1,7 +1,5 @@
 """Service accounts, roles and network policies in a hub's namespace. Pure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from platforms.kubernetes.hub import (

@@ -3,8 +3,6 @@
 Pure. The hub's own rights stay within its namespace.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from fleet import labels

@@ -1,7 +1,5 @@
 """Pods of a notebook hub: hub, proxy, and the job that creates their credentials. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A batch job as a Kubernetes Job. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Node pool declarations as fields of a Kubernetes Node. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Pool selection of pods, as Kubernetes JSON. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pods that pull images to a pool's nodes in advance, as Kubernetes objects. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ It sees what every pod with one GPU sees: no host path, no cluster rights, nothi
 `restricted` refuses. The program is passed as argument, so only the Job has to be removed.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from fleet import labels

@@ -1,8 +1,7 @@
 """Daemons that make node GPUs available to pods, as Kubernetes objects. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fleet import labels
@@ -15,29 +14,7 @@ RUNTIME_CLASS = "nvidia"
 # The driver's own daemon runs from the host, so versions always match. It keeps GPUs initialised while idle. A second
 # one ends with 1 on the lock of the PID file, so one that a service of the node has started is used; if it ends, this
 # pod ends too, and the next one starts its own unless the service has come back.
-PERSISTENCE_SCRIPT = """\
-set -eu
-daemon=/usr/bin/nvidia-persistenced
-runs() {
-  pid=$(cat /host/run/nvidia-persistenced/nvidia-persistenced.pid 2>/dev/null) &&
-    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = nvidia-persiste ]
-}
-if runs; then
-  echo "this node runs nvidia-persistenced, process $pid: used, none started"
-  trap 'exit 0' TERM
-elif [ ! -x "/host$daemon" ]; then
-  echo "no $daemon on this node: is the NVIDIA driver installed?" >&2
-  exit 1
-else
-  trap 'if runs; then kill "$pid"; fi; exit 0' TERM
-  chroot /host "$daemon" --verbose
-  runs || { echo "nvidia-persistenced ended at once: the node's system log says why" >&2; exit 1; }
-  echo "this node ran no nvidia-persistenced: started as process $pid"
-fi
-while runs; do sleep 5 & wait $!; done
-echo "nvidia-persistenced ended" >&2
-exit 1
-"""
+PERSISTENCE_SCRIPT = Path(__file__).with_name("persistence.sh").read_text()
 
 
 def daemon_sets(args: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

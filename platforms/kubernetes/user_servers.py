@@ -4,8 +4,6 @@ Section and option names are those of traitlets: jupyterhub 5.5, kubespawner 7.1
 those common to all hubs.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from typing import Any

@@ -1,19 +1,23 @@
-"""Writes hub.json and jobs.json: site and profiles for the programs of a hub on a Slurm cluster. Pure."""
+"""Writes hub.json and jobs.json: site and profiles for the programs of a hub on a Slurm cluster. Pure.
 
-from __future__ import annotations
+The job of a user server is one text for sbatch for each profile, for all its users. The hub's agent submits it as the
+user; its first argument is the file with this server's own variables. It contains no token: a site may store all job
+texts.
+"""
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from platforms.slurm.batch_script import variables_prefix
+from platforms.slurm.batch_script import prepared, program_options, quoted, variables_prefix, whole
 from platforms.slurm.hub_model import Hub, Profile, hubs_of
-from platforms.slurm.server_script import server_script
+from platforms.slurm.job_model import SlurmJob
 from platforms.slurm.site_model import HubsHere, SlurmAccess
 from workloads.addresses import LOOPBACK
 from workloads.authenticator import Login
-from workloads.hub_options import jupyterhub_options, login_sections
+from workloads.hub import Cull
+from workloads.hub_options import jupyterhub_options, kernel_culling, login_sections
 from workloads.hub_page import page_of
 from workloads.hub_programs import PACKAGE
 
@@ -129,3 +133,48 @@ def _profile(profile: Profile) -> dict[str, Any]:
 
 def _text(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+COMMAND = ("batchspawner-singleuser", "jupyterhub-singleuser")
+
+
+def server_script(profile: Profile, site: SlurmAccess, sif: str, cull: Cull) -> str:
+    """The script. `sif` is a file shared by login and compute nodes. Raises Unwritable."""
+    job = server_job(profile)
+    return whole(job, site, _commands(job, site, sif, kernel_culling(cull)), {})
+
+
+def server_job(profile: Profile) -> SlurmJob:
+    """A server as a job."""
+    return SlurmJob(
+        name=profile.name,
+        image=profile.image,
+        image_name=profile.image_name,
+        gpus=profile.gpus,
+        cpu=profile.cpu,
+        memory_gib=profile.memory_gib,
+        deadline_s=60 * profile.time_min,
+        partitions=profile.partitions,
+        command=COMMAND,
+    )
+
+
+def _commands(job: SlurmJob, site: SlurmAccess, sif: str, arguments: Sequence[str]) -> Iterator[str]:
+    prefix = variables_prefix(site)
+    yield from prepared(job, site)
+    yield "while IFS= read -r -d '' pair; do"
+    yield "  [[ $pair =~ ^(JUPYTERHUB_[A-Z0-9_]+|JPY_API_TOKEN)= ]] || continue"
+    yield f'  export "{prefix}$pair"'
+    yield 'done < "$1" || exit 1'
+    yield 'rm -f "$1"'
+    # Packages installed below a home are for another Python.
+    yield f"export {prefix}PYTHONNOUSERSITE=1"
+    yield 'home=$(getent passwd "$(id -u)" | cut -d: -f6)'
+    # The node's address for Slurm and the hub.
+    yield "address=$(scontrol show node --oneliner \"$SLURMD_NODENAME\" | sed -n 's/.* NodeAddr=\\([^ ]*\\).*/\\1/p')"
+    # Kernels have their own sessions: in a PID namespace they end with their server, whatever Slurm tracks.
+    program = [quoted(site.program), "exec", "--pid", *program_options(site, gpus=job.gpus)]
+    places = ['--workdir "$scratch"', '--home "$home"', '--pwd "$home"', quoted(sif)]
+    yield "code=0"
+    yield f'{" ".join([*program, *places, *job.command, *map(quoted, arguments)])} --ip="$address" || code=$?'
+    yield 'exit "$code"'

@@ -3,8 +3,6 @@
 `workloads.hub` has the parts common to every hub.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal

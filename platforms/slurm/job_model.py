@@ -1,7 +1,5 @@
 """Model of a Slurm batch job: its Slurm-specific keys and all SlurmGpuJob arguments."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal

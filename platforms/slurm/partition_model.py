@@ -1,7 +1,5 @@
 """Slurm partition nodes with one GPU type: pool keys of a stack file, also used by jobs."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Final
 

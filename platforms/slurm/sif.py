@@ -4,8 +4,6 @@ The file is built on the login node from the image digest. Builds of one digest 
 the file is named after the digest; the checksum next to it proves that the file is complete.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from typing import Final

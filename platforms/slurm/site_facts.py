@@ -1,7 +1,5 @@
 """Facts reported by a Slurm cluster, and differences from the stack's pools. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

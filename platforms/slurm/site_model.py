@@ -4,8 +4,6 @@ Partitions are pools of the fleet: `partition_model`. Names and formats follow S
 (https://slurm.schedmd.com/slurm.conf.html, https://slurm.schedmd.com/rest.html).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal

@@ -4,8 +4,6 @@ States and reasons: https://slurm.schedmd.com/job_state_codes.html and
 https://slurm.schedmd.com/job_reason_codes.html.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final

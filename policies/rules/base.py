@@ -1,7 +1,5 @@
 """P-BASE: the Linux release of an image still gets security updates."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 

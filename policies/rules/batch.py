@@ -1,7 +1,5 @@
 """P-BATCH: a Slurm job relies on nothing its nodes may lack, and requests no unused GPU."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

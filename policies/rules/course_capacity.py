@@ -1,7 +1,5 @@
 """P-TERM: the GPUs promised to the courses of a term fit the fleet, week by week."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Iterator, Sequence

@@ -1,12 +1,9 @@
 """P-DISK: a node can pull and unpack each image that can land on it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fleet.machines import Machine
-from imaging.size.estimate import amount, disk_use, room
-from imaging.size.origin import Origin
+from imaging.size.estimate import Origin, amount, disk_use, room
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.scheduling import NOT_CERTAIN, is_certain, possible_pools

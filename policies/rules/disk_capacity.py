@@ -1,13 +1,10 @@
 """P-ROOM: all images that can land on a pool's node fit its disk together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from errors.problems import listing
 from fleet.machines import Machine
-from imaging.size.estimate import Size, amount, disk_use, room
-from imaging.size.origin import Origin
+from imaging.size.estimate import Origin, Size, amount, disk_use, room
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.rules.disk import space_for_images

@@ -1,7 +1,5 @@
 """P-DRIVER: the driver of each pool supports its GPUs, and NVIDIA still supports the driver."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """P-GPU: workloads request GPUs and never take them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Detects CUDA images without a GPU request that a node's default runtime gives all GPUs. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -4,8 +4,6 @@ Engines do not count devices: any container that names a GPU gets it. A containe
 joining the GPU's network, which has room for one; a request without that network is like a pod without a request.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, Final

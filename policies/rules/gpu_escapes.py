@@ -1,7 +1,5 @@
 """GPU access that bypasses the scheduler: variables, devices, sockets, annotations, privileges. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -11,16 +9,14 @@ from fleet.labels import GPU_RESOURCE
 from fleet.unknown import UNKNOWN, Unknown
 from platforms.kubernetes.runtime import RUNTIME_CLASS
 from policies.finding import Finding, Level
-from policies.host_paths import DEVICE_PLUGINS, check_driver, check_host_path, chooses_gpus, plain
+from policies.host_paths import DEVICE_PLUGINS, check_driver, check_host_path, chooses_gpus, names_gpus, plain, reaches
 from policies.model import Container, Site, Workload
 from policies.rules.gpu_default_runtime import shown_by_default
-from policies.rules.gpu_device_annotations import bypassing, of_annotations
 from policies.rules.gpu_docker_escapes import of_container
 from policies.rules.gpu_exemptions import WITHOUT_PRIVILEGES, exemption
-from policies.rules.gpu_privileges import host_processes, privileges
 from policies.shapes import items, some
-from policies.visibility import VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
-from policies.wording import DOCKER, Vocabulary, sentence
+from policies.visibility import DEVICE_ANNOTATIONS, VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
+from policies.wording import DOCKER, KUBERNETES, Vocabulary, sentence
 
 # GPUs in a device plugin's arguments, or a pattern that includes them.
 HANDED_OUT = re.compile(r"/dev/(?:nv|dxg|\*)|\^nv|nvidia")
@@ -218,4 +214,100 @@ def _bound(workload: Workload) -> Iterator[Finding]:
             f"nodeName {name} bypasses the scheduler, so nothing checks that its GPUs are free",
             Level.WARN,
             remedy="Select the node by kubernetes.io/hostname.",
+        )
+
+
+# With these, another scheduler allocates GPU fractions. Source: github:NVIDIA/KAI-Scheduler docs/gpu-sharing.
+PARTS = frozenset({"gpu-fraction", "gpu-fraction-num-devices", "gpu-memory"})
+NUMBERS = re.compile(r"\bmajor\W{1,4}(?:195|0[xX][cC]3)\b")  # NVIDIA device numbers, under any file name
+
+
+def of_annotations(workload: Workload) -> Iterator[Finding]:
+    """Devices requested from the runtime by annotation."""
+    if workload.annotations is UNKNOWN:
+        if workload.pod.get("containers") is not UNKNOWN:
+            yield Finding("its annotations are not known yet: one may add devices", Level.UNPROVED)
+        return
+    for key, value in workload.annotations.items():
+        if key in PARTS:
+            yield Finding(
+                f"annotation {key} asks for part of a GPU without {GPU_RESOURCE}, so nothing accounts for it",
+                remedy=f"Remove it; {workload.words.requests}.",
+            )
+            continue
+        adds_volume = isinstance(value, str) and "hostPath" in value
+        if not adds_volume and not DEVICE_ANNOTATIONS.search(key):
+            continue
+        if value is UNKNOWN:
+            yield Finding(f"annotation {key} is not known yet: it may add GPUs", Level.UNPROVED)
+        elif _names_gpus(key, str(value)):
+            yield Finding(
+                f"annotation {key} adds GPUs {bypassing(workload.words)}",
+                remedy=f"Remove it; {workload.words.requests}.",
+            )
+
+
+def bypassing(words: Vocabulary) -> str:
+    """How a workload that selects GPUs itself takes them."""
+    return "by hand, no matter who holds them" if words.system == DOCKER.system else "and bypasses the scheduler"
+
+
+def _names_gpus(key: str, value: str) -> bool:
+    """By name, number, a host path that reaches them, or `all` under NVIDIA's own prefix."""
+    is_named = "nvidia" in value.lower() or (key.startswith("nvidia.") and "=" not in value)
+    return is_named or bool(NUMBERS.search(value)) or any(reaches(value))
+
+
+ROOT_CAPABILITIES = {"ALL", "SYS_ADMIN"}
+# These let a container enter every process it sees.
+ENTERING_CAPABILITIES = {*ROOT_CAPABILITIES, "SYS_PTRACE"}
+
+
+def is_true(value: Any) -> bool:
+    """True as boolean or text: a program that reads YAML may pass text."""
+    return value is True or (isinstance(value, str) and value.lower() == "true")
+
+
+def privileges(container: Container, workload: Workload) -> Iterator[Finding]:
+    """A container that may escape isolation, or enter the node's processes: nsenter, /proc/1/root."""
+    called, node = container.place, workload.words.node
+    if container.privileged is UNKNOWN:
+        yield Finding(f"it is not known yet whether {called} is privileged", Level.UNPROVED)
+    elif is_true(container.privileged):
+        yield Finding(
+            f"{called} is privileged: it reaches every GPU of the {node}",
+            remedy=f"Remove privileged: true; {workload.words.requests}.",
+        )
+    if UNKNOWN in container.capabilities:
+        yield Finding(f"the capabilities of {called} are not known yet", Level.UNPROVED)
+    for name in sorted(ROOT_CAPABILITIES.intersection(container.capabilities)):
+        yield Finding(
+            f"{called} has the capability {name}, which lets it leave its container and reach every GPU",
+            Level.WARN,
+            remedy="Add only the capability that it needs.",
+        )
+    entering = sorted(ENTERING_CAPABILITIES.intersection(container.capabilities))
+    mounted = [each.path for each in workload.host_paths if isinstance(each.path, str) and plain(each.path) == "/proc"]
+    shares = is_true(workload.sees_processes)
+    if entering and (shares or mounted):
+        through = workload.words.processes if shares else f"hostPath {mounted[0]}"
+        yield Finding(
+            f"{called} sees the processes of the {node} through {through} and can enter them with "
+            f"{entering[0]}: it reaches every GPU",
+            remedy="Remove one of the two.",
+            names_gpus=not shares and names_gpus(mounted[0]),
+        )
+
+
+def host_processes(workload: Workload) -> Iterator[Finding]:
+    """A workload that sees its node's processes."""
+    words = workload.words
+    if workload.sees_processes is UNKNOWN:
+        yield Finding(f"it is not known yet whether it sees the processes of the {words.node}", Level.UNPROVED)
+    elif is_true(workload.sees_processes):
+        yield Finding(
+            f"{words.processes} exposes the processes of the {words.node}, including those that use other people's "
+            "GPUs",
+            Level.WARN,
+            remedy="Remove hostPID: true." if words == KUBERNETES else "Remove pidMode.",
         )

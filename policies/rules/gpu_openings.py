@@ -1,7 +1,5 @@
 """Objects without pods that give pods GPUs outside the scheduler, or bring images to a host. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final

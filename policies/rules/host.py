@@ -1,7 +1,5 @@
 """P-HOST: some pool of the fleet can host every workload."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 

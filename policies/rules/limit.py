@@ -1,7 +1,5 @@
 """P-LIMIT: a container on a Docker host limits its memory, and a batch run ends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """P-NODRIVER: no image contains driver files; they come from its node."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from errors.problems import listing

@@ -1,7 +1,5 @@
 """P-ONECUDA: a program finds one CUDA, not two."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """P-PIN: an image is named by its digest and comes from a registry that the site allows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

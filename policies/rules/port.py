@@ -1,7 +1,5 @@
 """P-PORT: a container on a Docker host publishes its ports on a stated address."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator
 from typing import Any

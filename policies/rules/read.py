@@ -1,7 +1,5 @@
 """P-READ: all pods of a resource are visible."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from policies.finding import Finding, Level

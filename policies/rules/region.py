@@ -1,7 +1,5 @@
 """P-REGION: the cluster's region offers its pools' instance types."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from policies.finding import Finding, Level

@@ -1,7 +1,5 @@
 """P-CLAIM: a pool that serves GPUs by claims can satisfy each GPU claim."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

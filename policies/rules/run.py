@@ -1,7 +1,5 @@
 """P-RUN: every image runs on every pool that it can land on with a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final

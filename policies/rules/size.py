@@ -1,11 +1,8 @@
 """P-SIZE: no image is larger than the site allows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from imaging.size.estimate import GIB, Size, amount
-from imaging.size.origin import Origin
+from imaging.size.estimate import GIB, Origin, Size, amount
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.scheduling import possible_pools

@@ -1,7 +1,5 @@
 """P-START: a server on a node without its image answers before the hub gives up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from fleet.machines import Machine

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from cli.image.lint_sarif import sarif
+from cli.image.lint_report import sarif
 from imaging.build.render import render_dockerfile
 from imaging.lint.check import lint
 from imaging.lint.recipe import LintContext, Role

@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 from rows import each_row
 
-from cli.image.scaffold import CUDA_WHEELS
+from cli.image.new import CUDA_WHEELS
 from cli.stacks import pools_of
 from compat import Verdict, check_on
 from imaging.build.render import render_dockerfile

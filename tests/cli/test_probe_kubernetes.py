@@ -17,8 +17,7 @@ import yaml
 from click.testing import Result
 
 from cli.kubectl import Cluster
-from cli.probe.kubernetes import ProbeRequest, by_kubernetes
-from cli.probe.node import ProbeFailed, chosen, progress_of
+from cli.probe.kubernetes import ProbeFailed, ProbeRequest, by_kubernetes, chosen, progress_of
 
 Run = Callable[..., Result]
 Json = dict[str, Any]

@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 from rows import each_row
 
-from cli.explain.entries import of_hadolint
+from cli.explain.command import of_hadolint
 from cli.schema.shapes import answer_schema, case_schema
 from compat.evidence.case import FIELDS, UNREAD
 from compat.facts.lookup import table_names
@@ -109,11 +109,11 @@ def test_a_lint_rule_is_found_by_its_id_and_by_its_number(run: Run, written: str
 @each_row("rule", ALL_RULES, ids=lambda rule: rule.id)
 def test_a_rule_is_explained_with_its_sources_and_its_examples_run_now(run: Run, rule: Any) -> None:
     output = run("explain", rule.id).stdout
-    assert output.startswith(f"{rule.id}: {rule.title}\n")
+    assert output.startswith(f"{rule.id}: {rule.text.title}\n")
     assert all(source in output for source in rule.sources)
     assert output.count("gpu-commons check --") == 3
     data = json.loads(run("explain", rule.id, "--json").stdout)
-    assert data["says"] == rule.says
+    assert data["says"] == rule.text.says
     verdicts = [each["answer"]["verdict"] for each in data["examples"].values()]
     assert len(verdicts) == 3
 

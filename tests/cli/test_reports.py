@@ -18,8 +18,7 @@ from rows import each_row
 from cli.answers import answer_data, answer_text
 from cli.matrix.grid import Grid, grid_data
 from cli.matrix.html_page import matrix_html
-from cli.matrix.markdown import matrix_markdown
-from cli.matrix.table import matrix_text
+from cli.matrix.table import matrix_markdown, matrix_text
 from cli.words import ALL_SIGNS, SIGNS
 from compat import Verdict
 

@@ -29,7 +29,7 @@ def reported() -> list[Case]:
 
 
 def examples() -> list[dict[str, str]]:
-    return [{**each} for rule in ALL_RULES for each in (rule.passing, rule.failing, rule.undecided)]
+    return [{**each} for rule in ALL_RULES for each in (rule.text.passing, rule.text.failing, rule.text.undecided)]
 
 
 def forget() -> None:

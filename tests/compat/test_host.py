@@ -94,7 +94,7 @@ def test_a_rule_looks_at_nothing_of_a_pool_but_what_it_names(rule: Rule) -> None
         for image, pool in _possible(case):
             watched: Any = Watched(pool, seen)
             rule.check(image, watched)
-    assert seen <= set(rule.of_pool)
+    assert seen <= set(rule.text.of_pool)
 
 
 # --- hosts that are not covered

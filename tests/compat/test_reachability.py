@@ -447,6 +447,6 @@ def test_every_field_of_a_case_turns_an_answer(field: str) -> None:
 @pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
 def test_every_rule_speaks_in_an_answer_at_its_worst(rule: Rule) -> None:
     answers = [_answer(fields) for fields in known.examples()]
-    assert rule.severity in {
+    assert rule.text.severity in {
         each.severity for answer in answers if answer for each in answer.findings if each.rule == rule.id
     }

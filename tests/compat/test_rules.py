@@ -50,7 +50,7 @@ def _tried(rule: Rule, example: Mapping[str, str]) -> tuple[Verdict, list[Findin
 
 @each_rule
 def test_the_passing_example_of_a_rule_runs_and_the_rule_is_at_ease(rule: Rule) -> None:
-    verdict, own, text = _tried(rule, rule.passing)
+    verdict, own, text = _tried(rule, rule.text.passing)
     assert verdict.runs, text
     # PTX alone always warns (a slow first start): that is how R-PTX passes.
     allowed = RANK[Severity.WARN] if rule.id == "R-PTX" else RANK[Severity.NOTE]
@@ -59,16 +59,16 @@ def test_the_passing_example_of_a_rule_runs_and_the_rule_is_at_ease(rule: Rule) 
 
 @each_rule
 def test_the_failing_example_of_a_rule_is_decided_by_its_worst(rule: Rule) -> None:
-    verdict, own, text = _tried(rule, rule.failing)
-    worst = [finding for finding in own if finding.severity is rule.severity]
-    assert worst, f"no finding of {rule.id} with severity {rule.severity}: {text}"
-    assert verdict is DECIDES[rule.severity], text
+    verdict, own, text = _tried(rule, rule.text.failing)
+    worst = [finding for finding in own if finding.severity is rule.text.severity]
+    assert worst, f"no finding of {rule.id} with severity {rule.text.severity}: {text}"
+    assert verdict is DECIDES[rule.text.severity], text
 
 
 @each_rule
 def test_the_undecided_example_of_a_rule_names_what_is_missing(rule: Rule) -> None:
-    verdict, own, text = _tried(rule, rule.undecided)
-    if rule.severity in {Severity.WARN, Severity.NOTE}:
+    verdict, own, text = _tried(rule, rule.text.undecided)
+    if rule.text.severity in {Severity.WARN, Severity.NOTE}:
         # A rule that cannot refuse leaves the verdict alone and says in a note what it does not know.
         assert own, text
         assert all("not known" in finding.message for finding in own), text
@@ -81,15 +81,15 @@ def test_the_undecided_example_of_a_rule_names_what_is_missing(rule: Rule) -> No
 
 @each_rule
 def test_the_examples_of_a_rule_differ_where_it_matters(rule: Rule) -> None:
-    assert rule.passing != rule.failing != rule.undecided != rule.passing
+    assert rule.text.passing != rule.text.failing != rule.text.undecided != rule.text.passing
 
 
 @each_rule
 def test_a_rule_says_what_it_is_and_where_to_read_it(rule: Rule) -> None:
     assert re.fullmatch(r"R-[A-Z]+", rule.id)
-    assert rule.title, rule.id
-    assert not rule.title.endswith("."), rule.id
-    assert rule.says.endswith("."), rule.id
+    assert rule.text.title, rule.id
+    assert not rule.text.title.endswith("."), rule.id
+    assert rule.text.says.endswith("."), rule.id
     assert rule.sources, rule.id
     for source in rule.sources:
         assert re.match(r"https://[\w.-]+/\S*$|github:[\w.-]+/[\w.-]+($| \S)", source), source

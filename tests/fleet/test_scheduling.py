@@ -14,8 +14,7 @@ from rows import each_row
 
 from fleet.nodes import Node
 from fleet.quantities import quantity
-from fleet.requests import requests
-from fleet.scheduling import Landing, landing, shape
+from fleet.scheduling import Landing, landing, requests, shape
 from fleet.scheduling_blockers import wording
 from fleet.unknown import UNKNOWN
 

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.machines import Rates
-from imaging.size.estimate import GIB, Layer, Size, cold_start, disk_use, room
-from imaging.size.origin import Origin
+from imaging.size.estimate import GIB, Layer, Origin, Size, cold_start, disk_use, room
 
 BASE = Layer("sha256:base", 30_000_000, 75_000_000)
 CUDA = Layer("sha256:cuda", 2_980_000_000, 5_430_000_000)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from imaging.size.estimate import MB
+from imaging.size.estimate import MB, Origin
 from imaging.size.expected import expected, expected_of
-from imaging.size.origin import Origin
 from imaging.spec.load import IMAGES, load_family, load_sizes
 from imaging.spec.plan import NOTHING, Substitute
 from imaging.spec.wheels import WheelSize

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.machines import Rates
-from imaging.size.estimate import MB, Size
+from imaging.size.estimate import MB, Origin, Size
 from imaging.size.expected import Expected, expected
 from imaging.size.forecast import Deployed, Speed, first_starts, forecast, sizes_of
-from imaging.size.origin import Origin
 from imaging.spec.load import load_family
 from imaging.spec.wheels import WheelSize
 

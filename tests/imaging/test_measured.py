@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from imaging.inspection.facts import Contents, ImageContents, Layer, LayerUse, Settings
+from imaging.size.estimate import Origin
 from imaging.size.measured import UNPACKED_RATIO, size_of
-from imaging.size.origin import Origin
 
 
 def image(*unpacked: int, left_out: tuple[str, ...] = ()) -> ImageContents:

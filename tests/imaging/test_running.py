@@ -5,7 +5,7 @@ import time
 import psutil
 import pytest
 
-from imaging.build.running import stream
+from imaging.build.buildkit import stream
 from lab.cluster import wait_until
 
 

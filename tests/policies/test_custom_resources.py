@@ -15,7 +15,7 @@ from compat import Case, read_host
 from fleet.nodes import Node
 from fleet.pools import PoolGpus
 from fleet.unknown import UNKNOWN
-from policies.api_groups import BUILT_IN
+from policies.custom_resources import BUILT_IN
 from policies.evaluate import evaluate
 from policies.finding import Level
 from policies.model import Site

@@ -12,8 +12,7 @@ from fleet.machines import Machine
 from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
 from imaging.inspection.facts import ImageContents, Layer, LayerUse
-from imaging.size.estimate import GB, Size
-from imaging.size.origin import Origin
+from imaging.size.estimate import GB, Origin, Size
 from policies.finding import Finding, Level
 from policies.model import Planned, Site, Workload
 from policies.pod_workloads import of_pod, workloads

@@ -15,8 +15,7 @@ from rows import each_row
 from fleet.machines import Machine, Rates
 from fleet.nodes import Node
 from fleet.unknown import UNKNOWN
-from imaging.size.estimate import GB, Size
-from imaging.size.origin import Origin
+from imaging.size.estimate import GB, Origin, Size
 from policies.evaluate import evaluate
 from policies.finding import Level
 from policies.model import Limits, Planned, Site, SizeWaiver

@@ -40,9 +40,9 @@ from policies.finding import Level
 from policies.from_settings import site_of
 from policies.model import Site, Workload
 from policies.pod_workloads import of_pod
-from policies.proxies import plain
 from policies.report import for_people
 from policies.rules.index import ABOUT_THE_PACK, ALL_RULES
+from policies.sdk_handlers import plain
 from policies.stacks import DEFAULT_STACKS, site_of_stack
 from settings.reading import load_stack
 

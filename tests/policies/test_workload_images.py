@@ -8,7 +8,7 @@ from image_facts import REGISTRY, contents, reference
 from rows import each_row
 
 from fleet.unknown import UNKNOWN
-from imaging.size.origin import Origin
+from imaging.size.estimate import Origin
 from policies.model import Site, Workload
 from policies.pod_workloads import workloads
 from policies.workload_images import ImageFacts, different_images, image_facts

@@ -1,7 +1,5 @@
 """Finds framework builds by people's names for them (`torch==2.6.0+cu124`, `jax[cuda12]`, `cupy-cuda11x`)."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache

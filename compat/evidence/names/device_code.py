@@ -1,7 +1,5 @@
 """Reads a case's device code: machine code, PTX, and targets compressed by zstd."""
 
-from __future__ import annotations
-
 import re
 
 from compat.evidence.names.typed import read_compressed, read_ptx, read_targets

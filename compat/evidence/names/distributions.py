@@ -4,11 +4,11 @@ A distribution is what pip, uv and conda install by name: torch, cupy-cuda12x, t
 and engine use this, so that a name means the same everywhere.
 """
 
-from __future__ import annotations
-
+import csv
 import re
 from collections.abc import Collection, Mapping
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -24,34 +24,11 @@ class Device(StrEnum):
 
 
 # Distributions without `-gpu`, `-cpu` or `-cu12` in their names: their framework as the tables name it, and the
-# devices of such a wheel on Linux. https://pypi.org/project/<name>
-_PLAIN: Final[Mapping[str, tuple[str, Device]]] = MappingProxyType({
-    "torch": ("pytorch", Device.GPU),
-    "pytorch": ("pytorch", Device.GPU),
-    "tensorflow": ("tensorflow", Device.GPU),
-    "tensorflow-base": ("tensorflow", Device.GPU),
-    "tf-nightly": ("tensorflow", Device.GPU),
-    "intel-tensorflow": ("tensorflow", Device.CPU),
-    "tensorflow-intel": ("tensorflow", Device.CPU),
-    "keras": ("keras", Device.OPEN),
-    "jax": ("jax", Device.CPU),
-    "jaxlib": ("jax", Device.CPU),
-    "cupy": ("cupy", Device.GPU),
-    "mxnet": ("mxnet", Device.CPU),
-    "rapids": ("rapids", Device.GPU),
-    "cudf": ("rapids", Device.GPU),
-    "cuml": ("rapids", Device.GPU),
-    "cugraph": ("rapids", Device.GPU),
-    "onnxruntime": ("onnxruntime", Device.CPU),
-    "vllm": ("vllm", Device.GPU),
-    "flash-attn": ("flash-attn", Device.GPU),
-    "bitsandbytes": ("bitsandbytes", Device.GPU),
-    "xformers": ("xformers", Device.GPU),
-    "paddlepaddle": ("paddle", Device.CPU),
-    "mlx": ("mlx", Device.CPU),
-    "mlx-cuda": ("mlx", Device.GPU),
-    "tensorrt": ("tensorrt", Device.GPU),
-})  # fmt: skip
+# devices of such a wheel on Linux, from https://pypi.org/project/<name>. Rows without a device are other names of a
+# framework than those of its distributions; letters and digits only.
+with Path(__file__).with_suffix(".csv").open(newline="", encoding="utf-8") as _file:
+    _ROWS: Final = tuple(csv.DictReader(_file))
+_PLAIN: Final = {row["name"]: (row["framework"], Device(row["device"])) for row in _ROWS if row["device"]}
 _FORM: Final = re.compile(r"(?P<plain>.+?)(?:-(?P<build>gpu|cpu|cu(?:da)?\d\w*|cuda-\d+))?")
 # They bring CUDA to a jaxlib or mlx that has none: jax[cuda12] and mlx[cuda12] require them.
 # https://pypi.org/project/jax-cuda12-plugin, https://pypi.org/project/mlx-cuda-12
@@ -63,49 +40,9 @@ _BRINGS_CUDA: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
 )
 _FOR_OTHER_DEVICES: Final = re.compile(r"cpu|rocm|xpu")  # in the local part of a version
 
-# Other names of a framework than those of its distributions; letters and digits only.
-_NICKNAMES: Final = {
-    "tf": "tensorflow",
-    "torchaudio": "torchaudio",
-    "torchvision": "torchvision",
-    "ort": "onnxruntime",
-    "flashattention": "flash-attn",
-    "flashattention2": "flash-attn",
-    "bnb": "bitsandbytes",
-    "qiskitaer": "qiskit-aer",
-    "qiskitaergpu": "qiskit-aer",
-    "triton": "triton",
-    "numba": "numba",
-    "paddle": "paddle",
-    "ctranslate2": "ctranslate2",
-    "whisperctranslate2": "faster-whisper",
-    "fasterwhisper": "faster-whisper",
-    "faiss": "faiss",
-    "faissgpu": "faiss",
-    "flashinferpython": "flashinfer",
-    "sglang": "sglang",
-    "tensorrtllm": "tensorrt-llm",
-    "trtllm": "tensorrt-llm",
-    "textgenerationinference": "tgi",
-    "tritonserver": "tritonserver",
-    "tritoninferenceserver": "tritonserver",
-    "tensorrtinferenceserver": "tritonserver",  # its name until 20.03
-    "tensorrtserver": "tritonserver",
-    "trtserver": "tritonserver",
-    "cudanativejl": "cudanative.jl",
-    "cudajl": "cuda.jl",
-    "cuarraysjl": "cudanative.jl",  # it compiles by it
-    "cpmkernels": "bminf",
-    "ctransformers": "ctransformers",
-    "lmdeploy": "lmdeploy",
-    "openmm": "openmm",
-    "xinference": "xinference",
-    "mistralrs": "mistral.rs",
-    "candlecore": "candle",
-}
 ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {re.sub(r"[^a-z0-9]", "", f"{name}{build}"): of for name, (of, _) in _PLAIN.items() for build in ("", "gpu", "cpu")}
-    | _NICKNAMES
+    | {row["name"]: row["framework"] for row in _ROWS if not row["device"]}
 )
 """People's spelling, letters and digits only, to the name in the tables."""
 

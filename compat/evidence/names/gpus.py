@@ -1,7 +1,5 @@
 """GPUs of the tables as rules need them: models with the same relevant facts are one GPU."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable
 from dataclasses import replace

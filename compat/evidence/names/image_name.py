@@ -1,7 +1,5 @@
 """Reads the content of images from references as people write them, and from their publishers' notes."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """MIG: NVIDIA's names of GPU slices, and the first driver that supports them."""
 
-from __future__ import annotations
-
 import re
 
 from compat.facts.rows import GpuModel

@@ -4,8 +4,6 @@ Strict forms are in `values/versions.py`; here are `R535`, `nvidia-driver-535-se
 Each function is total: a value, or VersionError with a helpful message.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Translates people's words for a host (system, containers, kernel modules) to those of a case."""
 
-from __future__ import annotations
-
 import re
 
 _RUNTIMES = {

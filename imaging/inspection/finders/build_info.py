@@ -1,7 +1,5 @@
 """Reads build information that frameworks and toolkits write to files: as text, never run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import partial

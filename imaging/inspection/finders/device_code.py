@@ -1,7 +1,5 @@
 """Finds the GPU targets of code in an image: shared objects, programs, fatbins, cubins and PTX."""
 
-from __future__ import annotations
-
 import re
 import struct
 from typing import Final

@@ -1,7 +1,5 @@
 """Interface of finders: each selects files, gets their content piece by piece, and keeps its findings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, Protocol
 

@@ -1,7 +1,5 @@
 """Finds the GPU stack's shared libraries with versions: CUDA, cuDNN, NCCL, driver."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Final

@@ -3,8 +3,6 @@
 It does not read RPM's database: `libraries.py` finds its libraries by name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from email.parser import BytesHeaderParser

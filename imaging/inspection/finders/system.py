@@ -1,7 +1,5 @@
 """Finds the distribution and its C library, for Apptainer's `--nv`."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,12 +1,10 @@
 """D-BASE: a base image that is not pinned by digest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.base_images import image_references, parse_reference
 from imaging.lint.recipe import LintContext, Recipe, Severity
-from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.lint.rules.rule import Mistake
 
 
 def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
@@ -27,19 +25,3 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
                 "another image",
                 fix,
             )
-
-
-RULE = Rule(
-    id="D-BASE",
-    number="E1",
-    title="Base not pinned",
-    says="Every image that a build starts from, or copies from, is named by digest.",
-    why="A tag moves, and no tag means latest; a rebuild then crosses a driver's CUDA ceiling without a change in Git.",
-    fix="Write the digest behind the tag: repository:tag@sha256:…; the tag stays as a note for people.",
-    sources=("https://docs.docker.com/build/building/best-practices/#pin-base-image-versions",),
-    severity=Severity.ERROR,
-    check=check,
-    kinds=IMAGE_FILES,
-    passing=Example(f"FROM ubuntu:24.04@{DIGEST}\nUSER 1000\n"),
-    failing=Example("FROM nvcr.io/nvidia/tensorflow\nUSER 1000\n"),
-)

@@ -1,7 +1,5 @@
 """D-CLEANUP: a cleanup in a later layer than its files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -10,8 +8,8 @@ from posixpath import basename, join, normpath
 from imaging.lint import package_caches
 from imaging.lint.package_caches import Cache
 from imaging.lint.packages import install_of
-from imaging.lint.recipe import Command, Instruction, LintContext, Recipe, Severity
-from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
+from imaging.lint.recipe import Command, Instruction, LintContext, Recipe
+from imaging.lint.rules.rule import Mistake
 from imaging.lint.shell import option_value
 
 _FIX = "do both in one RUN, or fetch and build in a separate stage and COPY --from what is needed"
@@ -125,30 +123,3 @@ def _fetched(command: Command) -> Iterator[str]:
             yield named
         elif command.program == "wget" or re.search(r"(^|\s)-\w*O", " ".join(command.texts)):
             yield from (join(folder, basename(word.partition("?")[0])) for word in words if "://" in word)
-
-
-RULE = Rule(
-    id="D-CLEANUP",
-    number="E7",
-    title="Cleanup in a later layer",
-    says="What a layer should not keep is removed in the same RUN, or was never in it.",
-    why="A layer is never smaller than what its own RUN leaves: removing it later hides the files and keeps the bytes.",
-    fix="Chain the cleanup with &&, use a cache mount, or fetch in a separate stage.",
-    sources=(
-        "https://docs.docker.com/build/building/best-practices/#run",
-        "https://github.com/moby/buildkit/issues/819",
-    ),
-    severity=Severity.WARNING,
-    check=check,
-    passing=Example(
-        f"FROM debian:12@{DIGEST}\n"
-        "RUN apt-get update && apt-get install -y git && rm -rf /var/lib/apt/lists/*\n"
-        "USER 1000\n"
-    ),
-    failing=Example(
-        f"FROM debian:12@{DIGEST}\n"
-        "RUN apt-get update && apt-get install -y git\n"
-        "RUN rm -rf /var/lib/apt/lists/*\n"
-        "USER 1000\n"
-    ),
-)

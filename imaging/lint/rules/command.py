@@ -1,11 +1,9 @@
 """D-COMMAND: an image for batch without a command."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from imaging.lint.recipe import LintContext, Recipe, Role, Severity
-from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
+from imaging.lint.recipe import LintContext, Recipe, Role
+from imaging.lint.rules.rule import Mistake
 
 
 def check(recipe: Recipe, context: LintContext) -> Iterator[Mistake]:
@@ -18,18 +16,3 @@ def check(recipe: Recipe, context: LintContext) -> Iterator[Mistake]:
             "at once",
             'end with ENTRYPOINT ["python", "train.py"], or CMD',
         )
-
-
-RULE = Rule(
-    id="D-COMMAND",
-    number="E22",
-    title="No command in an image for batch",
-    says="An image for unattended runs says what it runs (--role batch).",
-    why="Without a command a job starts what the base happens to start, a shell as a rule, and succeeds without work.",
-    fix="ENTRYPOINT or CMD in the last stage.",
-    sources=("https://docs.docker.com/build/building/best-practices/#entrypoint",),
-    severity=Severity.ERROR,
-    check=check,
-    passing=Example(f'FROM ubuntu:24.04@{DIGEST}\nUSER 1000\nCMD ["nvidia-smi"]\n', role=Role.BATCH),
-    failing=Example(f"FROM ubuntu:24.04@{DIGEST}\nUSER 1000\n", role=Role.BATCH),
-)

@@ -1,14 +1,12 @@
 """D-DELETED: a base tag that its publisher deletes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from compat.facts.tables import toolkits
 from imaging.lint.base_images import image_references, is_cuda_base, parse_reference
 from imaging.lint.recipe import LintContext, Recipe, Severity
-from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.lint.rules.rule import Mistake
 
 _MAJORS_KEPT = 2  # NVIDIA's policy keeps the newest two majors
 
@@ -43,22 +41,3 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
 def newest_major() -> int:
     """In the tables."""
     return max(toolkit.version.major for toolkit in toolkits())
-
-
-RULE = Rule(
-    id="D-DELETED",
-    number="E3",
-    title="Tag that will be deleted",
-    says="A base whose publisher deletes tags (nvidia/cuda, on Docker Hub and NGC) is locked by digest, or mirrored.",
-    why="NVIDIA deletes CUDA images six months after the end of support: the Dockerfile can then no longer be built.",
-    fix="Take a supported line by digest, note its expected end in the lock, and mirror what must stay.",
-    sources=(
-        "https://gitlab.com/nvidia/container-images/cuda/-/blob/master/doc/support-policy.md",
-        "https://github.com/pytorch/builder/pull/1446",
-    ),
-    severity=Severity.ERROR,
-    check=check,
-    kinds=IMAGE_FILES,
-    passing=Example(f"FROM nvidia/cuda:13.0.2-base-ubuntu24.04@{DIGEST}\nUSER 1000\n"),
-    failing=Example("FROM nvidia/cuda:9.2-runtime-ubuntu16.04\nUSER 1000\n"),
-)

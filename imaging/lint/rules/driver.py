@@ -1,13 +1,11 @@
 """D-DRIVER: a driver, or a part of one, inside an image."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from imaging.lint.packages import Manager, install_of
-from imaging.lint.recipe import Command, Instruction, LintContext, Recipe, Role, Severity
-from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.lint.recipe import Command, Instruction, LintContext, Recipe, Role
+from imaging.lint.rules.rule import Mistake
 
 _PACKAGES = re.compile(
     r"nvidia-(driver|headless|dkms|kernel-(common|source|open)|utils|compute-utils|open|opengl|fabricmanager)([-_.\w${}]*)"
@@ -64,33 +62,3 @@ def _copied(instruction: Instruction) -> Iterator[Mistake]:
             message = f"{word.text} is a part of the driver: in an image it hides the host's"
             yield Mistake(word.line, message, _FIX)
             return
-
-
-RULE = Rule(
-    id="D-DRIVER",
-    number="E12",
-    title="Driver in an image",
-    says="An image has no driver: no driver package, no installer run, no libcuda.",
-    why=(
-        "Driver libraries must be of the very version of the host's kernel module; a copy in the image hides the "
-        "host's, and the image runs on one driver version at best."
-    ),
-    fix="Leave the driver to the host; the container runtime mounts it.",
-    sources=(
-        "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html",
-        "https://github.com/NVIDIA/nvidia-docker/wiki/Frequently-Asked-Questions",
-    ),
-    severity=Severity.ERROR,
-    check=check,
-    kinds=IMAGE_FILES,
-    passing=Example(
-        f"FROM ubuntu:24.04@{DIGEST}\n"
-        "RUN apt-get update && apt-get install -y cuda-cudart-12-6 && rm -rf /var/lib/apt/lists/*\n"
-        "USER 1000\n"
-    ),
-    failing=Example(
-        f"FROM ubuntu:24.04@{DIGEST}\n"
-        "RUN apt-get update && apt-get install -y nvidia-driver-535 && rm -rf /var/lib/apt/lists/*\n"
-        "USER 1000\n"
-    ),
-)

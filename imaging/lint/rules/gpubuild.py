@@ -1,11 +1,9 @@
 """D-GPUBUILD: a build that needs a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
-from imaging.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
+from imaging.lint.recipe import LintContext, Recipe
+from imaging.lint.rules.rule import Mistake
 
 
 def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
@@ -19,19 +17,3 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
                 message = "nvidia-smi runs while the image is built, where there is no GPU and no driver"
                 fix = "take it out; check the GPU when the container starts"
                 yield Mistake(command.line, message, fix)
-
-
-RULE = Rule(
-    id="D-GPUBUILD",
-    number="E24",
-    title="Build that counts on a GPU",
-    says="An image is built without a GPU.",
-    why="Builders have no driver: the wrapper nvidia-docker adds devices only to run and create.",
-    fix="docker build; name the targets for compilers (TORCH_CUDA_ARCH_LIST) instead of asking a GPU.",
-    sources=("https://github.com/NVIDIA/nvidia-docker/wiki/Frequently-Asked-Questions",),
-    severity=Severity.WARNING,
-    check=check,
-    kinds=ALL_FILES,
-    passing=Example("docker build -t hub.example/cuda:1 .\n", Kind.SCRIPT),
-    failing=Example("nvidia-docker build -t hub.example/cuda:1 .\n", Kind.SCRIPT),
-)

@@ -1,15 +1,12 @@
 """D-HOST: an image or job that relies on the host's CUDA."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
-from imaging.lint.containers import APPTAINER, calls
+from imaging.lint.containers import APPTAINER, calls, set_variables
 from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
-from imaging.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
+from imaging.lint.rules.rule import Mistake
 from imaging.lint.shell import option_values
-from imaging.lint.variables import set_variables
 
 _SITE = re.compile(
     r"(^|[:=,\"'])(/(software|sw|apps|app|cm/shared|share|nfs|gpfs|lustre|cvmfs|opt/(apps|ohpc|modules|software|sw)|hpc|soft"
@@ -47,25 +44,3 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
 def _site_cuda(value: str) -> str:
     found = [match[2] for match in _SITE.finditer(value) if _CUDA.search(match[2])]
     return found[0] if found else ""
-
-
-RULE = Rule(
-    id="D-HOST",
-    number="E29",
-    title="CUDA of the host",
-    says="An image brings its CUDA; it names no folder of a site, and needs no environment module.",
-    why=(
-        "A path such as /software/cuda exists on one site's nodes only, and a module that somebody must load is "
-        "forgotten."
-    ),
-    fix="CUDA into the image; options in the job's text; nothing implicit.",
-    sources=(
-        "https://apptainer.org/docs/user/latest/gpu.html",
-        "https://modules.readthedocs.io/en/latest/module.html",
-    ),
-    severity=Severity.ERROR,
-    check=check,
-    kinds=ALL_FILES,
-    passing=Example("#!/bin/bash\nmodule load apptainer\napptainer exec --nv image.sif python train.py\n", Kind.SCRIPT),
-    failing=Example("#!/bin/bash\nload module cuda/9.2\napptainer exec --nv image.sif python train.py\n", Kind.SCRIPT),
-)

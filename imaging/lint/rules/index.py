@@ -3,8 +3,6 @@
 First rules about GPUs, in the order of the list of mistakes, then those about any image.
 """
 
-from __future__ import annotations
-
 from types import MappingProxyType
 from typing import Final
 
@@ -42,17 +40,17 @@ from imaging.lint.rules import (
     twice,
     visible,
 )
-from imaging.lint.rules.rule import Rule
+from imaging.lint.rules.rule import load_rule
 
-GPU_RULES: Final[tuple[Rule, ...]] = (
-    base.RULE, latest.RULE, deleted.RULE, framework.RULE, libraries.RULE, tensorflow.RULE, cleanup.RULE, cache.RULE,
-    sources.RULE, devel.RULE, twice.RULE, driver.RULE, kmod.RULE, order.RULE, context.RULE, requirements.RULE, pci.RULE,
-    visible.RULE, secret.RULE, root.RULE, command.RULE, name.RULE, gpubuild.RULE, port.RULE, nv.RULE, host.RULE,
-    archive.RULE, kernel.RULE,
-)  # fmt: skip
-GENERAL_RULES: Final[tuple[Rule, ...]] = (
-    pipe.RULE, checksum.RULE, support.RULE, lists.RULE,
-)  # fmt: skip
+GPU_RULES: Final = tuple(map(load_rule, (
+    base.check, latest.check, deleted.check, framework.check, libraries.check, tensorflow.check, cleanup.check,
+    cache.check, sources.check, devel.check, twice.check, driver.check, kmod.check, order.check, context.check,
+    requirements.check, pci.check, visible.check, secret.check, root.check, command.check, name.check,
+    gpubuild.check, port.check, nv.check, host.check, archive.check, kernel.check,
+)))  # fmt: skip
+GENERAL_RULES: Final = tuple(map(load_rule, (
+    pipe.check, checksum.check, support.check, lists.check,
+)))  # fmt: skip
 ALL_RULES: Final = (*GPU_RULES, *GENERAL_RULES)
 
 BY_ID: Final = MappingProxyType({rule.id: rule for rule in ALL_RULES})

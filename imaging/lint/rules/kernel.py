@@ -1,12 +1,10 @@
 """D-KERNEL: a Jupyter kernel that is not registered, or for everybody."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
-from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
-from imaging.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
+from imaging.lint.recipe import Kind, LintContext, Recipe
+from imaging.lint.rules.rule import Mistake
 from imaging.lint.shell import option_value
 
 _BASE = frozenset({"$CONDA_DIR", "${CONDA_DIR}", "/opt/conda", "/usr", "/usr/local", "$CONDA_PREFIX"})
@@ -31,19 +29,3 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
         if wrong:
             fix = "python -m ipykernel install --user --name <environment>; kernels for all are declared in the image"
             yield Mistake(command.line, "; ".join(wrong), fix)
-
-
-RULE = Rule(
-    id="D-KERNEL",
-    number="E35",
-    title="Kernel registered wrongly",
-    says="A kernel is registered with `ipykernel install`, for its user, or is declared in the image.",
-    why="Without install nothing is registered; in the base prefix all users see a kernel that only its maker can run.",
-    fix="python -m ipykernel install --user --name <environment>",
-    sources=("https://ipython.readthedocs.io/en/stable/install/kernel_install.html",),
-    severity=Severity.ERROR,
-    check=check,
-    kinds=ALL_FILES,
-    passing=Example("python -m ipykernel install --user --name tf\n", Kind.SCRIPT),
-    failing=Example("python -m ipykernel --name tf --prefix=$CONDA_DIR\n", Kind.SCRIPT),
-)

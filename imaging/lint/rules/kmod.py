@@ -1,12 +1,10 @@
 """D-KMOD: a kernel module in an application image."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
-from imaging.lint.recipe import Command, LintContext, Recipe, Role, Severity
-from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.lint.recipe import Command, LintContext, Recipe, Role
+from imaging.lint.rules.rule import Mistake
 
 _MODULE = re.compile(r"\.ko(\.(xz|zst|gz))?$|\.ko\*$")
 _FIX = "build and load it in a driver image or a node's boot unit, for the kernel that the node runs (--role driver)"
@@ -51,27 +49,3 @@ def _of_command(command: Command) -> str:
     ):
         return "kernel modules stay in the image: they load only into the kernel that they were built for"
     return ""
-
-
-RULE = Rule(
-    id="D-KMOD",
-    number="E13",
-    title="Kernel module in an application image",
-    says="Only a driver image builds, holds or loads kernel modules.",
-    why=(
-        "A module fits one kernel release, loading it needs a privileged container, and one image that loads it "
-        "changes the node for all others."
-    ),
-    fix="A driver container or a sysext, with the kernel release in its name; units load the modules in order.",
-    sources=(
-        "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/precompiled-drivers.html",
-        "https://www.flatcar.org/docs/latest/setup/customization/using-nvidia/",
-    ),
-    severity=Severity.ERROR,
-    check=check,
-    kinds=IMAGE_FILES,
-    passing=Example(
-        f"FROM ubuntu:24.04@{DIGEST}\nCOPY nvidia.ko /opt/\nUSER 1000\nCMD insmod /opt/nvidia.ko\n", role=Role.DRIVER
-    ),
-    failing=Example(f"FROM ubuntu:24.04@{DIGEST}\nCOPY nvidia.ko /opt/\nUSER 1000\n"),
-)

@@ -1,14 +1,12 @@
 """D-LATEST: a tag that moves by design."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from imaging.lint.base_images import image_references, parse_reference
 from imaging.lint.containers import APPTAINER, DOCKER
-from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
-from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
+from imaging.lint.recipe import Kind, LintContext, Recipe
+from imaging.lint.rules.rule import Mistake
 
 _MOVING = re.compile(
     r"(?:^|[-_.])(latest|nightly|edge|devel-latest)(?:[-_.]|$)|^(main|master|stable|dev|rolling|current)$"
@@ -32,19 +30,3 @@ def _run_by_scripts(recipe: Recipe) -> Iterator[tuple[str, int]]:
         for word in command.arguments if is_run else ():
             if re.fullmatch(r"(docker://)?[\w./-]+:[\w.-]+", word.text):
                 yield word.text, word.line
-
-
-RULE = Rule(
-    id="D-LATEST",
-    number="E2",
-    title="Moving tag",
-    says="No image is named by latest, nightly or another tag that its publisher moves.",
-    why="Two nodes, or two weeks, then run different images under one name, and a pull replaces what was tested.",
-    fix="Name a release, and pin it by digest.",
-    sources=("https://github.com/hadolint/hadolint/wiki/DL3007",),
-    severity=Severity.ERROR,
-    check=check,
-    kinds=ALL_FILES,
-    passing=Example(f"FROM pytorch/pytorch:latest@{DIGEST}\nUSER 1000\n"),
-    failing=Example("FROM pytorch/pytorch:latest\nUSER 1000\n"),
-)

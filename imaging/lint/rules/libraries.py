@@ -1,13 +1,11 @@
 """D-LIBRARIES: cuDNN or NCCL without a version beside a toolkit that has one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from imaging.lint.packages import Install, Manager, installs
-from imaging.lint.recipe import LintContext, Recipe, Severity
-from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.lint.recipe import LintContext, Recipe
+from imaging.lint.rules.rule import Mistake
 from imaging.references import known_image
 
 _LIBRARY = re.compile(r"(lib)?(cudnn|nccl)(\d+)?(-dev|-devel|-headers)?(-cuda-\d+)?|nvidia-(cudnn|nccl)-cu\d+")
@@ -37,27 +35,3 @@ def _pins_toolkit(install: Install) -> bool:
         (_TOOLKIT.fullmatch(package.name) and package.is_pinned) or _NAMED.fullmatch(package.name)
         for package in install.packages
     )
-
-
-RULE = Rule(
-    id="D-LIBRARIES",
-    number="E5",
-    title="cuDNN or NCCL not pinned",
-    says="Where the CUDA toolkit has a version, cuDNN and NCCL have theirs.",
-    why=(
-        "They are built for a CUDA line, and a framework loads one major of them: cudnn beside toolkit 10.1 became 8.0."
-    ),
-    fix="Pin all three from one CUDA line.",
-    sources=("https://docs.nvidia.com/deeplearning/cudnn/backend/latest/reference/support-matrix.html",),
-    severity=Severity.ERROR,
-    check=check,
-    kinds=IMAGE_FILES,
-    passing=Example(
-        f"FROM quay.io/jupyter/scipy-notebook:2026-08-24@{DIGEST}\n"
-        "RUN mamba install -y cudatoolkit=10.1.243 cudnn=7.6.5 nccl=2.8.3.1 && mamba clean --all -f -y\n"
-    ),
-    failing=Example(
-        f"FROM quay.io/jupyter/scipy-notebook:2026-08-24@{DIGEST}\n"
-        "RUN mamba install -y cudatoolkit=10.1.243 cudnn && mamba clean --all -f -y\n"
-    ),
-)

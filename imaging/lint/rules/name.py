@@ -1,13 +1,11 @@
 """D-NAME: an image without a name, or with one that no longer fits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from imaging.lint.containers import DOCKER, calls, image_at
-from imaging.lint.recipe import Command, Kind, LintContext, Recipe, Severity, Word
-from imaging.lint.rules.rule import Example, Mistake, Rule
+from imaging.lint.recipe import Command, LintContext, Recipe, Severity, Word
+from imaging.lint.rules.rule import Mistake
 from imaging.lint.shell import option_values
 
 _ID = re.compile(r"(sha256:)?[0-9a-f]{12}([0-9a-f]{52})?")
@@ -68,22 +66,3 @@ def _push(command: Command, words: tuple[Word, ...], tagged: dict[str, str]) -> 
 def _repository(name: str) -> str:
     head, slash, last = name.partition("@")[0].rpartition("/")
     return f"{head}{slash}{last.partition(':')[0]}"
-
-
-RULE = Rule(
-    id="D-NAME",
-    number="E23",
-    title="Image without a name",
-    says="An image has a recipe and a name; what is pushed, tagged and run is the same one.",
-    why=(
-        "An id is known to one host only, a committed container cannot be made again, a push without its tag "
-        "pushes latest."
-    ),
-    fix="Build with -t, push that name, run by the digest that the push prints.",
-    sources=("https://docs.docker.com/reference/cli/docker/image/tag/",),
-    severity=Severity.ERROR,
-    check=check,
-    kinds=frozenset({Kind.SCRIPT}),
-    passing=Example("docker build -t hub.example/cuda:1 .\ndocker push hub.example/cuda:1\n", Kind.SCRIPT),
-    failing=Example("docker build .\ndocker run --rm adf7c790e9b1\n", Kind.SCRIPT),
-)

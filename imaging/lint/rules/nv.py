@@ -1,12 +1,10 @@
 """D-NV: --nv after the image."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.containers import APPTAINER, calls, image_at
-from imaging.lint.recipe import Kind, LintContext, Recipe, Severity
-from imaging.lint.rules.rule import ALL_FILES, Example, Mistake, Rule
+from imaging.lint.recipe import LintContext, Recipe
+from imaging.lint.rules.rule import Mistake
 
 _OPTIONS = frozenset({"--nv", "--nvccli", "--rocm"})
 
@@ -19,19 +17,3 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
             message = f"{late[0].text} comes after the image: the script gets it as an argument, and no GPU is bound"
             fix = f"{command.program} {command.plain[0]} {late[0].text} <image> …: options come before the image"
             yield Mistake(late[0].line, message, fix)
-
-
-RULE = Rule(
-    id="D-NV",
-    number="E28",
-    title="--nv after the image",
-    says="Options of singularity and apptainer come before the image.",
-    why="What follows the image is passed to the program in it: the job runs without a GPU, usually silently.",
-    fix="apptainer exec --nv image.sif command",
-    sources=("https://apptainer.org/docs/user/latest/gpu.html",),
-    severity=Severity.ERROR,
-    check=check,
-    kinds=ALL_FILES,
-    passing=Example("#!/bin/bash\napptainer exec --nv image.sif python train.py\n", Kind.SCRIPT),
-    failing=Example("#!/bin/bash\nsingularity run image.simg train.py --nv\n", Kind.SCRIPT),
-)

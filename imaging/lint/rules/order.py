@@ -1,12 +1,10 @@
 """D-ORDER: the whole context is copied before the dependencies are installed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.packages import installs, installs_anything
-from imaging.lint.recipe import LintContext, Recipe, Severity
-from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
+from imaging.lint.recipe import LintContext, Recipe
+from imaging.lint.rules.rule import Mistake
 
 
 def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
@@ -25,31 +23,3 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
                         "copy the list of dependencies alone, install, and copy the code last",
                     )
                     break
-
-
-RULE = Rule(
-    id="D-ORDER",
-    number="E15",
-    title="Everything copied before the dependencies",
-    says="Dependencies are installed before the code is copied.",
-    why="A layer is built again when what it copies changes: with the code first, every edit installs gigabytes again.",
-    fix="COPY the lock, install from it, COPY the code last.",
-    sources=("https://docs.docker.com/build/cache/optimize/#order-your-layers",),
-    severity=Severity.WARNING,
-    check=check,
-    passing=Example(
-        f"FROM python:3.12-slim@{DIGEST}\n"
-        "COPY requirements.lock /tmp/\n"
-        "RUN pip install --no-cache-dir -r /tmp/requirements.lock\n"
-        "COPY . /app\n"
-        "USER 1000\n",
-        has_ignore_file=True,
-    ),
-    failing=Example(
-        f"FROM python:3.12-slim@{DIGEST}\n"
-        "COPY . /app\n"
-        "RUN pip install --no-cache-dir -r /app/requirements.lock\n"
-        "USER 1000\n",
-        has_ignore_file=True,
-    ),
-)

@@ -1,13 +1,11 @@
 """D-PIPE: a download piped straight into an interpreter."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from imaging.lint.recipe import Command, LintContext, Recipe, Severity
-from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
+from imaging.lint.recipe import Command, LintContext, Recipe
+from imaging.lint.rules.rule import Mistake
 from imaging.lint.shell import SHELLS
 
 _FETCHERS: Final = frozenset({"curl", "wget", "aria2c"})
@@ -58,30 +56,3 @@ def _reads_its_program(command: Command, *, is_shell: bool) -> bool:
         elif not text.startswith(("-", "+")) or re.fullmatch(brings_its_own, text):
             return False
     return True
-
-
-RULE = Rule(
-    id="D-PIPE",
-    title="Download piped into an interpreter",
-    says="No build and no script runs what a download prints.",
-    why=(
-        "Whatever the server answers at that moment becomes part of the image, as root. A connection that breaks "
-        "leaves half a script that still runs, and the layer's cache hides that the source has changed."
-    ),
-    fix="Write it to a file, compare its SHA-256, run the file.",
-    sources=(
-        "https://docs.docker.com/build/building/best-practices/#add-or-copy",
-        "https://docs.docker.com/build/building/best-practices/#using-pipes",
-    ),
-    severity=Severity.WARNING,
-    check=check,
-    kinds=ALL_FILES,
-    passing=Example(
-        f"FROM debian:12@{DIGEST}\n"
-        "RUN curl -fsSLo /tmp/install.sh https://example.org/2.1/install.sh \\\n"
-        " && echo '9f86d0…  /tmp/install.sh' | sha256sum -c - \\\n"
-        " && sh /tmp/install.sh && rm /tmp/install.sh\n"
-        "USER 1000\n"
-    ),
-    failing=Example(f"FROM debian:12@{DIGEST}\nRUN curl -fsSL https://example.org/install.sh | sh\nUSER 1000\n"),
-)

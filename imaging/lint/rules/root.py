@@ -1,12 +1,10 @@
 """D-ROOT: the last stage ends as root."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.base_images import parse_reference, starts_as_root
-from imaging.lint.recipe import LintContext, Recipe, Severity
-from imaging.lint.rules.rule import DIGEST, Example, Mistake, Rule
+from imaging.lint.recipe import LintContext, Recipe
+from imaging.lint.rules.rule import Mistake
 
 
 def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
@@ -23,18 +21,3 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     if base and "$" not in base.base and (reference is None or starts_as_root(reference)):
         message = "no USER is set, so the image runs as root"
         yield Mistake(recipe.stages[-1].line, message, fix)
-
-
-RULE = Rule(
-    id="D-ROOT",
-    number="E21",
-    title="Root user",
-    says="The image ends as a user who is not root.",
-    why="Root in a container owns every file that is mounted into it, and clusters refuse it (runAsNonRoot).",
-    fix="USER with a number: a name cannot be checked by runAsNonRoot.",
-    sources=("https://docs.docker.com/build/building/best-practices/#user",),
-    severity=Severity.WARNING,
-    check=check,
-    passing=Example(f"FROM ubuntu:24.04@{DIGEST}\nUSER 1000\n"),
-    failing=Example(f"FROM ubuntu:24.04@{DIGEST}\n"),
-)

@@ -1,16 +1,14 @@
-"""Type of a linter rule: id, sentences, a check and two examples. `index.py` lists all rules."""
+"""Type of a linter rule: a check, and beside it in TOML its sentences and two examples. `index.py` lists all rules."""
 
-from __future__ import annotations
-
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from imaging.lint.recipe import Finding, Kind, LintContext, Recipe, Role, Severity
 
 DIGEST: Final = "sha256:" + "4" * 64  # of the examples
-IMAGE_FILES: Final = frozenset({Kind.DOCKERFILE, Kind.DEFINITION})
-ALL_FILES: Final = frozenset(Kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class Rule:
     check: Check
     passing: Example
     failing: Example
-    kinds: frozenset[Kind] = frozenset({Kind.DOCKERFILE})
+    kinds: frozenset[Kind]
     number: str = ""  # of the mistake in the project's list: E7; empty for mistakes unrelated to GPUs
 
     def findings(self, recipe: Recipe, context: LintContext) -> Iterator[Finding]:
@@ -59,3 +57,23 @@ class Rule:
         for each in self.check(recipe, context) if recipe.kind in self.kinds else ():
             severity = each.severity or self.severity
             yield Finding(self.id, severity, each.line, each.message, each.fix, each.is_of_module)
+
+
+def load_rule(check: Check) -> Rule:
+    """The rule of a module's check: its id is the module's name, the rest is in the TOML file of that name."""
+    name = check.__module__.rpartition(".")[2]
+    data = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
+    data |= {
+        "id": f"D-{name.upper()}",
+        "check": check,
+        "sources": tuple(data["sources"]),
+        "severity": Severity(data["severity"]),
+        "kinds": frozenset(map(Kind, data["kinds"])),
+        "passing": _example(**data["passing"]),
+        "failing": _example(**data["failing"]),
+    }
+    return Rule(**data)
+
+
+def _example(text: str, kind: str = "dockerfile", role: str = "application", **rest: bool) -> Example:
+    return Example(text.replace("sha256:444…", DIGEST), Kind(kind), Role(role), **rest)

@@ -1,15 +1,13 @@
 """D-SECRET: a secret in ARG, ENV or on a command line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from errors.redaction.names import is_secret
 from imaging.inspection.secrets import hide_in, is_harmless
 from imaging.lint.containers import APPTAINER, DOCKER
-from imaging.lint.recipe import Command, Kind, LintContext, Recipe, Severity, Word
-from imaging.lint.rules.rule import ALL_FILES, DIGEST, Example, Mistake, Rule
+from imaging.lint.recipe import Command, Kind, LintContext, Recipe, Word
+from imaging.lint.rules.rule import Mistake
 
 _LOGS_IN = DOCKER | APPTAINER | {"helm", "oras"}
 _NPM_TOKEN = re.compile(r"_authToken=(?!\$)\S+")
@@ -70,26 +68,3 @@ def _written_out(command: Command) -> int | None:
 
 def _text_at(words: tuple[Word, ...], index: int) -> str:
     return words[index].text if index < len(words) else ""
-
-
-RULE = Rule(
-    id="D-SECRET",
-    number="E20",
-    title="Secret in ARG, ENV or a command",
-    says="No secret is a build argument, a variable of the image, or a word of a command.",
-    why="docker history shows them to everybody who can pull the image; a command line shows them to the whole host.",
-    fix="Secret mounts for builds; secrets of the cluster or credential helpers at run time.",
-    sources=(
-        "https://docs.docker.com/build/building/secrets/",
-        "https://docs.docker.com/reference/build-checks/secrets-used-in-arg-or-env/",
-    ),
-    severity=Severity.ERROR,
-    check=check,
-    kinds=ALL_FILES,
-    passing=Example(
-        f"FROM ubuntu:24.04@{DIGEST}\n"
-        "RUN --mount=type=secret,id=token ./fetch --token-file /run/secrets/token\n"
-        "USER 1000\n"
-    ),
-    failing=Example(f"FROM ubuntu:24.04@{DIGEST}\nARG NGC_API_KEY\nUSER 1000\n"),
-)

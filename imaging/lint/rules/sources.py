@@ -1,14 +1,12 @@
 """D-SOURCES: history, sources or compilers in the last stage."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from posixpath import basename
 
 from imaging.lint.packages import Manager, install_of
-from imaging.lint.recipe import Command, Instruction, Kind, LintContext, Recipe, Severity
-from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.lint.recipe import Command, Instruction, Kind, LintContext, Recipe
+from imaging.lint.rules.rule import Mistake
 
 _COMPILERS = re.compile(
     r"build-essential|(gcc|g\+\+|clang)(-\d+)?|gcc-c\+\+|gxx_linux-64|gcc_linux-64|nvidia-cuda-toolkit|cuda-nvcc(-\d+-\d+)?"
@@ -72,25 +70,3 @@ def _compilers(run: Instruction) -> Iterator[Mistake]:
                     f"{_FIX}; if kernels are compiled at run time (Triton, torch.compile), waive this with that reason",
                 )
                 break  # one per call: its packages come and go together
-
-
-RULE = Rule(
-    id="D-SOURCES",
-    number="E9",
-    title="History, sources or compiler in the last stage",
-    says="The last stage has no clone with history, no kernel source and no compiler.",
-    why="The Linux source is 1.8 GB with its history and 0.7 GB without; a compiler adds hundreds of MB to every pull.",
-    fix="Build in a separate stage, and copy the result.",
-    sources=("https://docs.docker.com/build/building/multi-stage/",),
-    severity=Severity.WARNING,
-    check=check,
-    kinds=IMAGE_FILES,
-    passing=Example(
-        f"FROM debian:12@{DIGEST} AS build\n"
-        "RUN git clone https://example.org/tool.git /src && make -C /src\n"
-        f"FROM debian:12@{DIGEST}\n"
-        "COPY --from=build /src/tool /usr/local/bin/tool\n"
-        "USER 1000\n"
-    ),
-    failing=Example(f"FROM debian:12@{DIGEST}\nRUN git clone https://example.org/tool.git /src\nUSER 1000\n"),
-)

@@ -1,11 +1,9 @@
 """D-SUPPORT: a base on a Linux release without security fixes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from imaging.lint.recipe import LintContext, Recipe, Severity
-from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.lint.recipe import LintContext, Recipe
+from imaging.lint.rules.rule import Mistake
 from imaging.spec.os_support import Release, release_in, supported_releases
 
 
@@ -24,24 +22,3 @@ def _fix(release: Release, context: LintContext) -> str:
         return f"nothing follows {release}: start from another system, such as Rocky Linux, Debian or Ubuntu"
     named = " or ".join(f"{each} (until {each.ends})" for each in newer[:2])
     return f"start from a base on {named}"
-
-
-RULE = Rule(
-    id="D-SUPPORT",
-    title="Base past its end of support",
-    says="The Linux release under an image still gets security fixes that are free for everybody.",
-    why=(
-        "Vulnerabilities in its packages stay open, and rebuilding does not help: the publisher no longer updates the "
-        "archive, or removes it, and then apt-get update fails."
-    ),
-    fix="Start from a base on a release that is supported for as long as the image is used.",
-    sources=(
-        "https://salsa.debian.org/debian/distro-info-data",
-        "https://endoflife.date/",
-    ),
-    severity=Severity.WARNING,
-    check=check,
-    kinds=IMAGE_FILES,
-    passing=Example(f"FROM ubuntu:24.04@{DIGEST}\nUSER 1000\n"),
-    failing=Example(f"FROM ubuntu:18.04@{DIGEST}\nUSER 1000\n"),
-)

@@ -1,12 +1,10 @@
 """D-TENSORFLOW: TensorFlow 1 and 2 in one environment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from imaging.lint.frameworks import is_tensorflow, python_installs
-from imaging.lint.recipe import LintContext, Recipe, Severity
-from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.lint.recipe import LintContext, Recipe
+from imaging.lint.rules.rule import Mistake
 from imaging.references import known_image
 
 
@@ -29,27 +27,3 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
                     "one overwrites the other",
                     "make an environment for each major, each with its own Jupyter kernel",
                 )
-
-
-RULE = Rule(
-    id="D-TENSORFLOW",
-    number="E6",
-    title="TensorFlow 1 and 2 together",
-    says="An environment has one major of TensorFlow.",
-    why="Both are the module tensorflow: the second installation overwrites the first, and mixed files stay behind.",
-    fix="One environment for each major, each declared as its own kernel.",
-    sources=("https://www.tensorflow.org/guide/migrate",),
-    severity=Severity.ERROR,
-    check=check,
-    kinds=IMAGE_FILES,
-    passing=Example(
-        f"FROM quay.io/jupyter/scipy-notebook:2026-08-24@{DIGEST}\n"
-        "RUN pip install --no-cache-dir tensorflow==2.3.4\n"
-        "RUN conda run -n tf1 pip install --no-cache-dir tensorflow-gpu==1.15.5\n"
-    ),
-    failing=Example(
-        f"FROM quay.io/jupyter/scipy-notebook:2026-08-24@{DIGEST}\n"
-        "RUN pip install --no-cache-dir tensorflow==2.3.4\n"
-        "RUN pip install --no-cache-dir tensorflow-gpu==1.15.5\n"
-    ),
-)

@@ -1,7 +1,5 @@
 """D-TWICE: CUDA from two sources in one environment."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,9 +7,9 @@ from dataclasses import dataclass
 from imaging.lint.base_images import cuda_in
 from imaging.lint.frameworks import brought_cuda
 from imaging.lint.packages import Install, Manager, installs
-from imaging.lint.recipe import LintContext, Recipe, Severity
+from imaging.lint.recipe import LintContext, Recipe
 from imaging.lint.requirements import Package
-from imaging.lint.rules.rule import DIGEST, IMAGE_FILES, Example, Mistake, Rule
+from imaging.lint.rules.rule import Mistake
 from imaging.references import known_image
 
 _CONDA = re.compile(
@@ -77,31 +75,3 @@ def _keeps_base(install: Install, package: Package, framework: str) -> bool:
 
 def _cuda(line: str) -> str:
     return "its own CUDA" if line == "some" else f"CUDA {line}"
-
-
-RULE = Rule(
-    id="D-TWICE",
-    number="E11",
-    title="CUDA twice",
-    says="CUDA's libraries come from one source in an environment: the base image, packages, or a framework's wheels.",
-    why=(
-        "A framework's wheel loads the CUDA that it brings; the other copy is 2 to 6 GB that nothing reads, and with "
-        "two majors or two cuDNN the loader may take the wrong one."
-    ),
-    fix="Start from a slim OS or the base flavour under wheels that bring CUDA; leave conda's cudatoolkit out.",
-    sources=(
-        "https://github.com/h2oai/h2o-llmstudio/issues/1081",
-        "https://github.com/SYSTRAN/faster-whisper/issues/848",
-    ),
-    severity=Severity.WARNING,
-    check=check,
-    kinds=IMAGE_FILES,
-    passing=Example(
-        f"FROM nvidia/cuda:12.6.3-base-ubuntu24.04@{DIGEST}\nRUN pip install --no-cache-dir torch==2.7.1\nUSER 1000\n"
-    ),
-    failing=Example(
-        f"FROM nvidia/cuda:12.6.3-runtime-ubuntu24.04@{DIGEST}\n"
-        "RUN pip install --no-cache-dir torch==2.7.1\n"
-        "USER 1000\n"
-    ),
-)

@@ -4,8 +4,6 @@ Modules fit exactly one kernel release, so both are tied to it: an extension by 
 with, a container by its key.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

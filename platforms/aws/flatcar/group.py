@@ -4,8 +4,6 @@ EKS has no managed node group for Flatcar: our auto-scaling group starts instanc
 Values created by AWS (IDs, ARNs, the encoded config) may be outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

@@ -7,8 +7,6 @@ Source: https://coreos.github.io/ignition/configuration-v3_4/. Anything its vali
 first, with value and reason; tests/lab runs the validator itself.
 """
 
-from __future__ import annotations
-
 import json
 import posixpath
 import re

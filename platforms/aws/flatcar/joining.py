@@ -5,18 +5,17 @@ node's hostname must match (docs.aws.amazon.com/eks/latest/userguide/access-entr
 values are nodeadm's: github.com/awslabs/amazon-eks-ami, nodeadm/internal/kubelet/config.go.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from fleet.labels import Taint
 from platforms.aws.flatcar.ignition import Contents, File, Unit
+from platforms.aws.flatcar.units import text_of
 
 KUBELET: Final = "kubelet.service"
 _CA: Final = "/etc/kubernetes/pki/ca.crt"
@@ -29,7 +28,6 @@ _CREDENTIALS: Final = "/etc/eks/image-credential-provider"
 _SHUTDOWN_S: Final = 150
 _SHUTDOWN_CRITICAL_S: Final = 30
 _LOGIND: Final = "/etc/systemd/logind.conf.d/50-kubelet.conf"
-_REGISTRIES: Final = ("*.dkr.ecr.*.amazonaws.com", "*.dkr-ecr.*.on.aws", "*.dkr.ecr-fips.*.amazonaws.com")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,109 +90,36 @@ def files(joining: Joining) -> tuple[File, ...]:
         _program("/opt/bin/kubelet", programs.kubelet),
         _program("/opt/bin/aws-iam-authenticator", programs.authenticator),
         _program(f"{_CREDENTIALS}/ecr-credential-provider", programs.credential_provider),
-        File.of(f"{_CREDENTIALS}/config.json", _json(_credential_providers())),
+        File.of(f"{_CREDENTIALS}/config.json", _json("credential-provider.json")),
         File.of(_CA, base64.b64decode(joining.cluster.certificate_authority).decode()),
-        File.of(_KUBECONFIG, _json(_kubeconfig(joining.cluster)), mode=0o600),
-        File.of(_CONFIG, _json(_kubelet_config(joining))),
+        File.of(_KUBECONFIG, _json("kubeconfig.json", ca=_CA, cluster=joining.cluster), mode=0o600),
+        File.of(_CONFIG, _kubelet_config(joining)),
         File.of(_LOGIND, f"[Login]\nInhibitDelayMaxSec={_SHUTDOWN_S}\n"),
     )
 
 
 def unit(joining: Joining, after: Sequence[str]) -> Unit:
     """The kubelet, once the units in `after` succeeded."""
-    wait = " ".join(after)
     labels = ",".join(f"{key}={value}" for key, value in sorted(joining.labels.items()))
-    lines = [
-        "[Unit]",
-        "Description=Kubernetes node agent",
-        f"Requires=containerd.service coreos-metadata.service {wait}",
-        f"After=containerd.service coreos-metadata.service network-online.target {wait}",
-        "Wants=network-online.target",
-        "[Service]",
-        "EnvironmentFile=/run/metadata/flatcar",
-        "ExecStart=/opt/bin/kubelet \\",
-        f"  --config={_CONFIG} \\",
-        f"  --kubeconfig={_KUBECONFIG} \\",
-        f"  --image-credential-provider-config={_CREDENTIALS}/config.json \\",
-        f"  --image-credential-provider-bin-dir={_CREDENTIALS} \\",
-        "  --cloud-provider=external \\",
-        "  --hostname-override=${COREOS_EC2_HOSTNAME} \\",
-        "  --node-ip=${COREOS_EC2_IPV4_LOCAL} \\",
-        *([f"  --node-labels={labels} \\"] if labels else []),
-        "  --provider-id=aws:///${COREOS_EC2_AVAILABILITY_ZONE}/${COREOS_EC2_INSTANCE_ID}",
-        "Restart=always",
-        "RestartSec=5",
-        "[Install]",
-        "WantedBy=multi-user.target",
-    ]
-    return Unit(name=KUBELET, enabled=True, contents="\n".join(lines) + "\n")
+    values = {"after": " ".join(after), "labels": labels, "config": _CONFIG, "kubeconfig": _KUBECONFIG}
+    return Unit(name=KUBELET, enabled=True, contents=text_of(KUBELET, **values, credentials=_CREDENTIALS))
 
 
 def _program(path: str, program: Program) -> File:
     return File(path=path, contents=Contents.download(program.url, program.sha256), mode=0o755)
 
 
-def _kubeconfig(cluster: Cluster) -> object:
-    """No secret: the node creates the token from its instance role."""
-    token = ["token", "-i", cluster.name, "--region", cluster.region]
-    exec_ = {
-        "apiVersion": "client.authentication.k8s.io/v1beta1",
-        "command": "/opt/bin/aws-iam-authenticator",
-        "args": token,
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "kubelet",
-        "clusters": [{"name": "eks", "cluster": {"certificate-authority": _CA, "server": cluster.endpoint}}],
-        "contexts": [{"name": "kubelet", "context": {"cluster": "eks", "user": "kubelet"}}],
-        "users": [{"name": "kubelet", "user": {"exec": exec_}}],
-    }
-
-
-def _credential_providers() -> object:
-    provider = {
-        "name": "ecr-credential-provider",
-        "matchImages": list(_REGISTRIES),
-        "defaultCacheDuration": "12h",
-        "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
-    }
-    return {
-        "apiVersion": "kubelet.config.k8s.io/v1",
-        "kind": "CredentialProviderConfig",
-        "providers": [provider],
-    }
-
-
-def _kubelet_config(joining: Joining) -> object:
-    taints = [{"key": each.key, "value": each.value, "effect": each.effect} for each in joining.taints]
-    return {
-        "apiVersion": "kubelet.config.k8s.io/v1beta1",
-        "kind": "KubeletConfiguration",
-        "authentication": {
-            "anonymous": {"enabled": False},
-            "webhook": {"enabled": True, "cacheTTL": "2m0s"},
-            "x509": {"clientCAFile": _CA},
-        },
-        "authorization": {
-            "mode": "Webhook",
-            "webhook": {"cacheAuthorizedTTL": "5m0s", "cacheUnauthorizedTTL": "30s"},
-        },
-        "cgroupDriver": "systemd",
-        "clusterDNS": [joining.cluster.dns],
-        "clusterDomain": "cluster.local",
-        "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
-        "evictionHard": {"memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%"},
-        "featureGates": {"RotateKubeletServerCertificate": True},
-        "kubeReserved": _kube_reserved(joining.vcpu, joining.max_pods),
-        "maxPods": joining.max_pods,
-        "readOnlyPort": 0,
-        **({"registerWithTaints": taints} if taints else {}),
-        "serializeImagePulls": False,
-        "serverTLSBootstrap": True,
-        "shutdownGracePeriod": f"{_SHUTDOWN_S}s",
-        "shutdownGracePeriodCriticalPods": f"{_SHUTDOWN_CRITICAL_S}s",
-    }
+def _kubelet_config(joining: Joining) -> str:
+    return _json(
+        "kubelet.json",
+        ca=_CA,
+        dns=joining.cluster.dns,
+        reserved=_kube_reserved(joining.vcpu, joining.max_pods),
+        max_pods=joining.max_pods,
+        taints=[{"key": each.key, "value": each.value, "effect": each.effect} for each in joining.taints],
+        shutdown_s=_SHUTDOWN_S,
+        shutdown_critical_s=_SHUTDOWN_CRITICAL_S,
+    )
 
 
 def _kube_reserved(vcpu: int, max_pods: int) -> dict[str, str]:
@@ -204,5 +129,5 @@ def _kube_reserved(vcpu: int, max_pods: int) -> dict[str, str]:
     return {"cpu": f"{cpu}m", "memory": f"{255 + 11 * max_pods}Mi", "ephemeral-storage": "1Gi"}
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")) + "\n"
+def _json(name: str, **values: Any) -> str:
+    return json.dumps(json.loads(text_of(name, **values)), sort_keys=True, separators=(",", ":")) + "\n"

@@ -5,8 +5,6 @@
 A release missing from the table is unknown, never guessed from its neighbours: kernels change in point releases.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Jobs are found again by their key, stored as Slurm comment: so a new run adopts 
 killed one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Runs programs for Slurm here or on a login node: the only place that does."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

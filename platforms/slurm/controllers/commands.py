@@ -3,8 +3,6 @@
 Fields are requested by name in a fixed order, comment last because it may contain anything.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

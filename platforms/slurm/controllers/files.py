@@ -1,7 +1,5 @@
 """Files shared by login and compute nodes: images and logs."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping

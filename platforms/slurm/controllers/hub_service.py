@@ -1,7 +1,5 @@
 """Starts, checks and stops hubs on a site's login node, as the hub's account."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

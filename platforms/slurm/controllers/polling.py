@@ -1,7 +1,5 @@
 """Polls all jobs with one query: all waiting callers share the answers."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 It gets the options that sbatch would read from the text, so one text means one job either way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ the first that may run, cancels the others, and releases the kept one. A late su
 is held and so never runs.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 

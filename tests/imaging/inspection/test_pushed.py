@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from imaging.inspection.store import Store
+from imaging.size.estimate import Origin
 from imaging.size.measured import UNPACKED_RATIO
-from imaging.size.origin import Origin
 from imaging.size.pushed import read_pushed, size_of_tag
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -17,9 +17,9 @@ import pytest
 
 from compat.facts import csv_files
 from platforms.aws import tables as own
-from platforms.aws.changelog import Contents, read_changelog
 from tools.aws_tables import TABLES
 from tools.eks_images import main
+from tools.eks_release_notes import Contents, read_changelog
 from tools.tables import check
 
 PAGE = Path(__file__).parent / "recorded" / "CHANGELOG.md"

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import each_row
 
-from platforms.docker.engine_calls import Call, calls_of_hub, calls_of_kernels
-from platforms.docker.engine_filter import LARGEST_BODY, render_filter
+from platforms.docker.engine_filter import LARGEST_BODY, Call, calls_of_hub, calls_of_kernels, render_filter
 from platforms.docker.hub import hub_document
 from platforms.docker.hub_files.containers import Wish
 from platforms.docker.hub_files.engine import in_order

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from rows import each_row
 
 from errors.problems import SettingsError
-from platforms.slurm.batch_script import Unwritable, batch_script, options_of, written
+from platforms.slurm.batch_script import Unwritable, batch_script, interactive_command, options_of, written
 from platforms.slurm.controllers.rest import job_of
-from platforms.slurm.interactive import interactive_command
 from platforms.slurm.job_model import SlurmJob, parse_slurm_job
 from platforms.slurm.site_model import SlurmAccess
 

@@ -11,9 +11,8 @@ from rows import each_row
 
 from errors.problems import SettingsError
 from platforms.slurm.batch_script import options_of
-from platforms.slurm.hub import agent_path, files
+from platforms.slurm.hub import agent_path, files, server_script
 from platforms.slurm.hub_model import Hub, parse_hub
-from platforms.slurm.server_script import server_script
 from platforms.slurm.site_model import SlurmAccess
 from workloads.hub_programs import hub_programs
 
