@@ -15,7 +15,7 @@ from policies.hub_profiles import start_timeout_s, workloads_of
 from policies.model import Container, HostPath, Image, Mount, Placement, Variable, Workload
 from policies.shapes import at, capabilities, is_list, items, some, text
 from policies.visibility import VISIBLE_DEVICES
-from policies.wording import DOCKER, DOCKER_HUB
+from policies.vocabulary import DOCKER, DOCKER_HUB
 
 DOCKER_HUB_TOKEN: Final = "gpu-commons:index:DockerHub"  # noqa: S105 - a resource type
 # Other resources that run or build on a host, and why the pack cannot check them.

@@ -12,7 +12,7 @@ from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import HostPath
 from policies.shapes import at, items
-from policies.wording import KUBERNETES, Vocabulary, sentence
+from policies.vocabulary import KUBERNETES, Vocabulary, sentence
 
 _PATHS_BY_ROLE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _OBEYED: Final = tuple(_PATHS_BY_ROLE["obeyed"])

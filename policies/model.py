@@ -22,7 +22,7 @@ from policies.enforcement import Strictness
 from policies.finding import Finding
 from policies.shapes import some
 from policies.visibility import VISIBLE_DEVICES, is_hiding
-from policies.wording import KUBERNETES, Vocabulary
+from policies.vocabulary import KUBERNETES, Vocabulary
 from settings.models import ImageLimits
 
 

@@ -12,7 +12,7 @@ from fleet.unknown import UNKNOWN
 from policies.hub_profiles import workloads_of
 from policies.model import Container, Image, Placement, Workload
 from policies.shapes import is_list, text
-from policies.wording import SLURM
+from policies.vocabulary import SLURM
 
 SLURM_JOB_TOKEN: Final = "pulumi-python:dynamic/gpu-commons:SlurmJob"  # noqa: S105 - a resource type
 SLURM_HUB_TOKEN: Final = "pulumi-python:dynamic/gpu-commons:HubProcess"  # noqa: S105 - a resource type

@@ -20,7 +20,7 @@ from platforms.docker.container import CONTAINER_TOKEN, container_args, parse_co
 from platforms.docker.gpu_leases import Grant
 from platforms.docker.hub_containers import own_containers
 from platforms.docker.hub_model import parse_hub as parse_docker_hub
-from platforms.kubernetes import claims, hub_availability, hub_pods, pre_puller, runtime
+from platforms.kubernetes import claims, hub_availability, hub_core_pods, pre_puller, runtime
 from platforms.kubernetes.hub import parse_hub
 from platforms.kubernetes.job import job_spec, parse_job
 from platforms.slurm.batch_script import Unwritable, batch_script
@@ -113,12 +113,12 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
         inputs = {**for_kubernetes.notebook_hub(resolved, unknown, stack.site.core_pool)}
         yield HUB_TOKEN, hub.name, inputs
         shape = parse_hub(hub.name, inputs)
-        yield "kubernetes:batch/v1:Job", f"{hub.name}-credentials", hub_pods.credentials_job(shape, script="")
-        yield "kubernetes:apps/v1:Deployment", f"{hub.name}-proxy", hub_pods.proxy_deployment(shape)
+        yield "kubernetes:batch/v1:Job", f"{hub.name}-credentials", hub_core_pods.credentials_job(shape, script="")
+        yield "kubernetes:apps/v1:Deployment", f"{hub.name}-proxy", hub_core_pods.proxy_deployment(shape)
         if shape.availability:
             counting = hub_availability.deployment(shape, program="")
             yield "kubernetes:apps/v1:Deployment", f"{hub.name}-availability", counting
-        yield "kubernetes:apps/v1:StatefulSet", hub.name, hub_pods.hub_stateful_set(shape, config_checksum=UNKNOWN)
+        yield "kubernetes:apps/v1:StatefulSet", hub.name, hub_core_pods.hub_stateful_set(shape, config_checksum=UNKNOWN)
         for pool, images in resolve.pre_pulled(stack, hub).items():
             name, pulled = f"{hub.name}-{pool}", dict.fromkeys(images, UNKNOWN)
             spec = pre_puller.daemon_set_spec(name, pool, pulled)

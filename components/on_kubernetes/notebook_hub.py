@@ -10,7 +10,7 @@ from components.argument_errors import explained
 from components.on_kubernetes.kubernetes_object import KubernetesObject
 from components.on_kubernetes.notebook_hub_args import NotebookHubArgs
 from platforms.kubernetes import hub as objects
-from platforms.kubernetes import hub_access, hub_availability, hub_pods, user_servers
+from platforms.kubernetes import hub_access, hub_availability, hub_core_pods, user_pods
 from platforms.kubernetes.hub import parse_hub
 from workloads.hub import Hub
 from workloads.hub_programs import hub_programs
@@ -66,12 +66,12 @@ class NotebookHub(pulumi.ComponentResource):
         KubernetesObject("Service", f"{name}-proxy-api", objects.proxy_api_service(hub), opts=inside)
         public = KubernetesObject("Service", f"{name}-proxy-public", objects.proxy_public_service(hub), opts=inside)
         proxy = KubernetesObject(
-            "Deployment", f"{name}-proxy", hub_pods.proxy_deployment(hub), opts=self._child(credentials, *policies)
+            "Deployment", f"{name}-proxy", hub_core_pods.proxy_deployment(hub), opts=self._child(credentials, *policies)
         )
         KubernetesObject(
             "StatefulSet",
             f"{name}-hub",
-            hub_pods.hub_stateful_set(hub, config_checksum=pulumi.Output.from_input(data).apply(objects.checksum)),
+            hub_core_pods.hub_stateful_set(hub, config_checksum=pulumi.Output.from_input(data).apply(objects.checksum)),
             # The hub exits if it finds no proxy at startup.
             opts=self._child(credentials, binding, config, proxy, *policies),
         )
@@ -103,7 +103,7 @@ class NotebookHub(pulumi.ComponentResource):
         return KubernetesObject(
             "Job",
             f"{name}-credentials",
-            hub_pods.credentials_job(hub, script=_text("hub_credentials.py")),
+            hub_core_pods.credentials_job(hub, script=_text("hub_credentials.py")),
             # Jobs cannot be changed in place. A new hub image creates a new Job of the same name, which finds the
             # Secret and ends.
             opts=pulumi.ResourceOptions.merge(
@@ -113,7 +113,7 @@ class NotebookHub(pulumi.ComponentResource):
 
     def _availability(self, name: str, hub: Hub, inside: pulumi.ResourceOptions, config: pulumi.Resource) -> None:
         """Nothing in the hub waits for it: without its answer the pages show no availability."""
-        word = user_servers.AVAILABILITY
+        word = user_pods.AVAILABILITY
         name = f"{name}-{word}"
         account = KubernetesObject("ServiceAccount", name, hub_access.service_account(hub, word, word), opts=inside)
         role = KubernetesObject("ClusterRole", name, hub_availability.cluster_role(hub), opts=self._child())

@@ -1,6 +1,6 @@
 """Names, namespace, configuration and services of a notebook hub, as Kubernetes objects. Pure.
 
-`hub_pods` has the pods, `hub_access` rights and network policies. A hub fills its namespace: names are fixed.
+`hub_core_pods` has the pods, `hub_access` rights and network policies. A hub fills its namespace: names are fixed.
 """
 
 import hashlib
@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from platforms.kubernetes.user_servers import render_availability, render_options, render_page
+from platforms.kubernetes.user_pods import render_availability, render_options, render_page
 from workloads.arguments import plain, read
 from workloads.authenticator import with_user_list
 from workloads.hub import Hub

@@ -6,9 +6,9 @@ Pure. The hub's own rights stay within its namespace.
 from typing import Any
 
 from fleet import labels
-from platforms.kubernetes import hub_access, hub_pods
+from platforms.kubernetes import hub_access, hub_core_pods
 from platforms.kubernetes.hub import AVAILABILITY_FILE, CONFIG, HUB, checksum, component_labels, metadata
-from platforms.kubernetes.user_servers import AVAILABILITY, AVAILABILITY_PORT, render_availability
+from platforms.kubernetes.user_pods import AVAILABILITY, AVAILABILITY_PORT, render_availability
 from workloads.hub import Hub
 
 PROGRAM = "availability.py"
@@ -64,23 +64,23 @@ def deployment(hub: Hub, *, program: str) -> dict[str, Any]:
     container = {
         "name": AVAILABILITY,
         "image": hub.hub_image,
-        "command": ["python3", f"{hub_pods.CONFIG_FOLDER}/{PROGRAM}"],
+        "command": ["python3", f"{hub_core_pods.CONFIG_FOLDER}/{PROGRAM}"],
         "ports": [{"name": "http", "containerPort": AVAILABILITY_PORT, "protocol": "TCP"}],
         "readinessProbe": {**probe, "periodSeconds": 2, "failureThreshold": 30},
         "livenessProbe": {**probe, "initialDelaySeconds": 30, "periodSeconds": 10, "timeoutSeconds": 5},
         "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}},
-        "securityContext": {**hub_pods.CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
-        "volumeMounts": [{"name": "config", "mountPath": hub_pods.CONFIG_FOLDER, "readOnly": True}],
+        "securityContext": {**hub_core_pods.CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
+        "volumeMounts": [{"name": "config", "mountPath": hub_core_pods.CONFIG_FOLDER, "readOnly": True}],
     }
     items = [{"key": name, "path": name} for name in sorted(mounted)]
     pod = {
-        **hub_pods.core_pod(hub, uid=hub_pods.HUB_UID),
+        **hub_core_pods.core_pod(hub, uid=hub_core_pods.HUB_UID),
         "serviceAccountName": AVAILABILITY,
         "automountServiceAccountToken": True,
         "containers": [container],
         "volumes": [{"name": "config", "configMap": {"name": CONFIG, "items": items}}],
     }
-    annotations = {labels.IMAGE: hub.hub_image_name, hub_pods.CONFIG_ANNOTATION: checksum(mounted)}
+    annotations = {labels.IMAGE: hub.hub_image_name, hub_core_pods.CONFIG_ANNOTATION: checksum(mounted)}
     return {
         "metadata": metadata(hub, AVAILABILITY, AVAILABILITY),
         "spec": {

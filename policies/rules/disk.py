@@ -7,7 +7,7 @@ from imaging.size.estimate import Origin, amount, disk_use, room
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.scheduling import NOT_CERTAIN, is_certain, possible_pools
-from policies.wording import KUBERNETES, Vocabulary
+from policies.vocabulary import KUBERNETES, Vocabulary
 from policies.workload_images import different_images
 
 

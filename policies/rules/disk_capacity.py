@@ -9,7 +9,7 @@ from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.rules.disk import space_for_images
 from policies.scheduling import possible_pools
-from policies.wording import KUBERNETES, SLURM, Vocabulary
+from policies.vocabulary import KUBERNETES, SLURM, Vocabulary
 from policies.workload_images import ImageFacts, different_images
 
 _SHOWN = 3

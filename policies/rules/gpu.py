@@ -14,7 +14,7 @@ from policies.rules.gpu_docker_escapes import faults
 from policies.rules.gpu_escapes import escapes, weighed
 from policies.scheduling import landing_on
 from policies.shapes import at
-from policies.wording import DOCKER, KUBERNETES, Vocabulary, sentence
+from policies.vocabulary import DOCKER, KUBERNETES, Vocabulary, sentence
 
 
 def check(workload: Workload, site: Site) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from policies.finding import Finding, Level
 from policies.model import Container, Site, Workload
 from policies.scheduling import is_certain, possible_pools
 from policies.visibility import VISIBLE_DEVICES, is_hiding
-from policies.wording import sentence
+from policies.vocabulary import sentence
 from policies.workload_images import ImageFacts, image_facts
 
 # NVIDIA's own base, and its framework images on it, set NVIDIA_VISIBLE_DEVICES=all in every tag.

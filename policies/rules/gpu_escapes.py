@@ -16,7 +16,7 @@ from policies.rules.gpu_docker_escapes import of_container
 from policies.rules.gpu_exemptions import WITHOUT_PRIVILEGES, exemption
 from policies.shapes import items, some
 from policies.visibility import DEVICE_ANNOTATIONS, VISIBILITY_VARIABLES, VISIBLE_DEVICES, is_hiding
-from policies.wording import DOCKER, KUBERNETES, Vocabulary, sentence
+from policies.vocabulary import DOCKER, KUBERNETES, Vocabulary, sentence
 
 # GPUs in a device plugin's arguments, or a pattern that includes them.
 HANDED_OUT = re.compile(r"/dev/(?:nv|dxg|\*)|\^nv|nvidia")

@@ -15,7 +15,7 @@ from policies.model import Coverage, Image, Site
 from policies.rules.pin import of_image
 from policies.rules.resource_claims import check_claim
 from policies.shapes import at, items, object_name, text
-from policies.wording import DOCKER
+from policies.vocabulary import DOCKER
 
 # Labels obeyed by NVIDIA's daemons.
 _STEERS: Final = tuple(

@@ -11,7 +11,7 @@ from fleet.unknown import UNKNOWN
 from policies.finding import Finding, Level
 from policies.model import Coverage, Rule, Site, Workload
 from policies.scheduling import is_certain, landing
-from policies.wording import Vocabulary, sentence
+from policies.vocabulary import Vocabulary, sentence
 from policies.workload_images import ImageFacts, different_images, processor, system
 
 _READ: Final[Mapping[str, Callable[[ImageFacts], str]]] = {ARCH: processor, OS: system}

@@ -6,7 +6,7 @@ from imaging.size.estimate import GIB, Origin, Size, amount
 from policies.finding import Finding, Level
 from policies.model import Rule, Site, Workload
 from policies.scheduling import possible_pools
-from policies.wording import DOCKER, Vocabulary
+from policies.vocabulary import DOCKER, Vocabulary
 from policies.workload_images import ImageFacts, at_least, different_images
 
 

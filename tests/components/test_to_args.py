@@ -15,7 +15,7 @@ from imaging.spec.model import ImageSpec
 from imaging.spec.problems import SpecError
 from imaging.spec.runtime import Runtime
 from platforms.kubernetes.hub import parse_hub
-from platforms.kubernetes.user_servers import render_options
+from platforms.kubernetes.user_pods import render_options
 from settings import resolve
 from settings.models import Image, Substitute
 from settings.reading import SettingsError, Stack, load_stack

@@ -20,7 +20,7 @@ from policies.from_settings import site_of
 from policies.model import Site
 from policies.rules.disk_capacity import RULE as ROOM
 from policies.rules.index import ALL_RULES
-from policies.wording import DOCKER, DOCKER_HUB, KUBERNETES, SLURM
+from policies.vocabulary import DOCKER, DOCKER_HUB, KUBERNETES, SLURM
 from settings.reading import load_stack
 
 AMOUNTS = {"cpu": Decimal(16), "memory": Decimal(64 * 1024**3), "nvidia.com/gpu": Decimal(2)}

@@ -20,10 +20,10 @@ from rows import each_row
 
 from components.on_kubernetes.notebook_hub import hub_files
 from platforms.kubernetes import hub as objects
-from platforms.kubernetes import hub_access, hub_availability, hub_pods
+from platforms.kubernetes import hub_access, hub_availability, hub_core_pods
 from platforms.kubernetes.hub import parse_hub
 from platforms.kubernetes.hub_files.availability import count
-from platforms.kubernetes.user_servers import render_availability, render_options, render_page
+from platforms.kubernetes.user_pods import render_availability, render_options, render_page
 from workloads.hub import Hub
 from workloads.hub_programs import PACKAGE
 
@@ -142,9 +142,9 @@ def test_the_pods_of_a_hub() -> None:
     same_as_golden(
         "pods.yaml",
         as_yaml(
-            hub_pods.hub_stateful_set(hub(), config_checksum="<checksum>"),
-            hub_pods.proxy_deployment(hub()),
-            hub_pods.credentials_job(hub(), script="<hub_credentials.py>"),
+            hub_core_pods.hub_stateful_set(hub(), config_checksum="<checksum>"),
+            hub_core_pods.proxy_deployment(hub()),
+            hub_core_pods.credentials_job(hub(), script="<hub_credentials.py>"),
         ),
     )
 
@@ -197,7 +197,7 @@ def test_the_account_that_counts_lists_nodes_and_pods_and_does_nothing_else() ->
     assert rule == {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]}
     (who,) = hub_availability.cluster_role_binding(hub())["subjects"]
     assert who == {"kind": "ServiceAccount", "name": "availability", "namespace": "datahub"}
-    pods = [hub_pods.hub_stateful_set(hub(), config_checksum=""), hub_pods.proxy_deployment(hub())]
+    pods = [hub_core_pods.hub_stateful_set(hub(), config_checksum=""), hub_core_pods.proxy_deployment(hub())]
     assert "availability" not in [pod["spec"]["template"]["spec"].get("serviceAccountName") for pod in pods]
 
 
@@ -224,9 +224,9 @@ def test_a_profile_of_several_pools_is_counted_on_all_of_them() -> None:
 def test_only_the_hub_may_ask_what_is_free() -> None:
     (ingress,) = hub_availability.network_policy(hub())["spec"]["ingress"]
     (who,) = ingress["from"]
-    template = hub_pods.hub_stateful_set(hub(), config_checksum="")["spec"]["template"]["metadata"]["labels"]
+    template = hub_core_pods.hub_stateful_set(hub(), config_checksum="")["spec"]["template"]["metadata"]["labels"]
     assert who["podSelector"]["matchLabels"].items() <= template.items()
-    proxy = hub_pods.proxy_deployment(hub())["spec"]["template"]["metadata"]["labels"]
+    proxy = hub_core_pods.proxy_deployment(hub())["spec"]["template"]["metadata"]["labels"]
     assert not who["podSelector"]["matchLabels"].items() <= proxy.items()
     url = options_page()["availability_url"]
     service = hub_availability.service(hub())
@@ -251,9 +251,9 @@ def test_the_step_that_creates_credentials_has_rights_on_one_secret_by_name() ->
 @each_row(
     "pod",
     [
-        hub_pods.hub_stateful_set(hub(), config_checksum="")["spec"]["template"]["spec"],
-        hub_pods.proxy_deployment(hub())["spec"]["template"]["spec"],
-        hub_pods.credentials_job(hub(), script="")["spec"]["template"]["spec"],
+        hub_core_pods.hub_stateful_set(hub(), config_checksum="")["spec"]["template"]["spec"],
+        hub_core_pods.proxy_deployment(hub())["spec"]["template"]["spec"],
+        hub_core_pods.credentials_job(hub(), script="")["spec"]["template"]["spec"],
         hub_availability.deployment(hub(), program="")["spec"]["template"]["spec"],
     ],
     ids=["hub", "proxy", "credentials", "availability"],
@@ -337,7 +337,8 @@ def test_a_list_of_users_is_the_list_of_all_users() -> None:
 
 def test_the_secret_of_a_login_service_is_a_reference() -> None:
     one = hub(authenticator=OAUTH)
-    variables = hub_pods.hub_stateful_set(one, config_checksum="")["spec"]["template"]["spec"]["containers"][0]["env"]
+    pod = hub_core_pods.hub_stateful_set(one, config_checksum="")["spec"]["template"]["spec"]
+    variables = pod["containers"][0]["env"]
     assert {
         "name": "OAUTH_CLIENT_SECRET",
         "valueFrom": {"secretKeyRef": {"name": "login", "key": "client-secret"}},
@@ -436,9 +437,9 @@ def test_the_administrators_password_is_a_secret_of_its_own_where_there_are_admi
         one = hub(authenticator=authenticator)
         (rule,) = hub_access.credentials_role(one)["rules"]
         assert rule["resourceNames"] == secrets
-        job = hub_pods.credentials_job(one, script="")["spec"]["template"]["spec"]["containers"][0]
+        job = hub_core_pods.credentials_job(one, script="")["spec"]["template"]["spec"]["containers"][0]
         assert job["command"][3:] == ["datahub", *secrets]
-        variables = hub_pods.hub_stateful_set(one, config_checksum="")["spec"]["template"]["spec"]["containers"][0]
+        variables = hub_core_pods.hub_stateful_set(one, config_checksum="")["spec"]["template"]["spec"]["containers"][0]
         named = [variable["name"] for variable in variables["env"]]
         assert ("ADMIN_PASSWORD" in named) is ("hub-admin" in secrets)
 

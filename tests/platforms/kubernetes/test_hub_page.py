@@ -10,7 +10,7 @@ from rows import each_row
 
 from errors.problems import SettingsError
 from platforms.kubernetes.hub import parse_hub
-from platforms.kubernetes.user_servers import render_page
+from platforms.kubernetes.user_pods import render_page
 from workloads.hub import Cull
 from workloads.hub_page import duration_words, ends_words
 
