@@ -7,9 +7,9 @@ from typing import Any, BinaryIO
 import click
 
 from cli.clock import today
+from cli.engine_events import COMMAND, Stream, StreamError, read_stream
 from cli.review.costs import Price
 from cli.review.document import Review, Sources, review_data, review_of, unreadable
-from cli.review.stream import Stream, StreamError, read_stream
 from cli.terminal import json_text, print_error, width
 from compat import Case
 
@@ -68,9 +68,16 @@ def _name(file: BinaryIO) -> str:
 
 
 def _read(events: BinaryIO, stack: str) -> Stream:
-    stream = read_stream(events.read())
+    stream = _of_preview(events)
     if stack and stream.stack and stream.stack != stack:
         raise StreamError(f"the events are about the stack {stream.stack}, and --stack says {stack}")
+    return stream
+
+
+def _of_preview(events: BinaryIO) -> Stream:
+    stream = read_stream(events.read())
+    if stream.is_update:
+        raise StreamError(f"these are the events of an update that ran, not of a preview; write them with {COMMAND}")
     return stream
 
 
@@ -79,7 +86,7 @@ def _base(base: BinaryIO | None, stream: Stream) -> Stream | None:
     if base is None:
         return None
     try:
-        events = read_stream(base.read())
+        events = _of_preview(base)
     except StreamError as error:
         raise StreamError(f"--base {_name(base)}: {error}") from None
     if events.stack and stream.stack and events.stack != stream.stack:

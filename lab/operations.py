@@ -10,6 +10,7 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from cli.engine_events import StreamError, read_stream
 from imaging.build.buildkit import Buildctl
 from lab import engine, full_disk, processes
 from lab.build_logs import failed_build
@@ -133,22 +134,18 @@ def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tupl
                 f"{full_disk.reason(instance, before)}"
                 f"The servers keep running. Try again: make up (make up V=1 shows everything). Logs: {instance.logs}"
             )
-        return read_verdict(events.read_text()), ended.notices
+        return read_verdict(events.read_bytes()), ended.notices
     finally:
         events.unlink(missing_ok=True)  # it holds inputs of resources: nobody needs them after the verdict
 
 
-def read_verdict(event_log: str) -> Verdict:
-    """The pack's work, from an engine's event log (one JSON object a line). Raises LabError if it did none."""
-    looked_at: set[str] = set()
-    packs: set[str] = set()
-    advice = 0
-    for line in event_log.splitlines():
-        event = json.loads(line)
-        if seen := event.get("policyAnalyzeSummaryEvent"):
-            packs.add(f"{seen['policyPackName']} {seen.get('policyPackVersion', '')}".strip())
-            looked_at.add(seen.get("resourceUrn", ""))
-        advice += "policyEvent" in event
-    if not looked_at:
+def read_verdict(event_log: bytes) -> Verdict:
+    """The pack's work, from an engine's event log. Raises LabError if it did none."""
+    try:
+        events = read_stream(event_log)
+    except StreamError as error:
+        raise LabError(f"the update ran, and nothing says what the policy pack did: {error}") from None
+    if not events.looked_at:
         raise LabError("the update ran, but no policy pack looked at any resource: nothing was proved")
-    return Verdict(tuple(sorted(packs)), len(looked_at), advice)
+    packs = sorted(f"{name} {version}".strip() for name, version in events.packs.items())
+    return Verdict(tuple(packs), len(events.looked_at), len(events.messages))

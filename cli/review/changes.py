@@ -13,10 +13,10 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+from cli.engine_events import KINDS, OURS, Step, Stream
 from cli.engine_values import grouped, items, known_text, mapping, names_of, texts, whole
 from cli.review.commons import Commons, Image, Inputs, Side, is_group, is_over, nodes_of, pool_name, taints_of
 from cli.review.details import Change, Detail, comes_or_goes, details, label_of, members, value_text, word
-from cli.review.stream import KINDS, OURS, Step, Stream
 from cli.words import counted
 
 _QUOTAS: Final = ("ResourceQuota", "ClusterQueue", "LocalQueue", "Cohort", "LimitRange")

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import orjson
 
+from cli.engine_events import Stream
 from cli.engine_values import grouped, items, known_text, mapping, texts, whole
-from cli.review.stream import Stream
 from fleet.node_names import NodeNameError, expand
 from fleet.pools import Room, alike, may_land
 

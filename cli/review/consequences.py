@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from cli.engine_events import Step, Stream
 from cli.engine_values import grouped, known_text, mapping, names_of, texts, whole
 from cli.review.cells import Cell, hardware, was_part
 from cli.review.commons import Commons, Course, Pool, Workload, pool_name
 from cli.review.details import Affected, Change
-from cli.review.stream import Step, Stream
 from cli.words import counted
 from platforms.docker.container import CONTAINER_TOKEN
 

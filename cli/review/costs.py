@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cli.engine_events import Step, Stream
 from cli.engine_values import mapping, texts, whole
-from cli.review.stream import Step, Stream
 
 HOURS_PER_MONTH: Final = 730
 _NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"

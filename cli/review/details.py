@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from cli import engine_values as values
+from cli.engine_events import OURS, STACK, Step
 from cli.engine_values import NOTHING, Loc, elided, grouped, names_of, texts
 from cli.review.commons import Workload
-from cli.review.stream import OURS, STACK, Step
 
 _MOST_DETAILS: Final = 8
 _LONGEST: Final = 90

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from cli.engine_events import STACK, Diagnostic, Step, Stream
 from cli.engine_values import without_secrets
 from cli.review.cells import Cells, SpecCases, cells_of
 from cli.review.changes import changes_of, is_first_record
@@ -17,7 +18,6 @@ from cli.review.consequences import Consequence, affected_by, consequences
 from cli.review.costs import Cost, Prices, costs_of
 from cli.review.details import Change
 from cli.review.findings import Finding, Waiver, compared, findings_of, waivers_of, with_routine
-from cli.review.stream import STACK, Diagnostic, Step, Stream
 from cli.review.verdict import Impact, Outcome, Sign, Verdict, sign_of, verdict_of
 
 _OPS: Final = ("create", "update", "replace", "delete", "import", "same")  # as the engine lists them

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from cli.engine_events import STACK, PolicyMessage, Stream
 from cli.engine_values import has_unknown, items, known_text, mapping, without_secrets
 from cli.review.commons import day, full_name, settings
-from cli.review.stream import STACK, PolicyMessage, Stream
 from cli.words import counted
 from policies import report
 from policies.finding import Level as Weight

@@ -9,6 +9,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
+from cli.engine_events import STACK
 from cli.engine_values import grouped, names_of
 from cli.review.cells import Cell
 from cli.review.consequences import Consequence
@@ -16,7 +17,6 @@ from cli.review.costs import HOURS_PER_MONTH
 from cli.review.details import Affected, Change, Detail, diff_groups
 from cli.review.document import Review
 from cli.review.findings import RUN_RULE, Finding, Level, Since, statements
-from cli.review.stream import STACK
 from cli.review.verdict import Outcome, Sign
 from cli.words import counted
 from compat import Verdict

@@ -8,12 +8,12 @@ from enum import StrEnum
 from itertools import islice
 from typing import Final
 
+from cli.engine_events import STACK, Stream
 from cli.engine_values import elided, grouped, names_of, without_secrets
 from cli.review.cells import Cell
 from cli.review.consequences import Consequence, seats_text
 from cli.review.details import Change, Detail, last_key
 from cli.review.findings import PACK, Finding, Level, statements
-from cli.review.stream import STACK, Stream
 from cli.words import counted
 
 _MOST_REASONS: Final = 6

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rows import each_row
 
+from cli.engine_events import read_stream
 from cli.review.document import Sources, review_of
 from cli.review.markdown import review_markdown
-from cli.review.stream import read_stream
 from compat.values.versions import DriverVersion
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here

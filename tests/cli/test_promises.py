@@ -13,10 +13,10 @@ from pydantic import BaseModel
 from rows import each_row
 
 from cli.comment import _price
+from cli.engine_events import read_stream
 from cli.review.details import duration
 from cli.review.document import Review, Sources, review_of
 from cli.review.markdown import review_markdown
-from cli.review.stream import read_stream
 from compat.evidence.names.gpu_names import find_gpu
 from compat.values.versions import DriverVersion
 from platforms.node_keys import Taint

@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from rows import each_row
 
 from cli.comment import _price, _spec_cases
+from cli.engine_events import StreamError, read_stream
 from cli.engine_values import HIDDEN, shown, without_secrets
 from cli.markdown_escape import code, escaped
 from cli.review.document import Review, Sources, review_of
 from cli.review.findings import Waiver
 from cli.review.markdown import LIMIT, review_markdown
-from cli.review.stream import StreamError, read_stream
 from imaging.spec.compat_cases import cases_of
 from imaging.spec.load import load_named
 from imaging.spec.plan import pinned

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from cli.engine_events import read_stream
 from cli.review.document import Review, Sources, review_of
 from cli.review.markdown import review_markdown
-from cli.review.stream import read_stream
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from cli.comment import _price
+from cli.engine_events import read_stream
 from cli.review.document import Sources, review_of
 from cli.review.markdown import review_markdown
-from cli.review.stream import read_stream
 from compat import Case
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here

@@ -14,10 +14,10 @@ from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
 from pulumi_policy.policy import _PolicyAnalyzerServicer
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
+from cli.engine_events import read_stream
 from cli.review.document import Review, Sources, review_of
 from cli.review.findings import Level
 from cli.review.markdown import review_markdown
-from cli.review.stream import read_stream
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews

@@ -15,8 +15,8 @@ import yaml
 from own_stack import Project, succeeded
 from running_lab import Ended, RunningLab
 
+from cli.engine_events import read_stream
 from cli.review.findings import Finding, findings_of
-from cli.review.stream import read_stream
 from imaging.inspection.facts import ImageContents
 from imaging.inspection.store import Store, store_folder
 from policies.report import for_people

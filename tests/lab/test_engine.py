@@ -9,9 +9,11 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+from rows import each_row
 
 from lab import engine, operations, orphans
 from lab.instance import Instance, LabError, open_instance
@@ -26,21 +28,33 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Instance:
     return open_instance("engine")
 
 
-def looked_at(name: str) -> str:
+def log_of(*events: dict[str, Any]) -> bytes:
+    """As the engine writes it: number and time first."""
+    return b"\n".join(json.dumps({"sequence": 1, "timestamp": 2, **event}).encode() for event in events)
+
+
+def looked_at(name: str) -> dict[str, Any]:
     event = {"resourceUrn": URN + name, "policyPackName": "gpu-commons", "policyPackVersion": "0.1.0"}
-    return json.dumps({"sequence": 1, "policyAnalyzeSummaryEvent": event})
+    return {"policyAnalyzeSummaryEvent": event}
 
 
 def test_the_verdict_counts_resources_and_hints_of_the_pack() -> None:
-    log = "\n".join([looked_at("a"), looked_at("b"), looked_at("b"), json.dumps({"policyEvent": {"message": "hm"}})])
-    verdict = operations.read_verdict(log)
+    events = [*map(looked_at, "abb"), {"policyEvent": {"message": "hm"}}, {"summaryEvent": {"isPreview": False}}]
+    verdict = operations.read_verdict(log_of(*events))
     assert (verdict.packs, verdict.resources, verdict.advice) == (("gpu-commons 0.1.0",), 2, 1)
     assert str(verdict) == "gpu-commons 0.1.0 looked at 2 resources and refused none, 1 hint above"
 
 
-@pytest.mark.parametrize("log", ["", json.dumps({"policyLoadEvent": {}}), json.dumps({"summaryEvent": {}})])
-def test_an_update_without_the_pack_is_an_error(log: str) -> None:
-    with pytest.raises(LabError, match="no policy pack looked at any resource: nothing was proved"):
+@each_row(
+    ("log", "message"),
+    [
+        (log_of({"policyLoadEvent": {}}), "no policy pack looked at any resource: nothing was proved"),
+        (log_of({"summaryEvent": {"isPreview": False}}), "no policy pack looked at any resource: nothing was proved"),
+        (b"", "nothing says what the policy pack did: there are no events: the file is empty"),
+    ],
+)
+def test_an_update_without_the_pack_is_an_error(log: bytes, message: str) -> None:
+    with pytest.raises(LabError, match=message):
         operations.read_verdict(log)
 
 

@@ -1,4 +1,4 @@
-"""Reads the engine's events of one preview from `pulumi preview --json`."""
+"""Reads the engine's events of one preview or update, as `pulumi preview --json` and `--event-log` write them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PARTS_OF_A_REPLACEMENT: Final = frozenset({"create-replacement", "delete-replac
 
 
 class StreamError(Exception):
-    """The events cannot be read or do not belong here. The text is one sentence: the problem and what to do."""
+    """The events cannot be read or do not belong there. The text is one sentence: the problem and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Diagnostic:
 
 @dataclass(slots=True)
 class Stream:
-    """Everything that the comment uses of a preview."""
+    """What comments and summaries use of a run."""
 
     stack: str = ""
     config: Mapping[str, str] = field(default_factory=dict)
@@ -120,6 +120,7 @@ class Stream:
     looked_at: set[str] = field(default_factory=set)  # URNs
     counts: Mapping[str, int] = field(default_factory=dict)  # resources by operation
     result: str = ""  # succeeded or failed; empty if the stream has no end
+    is_update: bool = False
     is_corrupt: bool = False  # the engine's own doubt
     damaged: int = 0  # unreadable lines that begin like an event
 
@@ -139,10 +140,9 @@ class Stream:
 
 
 def read_stream(data: bytes) -> Stream:
-    """Events of one preview; text between them is skipped.
+    """Events of one run; text between them is skipped.
 
-    An incomplete stream is read as far as it goes. Raises StreamError for input without events, events of several runs,
-    or events of an update.
+    An incomplete stream is read as far as it goes. Raises StreamError for input without events or of several runs.
     """
     stream, lines, previews = Stream(), 0, 0
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # PowerShell's `>`
@@ -260,8 +260,7 @@ def _take_diagnostic(stream: Stream, body: Mapping[str, Any]) -> None:
 
 
 def _take_summary(stream: Stream, body: Mapping[str, Any]) -> None:
-    if body.get("isPreview") is False:
-        raise StreamError(f"these are the events of an update that ran, not of a preview; write them with {COMMAND}")
+    stream.is_update |= body.get("isPreview") is False
     counts = mapping(body.get("resourceChanges"))
     stream.counts = {key: value for key, value in counts.items() if isinstance(value, int)}
     stream.result = text(body.get("result")) or "succeeded"
