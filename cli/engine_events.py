@@ -1,7 +1,5 @@
 """Reads the engine's events of one preview or update, as `pulumi preview --json` and `--event-log` write them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

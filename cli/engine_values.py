@@ -3,8 +3,6 @@
 The comment on a pull request and the lab's progress of an update use it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar

@@ -1,7 +1,5 @@
 """Which image runs on which pool, before and after: the changed cells of the matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -4,8 +4,6 @@ Objects of our components are shown as the component; the whole diff lists them.
 courses, is compared as hubs and the StackRecord record it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Collection, Iterable, Iterator

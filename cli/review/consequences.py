@@ -3,8 +3,6 @@
 The sentences are in consequences.toml: facts that follow from the stack, and assumptions on how a site works.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What a change costs, where prices are known: AWS nodes by instance type, on demand, in US East."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

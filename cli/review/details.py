@@ -1,7 +1,5 @@
 """What differs in plain words, `start time-out: 10 min` for `start_timeout_s: 600`, and the whole diff."""
 
-from __future__ import annotations
-
 import csv
 import difflib
 import re

@@ -1,7 +1,5 @@
 """All contents of a comment as values: from a change's events, and from its base branch's if given."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Policy findings: refused, undecided or advice; new, resolved or standing. And limits that a site has waived."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

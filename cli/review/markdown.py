@@ -1,7 +1,5 @@
 """A review as one Markdown comment for GitHub and GitLab, within their length limits."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A review as blocks of a page, ordered by a reviewer's questions. A renderer decides how each block looks."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

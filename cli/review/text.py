@@ -1,7 +1,5 @@
 """A review for a terminal."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from itertools import islice

@@ -1,7 +1,5 @@
 """The verdict on a preview: a sign that says whether anybody must act, and a headline. Nothing unproved looks green."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
