@@ -104,6 +104,8 @@ def _reached(label: str, path: str, words: Vocabulary, *, is_written: bool | Non
         yield Finding(f"{label} reaches every GPU of the {node}")
     elif _PROCESS.match(path):
         yield Finding(f"{label} reaches into a process of the {node}, and through it every GPU")
+    elif _is_runtime_socket(path):  # also in a folder that root obeys: nothing but the socket can be written to
+        yield _of_runtime(label, words)
     elif is_written is not False and is_obeyed(path) and path not in PLUGINS:
         doubt = "" if is_written else ", unless it is mounted with readOnly, which is not known yet"
         read_only = "Mount it with readOnly: true" if words == KUBERNETES else "Mount it read-only (readOnly: true)"
@@ -124,20 +126,26 @@ def _reached(label: str, path: str, words: Vocabulary, *, is_written: bool | Non
             Level.WARN,
             remedy=f"{sentence(words.requests)}, and remove the {words.volume}.",
         )
-    elif _OTHER_SOCKETS.search(path) or any(
-        path in {socket, f"{socket}.ttrpc"} or socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS
-    ):
-        yield Finding(
-            f"{label} reaches the container runtime of the {node}, which starts containers with any GPU",
-            remedy=f"Remove the {words.volume}; building images and watching containers works without the socket.",
-            is_runtime=True,
-        )
+    elif _OTHER_SOCKETS.search(path) or any(socket.startswith(f"{path}/") for socket in RUNTIME_SOCKETS):
+        yield _of_runtime(label, words)
     elif path in PLUGINS or DEVICE_PLUGINS.startswith(f"{path}/"):
         yield _of_plugins(label, words, is_written=is_written)
     elif (is_written is not False and not is_data(path)) or is_socket(path):
         program = f"which program on the {node} uses what is written there"
         what = "what listens there" if is_socket(path) else program
         yield Finding(f"{label}: it is not known {what}; it may run as root", Level.UNPROVED)
+
+
+def _is_runtime_socket(path: str) -> bool:
+    return path.removesuffix(".ttrpc") in RUNTIME_SOCKETS or (is_socket(path) and bool(_OTHER_SOCKETS.search(path)))
+
+
+def _of_runtime(label: str, words: Vocabulary) -> Finding:
+    return Finding(
+        f"{label} reaches the container runtime of the {words.node}, which starts containers with any GPU",
+        remedy=f"Remove the {words.volume}; building images and watching containers works without the socket.",
+        is_runtime=True,
+    )
 
 
 def _of_plugins(label: str, words: Vocabulary, *, is_written: bool | None) -> Finding:

@@ -103,6 +103,14 @@ def test_the_engines_socket_is_for_the_filter_with_the_image_of_the_stack_alone(
     assert engine_messages("dcsg-engine", f"{STACK.site.registry}/docker-hub@sha256:{'0' * 64}")
 
 
+def test_an_engine_whose_socket_lies_in_a_home_is_for_the_filter_too() -> None:
+    mounts = [{"type": "bind", "source": "/root/.local/state/engine/docker.sock"}]
+    given = {"name": "dcsg-engine", "image": f"{STACK.site.registry}/engine-filter@sha256:{'0' * 64}", "mounts": mounts}
+    assert [*evaluate(CONTAINER_TOKEN, "dcsg-engine", given, SITE, frozenset({Level.REFUSE}))] == []
+    refused = evaluate(CONTAINER_TOKEN, "x", {**given, "name": "x"}, SITE, frozenset({Level.REFUSE}))
+    assert any("reaches the container runtime" in each for each in refused)
+
+
 def test_a_filter_that_people_copied_into_another_stack_is_not_this_one() -> None:
     other = site_of(load_stack(DEFAULT_STACKS / "Pulumi.perceptron.yaml"), IMAGES)
     ours = f"{STACK.site.registry}/engine-filter@sha256:{'0' * 64}"
