@@ -23,6 +23,7 @@ from lab.cluster import SIMULATED_NODE, ApiError, Cluster, wait_until
 from lab.instance import Instance
 from lab.servers import scheduler
 from lab.toolchain import Toolchain
+from platforms.kubernetes.hub_files.start_reasons import NoPlace, no_place
 
 pytestmark = pytest.mark.lab
 
@@ -470,3 +471,56 @@ def test_every_node_is_possible_for_some_pod_and_impossible_for_another(
         own = [case.nodes[index].name in scheduled[case.name] for case in ON_OWN if len(case.nodes) > index]
         assert set(own) == {True, False}, size.name
     assert sum(len(case.nodes) for case in (*ON_SHARED, *ON_OWN, *AS_DAEMON)) >= 400
+
+
+# --- what the scheduler says, for the pages of a hub
+
+HOME: Spec = {"volumes": [{"name": "home", "persistentVolumeClaim": {"claimName": "home-elsewhere"}}]}
+UNBOUND: Spec = {"volumes": [{"name": "home", "persistentVolumeClaim": {"claimName": "home-of-nobody"}}]}
+NO_PLACES: dict[NoPlace, Spec] = {
+    NoPlace.GPUS: {**asks({"nvidia.com/gpu": "9"}), **EVERYTHING},
+    NoPlace.CPU: {**asks({"cpu": "9"}), "nodeSelector": {"disk": "ssd", "pool": "gtx1080ti"}},
+    NoPlace.MEMORY: {**asks({"memory": "17Gi"}), "nodeSelector": {"disk": "ssd", "pool": "gtx1080ti"}},
+    NoPlace.DISK: {**asks({"ephemeral-storage": "101Gi"}), "nodeSelector": {"disk": "ssd", "pool": "gtx1080ti"}},
+    NoPlace.SERVERS: {"nodeSelector": {OWN: "full"}},
+    NoPlace.HOME: UNBOUND,
+    NoPlace.ELSEWHERE: {**HOME, "nodeSelector": {"pool": "rtx2080ti"}, **EVERYTHING},
+    NoPlace.NOT_READY: {"nodeSelector": {"memory": "0"}},
+    # Without a toleration a cordoned node would be named first, wherever it belongs.
+    NoPlace.NONE: {"nodeSelector": {"pool": "a100"}, **EVERYTHING},
+}
+
+
+def test_a_hub_understands_why_the_scheduler_finds_no_place(
+    cluster: Cluster, scheduled: Mapping[str, frozenset[str]]
+) -> None:
+    assert scheduled  # the nodes are there
+    home = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+    on_n3 = {"required": {"nodeSelectorTerms": [labels(("pool", "In", "gtx1070ti"))]}}
+    claim = {"namespace": NAMESPACE, "name": "home-elsewhere"}
+    volume = {**home, "capacity": {"storage": "1Gi"}, "nodeAffinity": on_n3, "claimRef": claim}
+    cluster.create(
+        "/api/v1/persistentvolumes",
+        {**named("v1", "PersistentVolume", "home"), "spec": {**volume, "hostPath": {"path": "/x"}}},
+    )
+    asked = {**home, "resources": {"requests": {"storage": "1Gi"}}}
+    create(cluster, "/api/v1", "PersistentVolumeClaim", "home-elsewhere", {**asked, "volumeName": "home"})
+    create(cluster, "/api/v1", "PersistentVolumeClaim", "home-of-nobody", asked)
+    path = f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/home-elsewhere"
+    wait_until(
+        lambda: set() if (cluster.get(path) or {})["status"].get("phase") == "Bound" else {"home"},
+        within_s=60,
+        what="not bound",
+    )
+    for reason, spec in NO_PLACES.items():
+        create(cluster, "/api/v1", "Pod", f"said-{reason.name.lower().replace('_', '-')}", whole(spec))
+    wait_until(lambda: undecided(cluster), within_s=60, what="the scheduler has not decided about")
+    said = {
+        pod["metadata"]["name"]: next(
+            each.get("message", "") for each in pod["status"]["conditions"] if each["type"] == "PodScheduled"
+        )
+        for pod in pods(cluster)
+        if pod["metadata"]["name"].startswith("said-")
+    }
+    understood = {name: no_place(message) for name, message in said.items()}
+    assert understood == {f"said-{each.name.lower().replace('_', '-')}": each for each in NO_PLACES}, said

@@ -36,13 +36,13 @@ class NoPlace(Enum):
 
 
 _OBSTACLES: tuple[tuple[str, NoPlace], ...] = (
-    (r"PersistentVolumeClaim|persistent volumes to bind", NoPlace.HOME),
+    (r"PersistentVolumeClaim|persistent volumes to bind|pvc\(s\) bound to non-existent", NoPlace.HOME),
     (r"Insufficient nvidia\.com/", NoPlace.GPUS),
     (r"Insufficient cpu", NoPlace.CPU),
     (r"Insufficient memory", NoPlace.MEMORY),
     (r"Insufficient ephemeral-storage", NoPlace.DISK),
     (r"Too many pods", NoPlace.SERVERS),
-    (r"volume node affinity conflict|max volume count", NoPlace.ELSEWHERE),
+    (r"PersistentVolume's node affinity|max volume count", NoPlace.ELSEWHERE),
     (r"node\.kubernetes\.io/|were unschedulable|were not ready", NoPlace.NOT_READY),
     (r"didn't match Pod's node affinity|untolerated taint|no nodes available", NoPlace.NONE),
 )
