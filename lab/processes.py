@@ -37,12 +37,13 @@ class Server:
     env: Mapping[str, str] = field(default_factory=dict)  # added to a minimal environment, not to ours
     stop_within_s: float = 15
     files: Sequence[Path] = ()  # read only at start: new content restarts the server
+    programs: Sequence[Path] = ()  # folders before those of our PATH, which may differ from shell to shell
 
     @property
     def pin(self) -> str:
         """Changes with the command line, the environment or a file, so that a new pin restarts the server."""
         contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.files]
-        parts = [list(self.argv), sorted(self.env.items()), *contents]
+        parts = [list(self.argv), sorted(self.env.items()), *contents, *map(str, self.programs)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -95,7 +96,7 @@ def start(instance: Instance, server: Server) -> None:
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,
-            env={**_base_environment(), **server.env},
+            env={**_base_environment(server.programs), **server.env},
             start_new_session=True,  # a Ctrl-C in the terminal ends `up`, not the servers
             cwd=instance.home,
         )
@@ -295,10 +296,11 @@ def _reap() -> None:
             _CHILDREN.remove(child)
 
 
-def _base_environment() -> dict[str, str]:
+def _base_environment(programs: Sequence[Path]) -> dict[str, str]:
     """What a server needs from our environment: PATH, proxies and certificates of the machine, nothing else."""
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
-    return {key: os.environ[key] for key in kept if key in os.environ}
+    found = {key: os.environ[key] for key in kept if key in os.environ}
+    return {**found, "PATH": ":".join([*map(str, programs), *filter(None, [found.get("PATH")])])}
 
 
 def _record_path(instance: Instance, name: str) -> Path:

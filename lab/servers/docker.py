@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shlex
 import socket
 import sys
@@ -58,8 +57,9 @@ def server(instance: Instance, tools: Tools, specs: Path) -> Server:
     return Server(
         name=NAME,
         argv=[str(tools.path("dockerd")), "--config-file", str(config)],
-        env={"NO_PROXY": "127.0.0.1,localhost", "PATH": f"{hook.parent}:{os.environ.get('PATH', '')}"},
+        env={"NO_PROXY": "127.0.0.1,localhost"},
         files=[config, *runtimes.values()],
+        programs=[hook.parent],
         ready=lambda: _answers(socket_path(instance)),
         ready_within_s=40,
         stop_within_s=SHUTDOWN_WITHIN_S + 20,

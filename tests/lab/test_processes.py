@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -46,6 +47,19 @@ def test_starting_a_healthy_server_again_does_nothing(instance: Instance) -> Non
     processes.start(instance, sleeper())
     first = pid(instance)
     processes.start(instance, sleeper())
+    assert pid(instance) == first
+    processes.stop(instance, "sleeper")
+
+
+def test_a_shell_with_another_path_restarts_nothing(
+    instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = replace(sleeper(), programs=[tmp_path / "own"])
+    processes.start(instance, server)
+    first = pid(instance)
+    assert psutil.Process(first).environ()["PATH"].startswith(f"{tmp_path / 'own'}:")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'other'}:{os.environ['PATH']}")
+    processes.start(instance, server)
     assert pid(instance) == first
     processes.stop(instance, "sleeper")
 
