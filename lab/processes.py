@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -184,9 +185,35 @@ def run(  # noqa: PLR0913 - the knobs of a process are what they are
 def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> int:
     """Run a command on our own terminal and return its exit code."""
     child = subprocess.Popen(list(argv), cwd=cwd, env={**os.environ, **env})
-    while True:
-        with contextlib.suppress(KeyboardInterrupt):  # the command got the same Ctrl-C and ends by itself
-            return child.wait()
+    with _interrupted_with_us(child):
+        while True:
+            with contextlib.suppress(KeyboardInterrupt):  # the command got the same Ctrl-C and ends by itself
+                return child.wait()
+
+
+@contextlib.contextmanager
+def _interrupted_with_us(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """SIGTERM and SIGHUP become a Ctrl-C of the command, which then ends by itself and gives its locks back.
+
+    After that this process ends as if by the signal. An ignored signal stays ignored, as under nohup.
+    """
+    got: list[int] = []
+
+    def interrupt(number: int, _frame: object) -> None:
+        got.append(number)
+        child.send_signal(signal.SIGINT)
+
+    taken = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
+    if threading.current_thread() is not threading.main_thread():  # only the first one may take signals
+        taken = []
+    before = {each: signal.signal(each, interrupt) for each in taken}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        if got:
+            raise SystemExit(128 + got[0])
 
 
 @contextlib.contextmanager
@@ -225,13 +252,14 @@ def follow(  # noqa: PLR0913 - a command, where it runs, what it writes, who rea
             list(argv), cwd=cwd, env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=out, stderr=err
         )
         reader = _NewLines(lines_of)
-        while True:
-            with contextlib.suppress(KeyboardInterrupt):  # the command got the same Ctrl-C and ends by itself
-                code = child.poll()
-                take(reader.read())
-                if code is not None:
-                    return code
-                time.sleep(0.2)
+        with _interrupted_with_us(child):
+            while True:
+                with contextlib.suppress(KeyboardInterrupt):  # the command got the same Ctrl-C and ends by itself
+                    code = child.poll()
+                    take(reader.read())
+                    if code is not None:
+                        return code
+                    time.sleep(0.2)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from rows import each_row
 
 from lab import files, processes
+from lab.cluster import wait_until
 from lab.instance import Instance, LabError, open_instance, port_is_free
 from lab.processes import Server
 
@@ -172,3 +175,37 @@ def test_a_missing_program_is_named() -> None:
 def test_a_command_that_hangs_is_ended() -> None:
     with pytest.raises(LabError, match="did not end within 1 s"):
         processes.run(["sleep", "30"], timeout_s=1)
+
+
+# A command that gives something back when it is interrupted, as the engine does with its lock.
+HOLDER = """
+import pathlib, sys, time
+lock = pathlib.Path(sys.argv[1])
+lock.touch()
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    lock.unlink()
+"""
+CALLERS = {
+    "call": "processes.call(command, cwd=here, env={})",
+    "follow": "processes.follow(command, cwd=here, env={}, outputs=(here / 'out', here / 'err'), lines_of=here / 'x', "
+    "take=lambda lines: None)",
+}
+
+
+@each_row("caller", CALLERS.values(), ids=CALLERS.keys())
+@each_row("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_lab_that_is_told_to_end_lets_its_command_give_back_what_it_holds(
+    tmp_path: Path, caller: str, number: signal.Signals
+) -> None:
+    lock = tmp_path / "lock"
+    program = (
+        "import sys; from pathlib import Path; from lab import processes; here = Path(sys.argv[1]).parent; "
+        f"command = [sys.executable, '-c', {HOLDER!r}, sys.argv[1]]; {caller}"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, str(lock)], cwd=ROOT) as lab:
+        wait_until(lambda: set() if lock.exists() else {"lock"}, within_s=30, what="not taken")
+        lab.send_signal(number)
+        assert lab.wait(20) == 128 + number
+    assert not lock.exists()
