@@ -13,13 +13,12 @@ import click
 
 from cli.entry import Guarded, run
 from lab import engine, forgotten, health, migration, operations, sdks, steps, suite_runs, suites, summary
-from lab.instance import Instance, LabError, find_instance, forget_instance, open_instance
+from lab.instance import DEFAULT_STACK, Instance, LabError, find_instance, forget_instance, open_instance
 from lab.machine import sif_runtime, slurm_cluster
 from lab.toolchain import Toolchain
 from settings.reading import load_stack
 
 STARTED = time.monotonic()
-STACK = "dsmlp-fall"
 
 
 def report(text: str) -> None:
@@ -65,7 +64,7 @@ def main(context: click.Context, name: str) -> None:
 
 
 @main.command()
-@click.option("--stack", default=STACK, show_default=True, help="Stack to bring up.")
+@click.option("--stack", default=DEFAULT_STACK, show_default=True, help="Stack to bring up.")
 @click.option("--without-stack", is_flag=True, help="Start the servers and join the machines, but run no `pulumi up`.")
 @click.option("--simulated", is_flag=True, help="No real node: every machine of the fleet is simulated.")
 @VERBOSE
@@ -101,7 +100,7 @@ def _deploy(instance: Instance, tools: Toolchain, stack: str, detail: operations
 
 
 @main.command()
-@click.option("--stack", default=STACK, show_default=True)
+@click.option("--stack", default=DEFAULT_STACK, show_default=True)
 @click.option(
     "--events",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -148,9 +147,10 @@ def clean(name: str) -> None:
 @click.pass_obj
 @_plain_errors
 def status(name: str, as_json: bool) -> None:  # noqa: FBT001 - click's flag
-    """What runs, since when, on which port, and which plugins are stand-ins."""
+    """What runs, since when, on which port, and which plugins are stand-ins; 1 unless all that was started runs."""
     instance = find_instance(name)
     click.echo(summary.status_json(instance) if as_json else summary.status_text(instance))
+    sys.exit(0 if summary.is_up(instance) else 1)
 
 
 @main.command()
@@ -162,7 +162,7 @@ def env(name: str) -> None:
 
 
 @main.command()
-@click.option("--stack", default=STACK, show_default=True, help="Stack to install the tools for.")
+@click.option("--stack", default=DEFAULT_STACK, show_default=True, help="Stack to install the tools for.")
 @click.option("--for-tests", is_flag=True, help="Install all tools, with those that only tests need.")
 @_plain_errors
 def tools(stack: str, for_tests: bool) -> None:  # noqa: FBT001 - click's flag
@@ -182,7 +182,7 @@ def tools(stack: str, for_tests: bool) -> None:  # noqa: FBT001 - click's flag
 
 @main.command()
 @click.argument("step", type=click.Choice(steps.NAMES))
-@click.option("--stack", default=STACK, show_default=True)
+@click.option("--stack", default=DEFAULT_STACK, show_default=True)
 @click.pass_obj
 @_plain_errors
 def step(name: str, step: str, stack: str) -> None:
@@ -219,8 +219,8 @@ def _run(
     instance: Instance, tools: Toolchain, chosen: Sequence[suites.Suite], beside: Mapping[str, Sequence[str]]
 ) -> int:
     def bring_up() -> None:
-        steps.start(instance, tools, _stack_file(STACK), steps.Nodes.ONE_REAL, report)
-        _deploy(instance, tools, STACK, operations.Detail.CHANGES)
+        steps.start(instance, tools, _stack_file(DEFAULT_STACK), steps.Nodes.ONE_REAL, report)
+        _deploy(instance, tools, DEFAULT_STACK, operations.Detail.CHANGES)
 
     return suite_runs.SuiteRun(instance, tools, report, bring_up).run(chosen, beside)
 

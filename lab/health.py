@@ -77,7 +77,7 @@ def _check_servers(instance: Instance) -> int:
     if ended:
         logs = [processes.log_path(instance, name) for name in ended]
         last = "\n".join(f"the last lines of {log}:\n{processes.tail(log)}" for log in logs)
-        raise LabError(f"{', '.join(ended)} ended after the start; `make up` starts it again\n{last}")
+        raise LabError(f"{', '.join(ended)} ended after the start; `{instance.make('up')}` starts it again\n{last}")
     return len(records)
 
 

@@ -40,6 +40,8 @@ PREFERRED_PORTS = {
 
 
 RECORD = "instance.json"
+DEFAULT = "default"  # the instance and
+DEFAULT_STACK = "dsmlp-fall"  # the stack of a `make` that names none
 NAME = r"[a-z0-9][a-z0-9-]{0,29}"  # a folder's name, short enough for the paths of sockets below it
 SLOTS = 18  # three ranges each, from 10.200.0.0/16 on, and one from 10.100.0.0/16 on
 
@@ -84,6 +86,11 @@ class Instance:
     home: Path
     ports: dict[str, int]
     lender: Path | None = None  # home of a lab whose registry and BuildKit this one uses instead of starting its own
+
+    def make(self, goal: str, stack: str = DEFAULT_STACK) -> str:
+        """A command for this lab, as people type it: `make up STACK=dcsg INSTANCE=two`."""
+        named = (("STACK", stack, DEFAULT_STACK), ("INSTANCE", self.name, DEFAULT))
+        return " ".join([f"make {goal}", *(f"{key}={value}" for key, value, default in named if value != default)])
 
     @property
     def images(self) -> Path:
@@ -146,7 +153,7 @@ def find_instance(name: str) -> Instance:
     return open_instance(name)
 
 
-def open_instance(name: str = "default") -> Instance:
+def open_instance(name: str = DEFAULT) -> Instance:
     """The instance of that name; creates a new one (folders, ports, a free slot). Raises LabError for a bad name."""
     home = _home(name)
     record = home / RECORD

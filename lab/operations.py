@@ -122,6 +122,7 @@ def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tupl
     events = instance.run / "events.json"
     events.unlink(missing_ok=True)
     before = full_disk.log_sizes(instance)
+    again = instance.make("up", stack)
     args = ["up", "--yes", "--skip-preview", "--stack", stack, "--event-log", str(events)]
     try:
         if detail is Detail.EVERYTHING:
@@ -132,7 +133,7 @@ def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tupl
             raise LabError(
                 f"pulumi up ended with exit code {ended.code}; the output above says why.\n"
                 f"{full_disk.reason(instance, before)}"
-                f"The servers keep running. Try again: make up (make up V=1 shows everything). Logs: {instance.logs}"
+                f"The servers keep running. Try again: {again} ({again} V=1 shows everything). Logs: {instance.logs}"
             )
         return read_verdict(events.read_bytes()), ended.notices
     finally:

@@ -76,7 +76,8 @@ def text(instance: Instance, deployed: Deployed) -> str:
     lines += ["", f"  checked: {deployed.checked}", f"  policies: {deployed.verdict}"]
     lines += notices(deployed.notices)
     look = {"docker": "docker ps", "slurm": "sinfo"}.get(settings.site.kind, "kubectl get nodes")
-    lines += ["", f'  next: eval "$(make -s env)"; pulumi preview; {look}; make down']
+    env = instance.make("-s env", deployed.stack)
+    lines += ["", f'  next: eval "$({env})"; pulumi preview; {look}; {instance.make("down")}']
     return "\n".join(lines)
 
 
@@ -219,14 +220,23 @@ def status_json(instance: Instance) -> str:
     )
 
 
+def is_up(instance: Instance) -> bool:
+    """Whether something was started, and all of it runs."""
+    rows = status_rows(instance)
+    return bool(rows) and all(row["running"] for row in rows)
+
+
 def status_text(instance: Instance) -> str:
-    """The same as text."""
+    """The same as text, with what to do."""
     rows = status_rows(instance)
     lines = [f"instance {instance.name} in {instance.home}"]
     lines += [
         f"  {row['name']:<26} {'pid ' + str(row['pid']) if row['running'] else 'ended':<12} since {row['since'] or '-'}"
         for row in rows
-    ] or ["  nothing runs; start it: make up"]
+    ]
+    if not is_up(instance):
+        what = "some have ended" if rows else "nothing runs"
+        lines.append(f"  {what}: start it again, with the STACK that it had: {instance.make('up')}")
     lines += [f"  port {port:<6} {name}" for name, port in instance.ports.items()]
     lines += [f"  plugin {name}: {origin}" for name, origin in engine.installed_plugins(instance).items()]
     return "\n".join(lines)

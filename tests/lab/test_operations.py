@@ -96,7 +96,7 @@ def recorded(name: str) -> list[str]:
 
 def looked_at() -> str:
     look: dict[str, Any] = {"resourceUrn": "urn", "policyPackName": "gpu-commons", "policyPackVersion": "0.1.0"}
-    return json.dumps({"policyAnalyzeSummaryEvent": look})
+    return json.dumps({"sequence": 1, "timestamp": 2, "policyAnalyzeSummaryEvent": look})
 
 
 def test_an_update_prints_its_lines_and_keeps_notices_for_the_end(

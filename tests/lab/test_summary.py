@@ -6,10 +6,15 @@ import base64
 from pathlib import Path
 from typing import Any, Self
 
+import psutil
 import pytest
+from click.testing import CliRunner
 
-from lab import summary
+from lab import processes, summary
+from lab.__main__ import main
+from lab.cluster import wait_until
 from lab.instance import Instance, open_instance
+from lab.processes import Server
 from lab.servers import docker
 
 URL = "http://127.0.0.1:30080/"
@@ -105,3 +110,31 @@ def test_a_limit_that_the_machine_cannot_give_is_named_once_with_what_was_asked_
     )
     lowered = "memlock unlimited lowered to 8388608, nofile 65536 lowered to 20000"
     assert summary.limits(instance) == [f"  limits of containers that this machine cannot give: {lowered}"]
+
+
+def test_a_printed_command_names_what_a_bare_one_would_not_mean(instance: Instance) -> None:
+    assert instance.make("up") == "make up INSTANCE=summary"
+    assert instance.make("up", "dcsg") == "make up STACK=dcsg INSTANCE=summary"
+    assert open_instance().make("down") == "make down"
+
+
+def test_the_status_of_a_lab_says_what_to_do_unless_all_of_it_runs(instance: Instance) -> None:
+    def status() -> tuple[int, str]:
+        found = CliRunner().invoke(main, ["--instance", "summary", "status"])
+        return found.exit_code, found.output
+
+    code, text = status()
+    assert code == 1
+    assert "nothing runs: start it again, with the STACK that it had: make up INSTANCE=summary" in text
+    server = Server("sleeper", ("sleep", "60"), ready=lambda: True)
+    processes.start(instance, server)
+    code, text = status()
+    assert code == 0
+    assert "start it again" not in text
+    found = processes.read_record(instance, "sleeper")
+    assert found is not None
+    psutil.Process(found.pid).kill()
+    wait_until(lambda: {"it"} if found.process() else set(), within_s=10, what="still running")
+    code, text = status()
+    assert code == 1
+    assert "some have ended: start it again" in text
