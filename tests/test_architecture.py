@@ -188,6 +188,7 @@ def test_the_program_is_between_the_components_and_the_pack() -> None:
     assert not imported(ROOT / PROGRAM) & {*FLOORS[FLOORS.index("policies") :]}
 
 
+@pytest.mark.slow
 def test_who_works_on_a_rule_needs_no_package_of_the_lab() -> None:
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     names = {group: {re.split(r"[<>=\[]", each)[0].replace("-", "_") for each in groups[group]} for group in groups}

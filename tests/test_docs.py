@@ -101,6 +101,7 @@ def test_arguments_of_components_are_those_of_their_models() -> None:
     )
 
 
+@pytest.mark.slow
 def test_no_description_of_an_argument_is_written_twice() -> None:
     places: dict[str, list[str]] = {}
     for folder in ("components", "platforms", "policies", "settings", "tools", "workloads"):

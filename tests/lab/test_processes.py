@@ -194,6 +194,7 @@ CALLERS = {
 }
 
 
+@pytest.mark.slow
 @each_row("caller", CALLERS.values(), ids=CALLERS.keys())
 @each_row("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_lab_that_is_told_to_end_lets_its_command_give_back_what_it_holds(

@@ -76,6 +76,7 @@ def paths() -> Iterator[Any]:
         yield from (pytest.param(path, section, id=f"{what}: {path}") for path in section.pop("paths"))
 
 
+@pytest.mark.slow
 @each_row(("path", "answers"), [*paths()])
 def test_a_path_of_the_node_is_judged_by_where_it_leads(path: str, answers: dict[str, list[str]]) -> None:
     for access, answer in answers.items():

@@ -121,6 +121,7 @@ def test_a_node_whose_scratch_is_in_memory_says_so_and_stays_away(tmp_path: Path
     assert (found.returncode, found.stderr) == (1, "/tmp lies in memory: builds and downloads would fill it\n")
 
 
+@pytest.mark.slow
 def test_a_kernel_that_modules_are_not_for_is_named_with_theirs(tmp_path: Path) -> None:
     assert ran("load-nvidia.service", tmp_path, uname="6.12.102-flatcar").returncode == 0
     found = ran("load-nvidia.service", tmp_path, uname="6.12.95-flatcar")
@@ -184,6 +185,7 @@ def test_the_kubelet_asks_for_a_token_and_keeps_no_secret() -> None:
     assert text_of(nodes.config(), "/etc/kubernetes/pki/ca.crt") == nodes.PEM
 
 
+@pytest.mark.slow
 @each_row(
     ("vcpu", "max_pods", "cpu", "memory"),
     [(1, 8, "60m", "343Mi"), (2, 8, "70m", "343Mi"), (4, 29, "80m", "574Mi"), (16, 58, "110m", "893Mi")],
