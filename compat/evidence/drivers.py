@@ -5,10 +5,10 @@ from functools import cache, lru_cache
 from packaging.version import Version
 
 from compat.facts import tables
-from compat.facts.rows import DriverBranch, Row, Toolkit
+from compat.facts.rows import Architecture, DriverBranch, Row, Toolkit
 from compat.values.fact import Fact
 from compat.values.hosts import Gpu, Platform, PoolFacts
-from compat.values.images import ImageFacts
+from compat.values.images import Code, ImageFacts
 from compat.values.versions import CudaVersion, DriverVersion, parse_release
 
 
@@ -104,6 +104,13 @@ def major_floor(cuda: CudaVersion) -> tuple[DriverVersion, Fact] | None:
         if toolkit.version.major == cuda.major and floor is not None:
             return floor, toolkit.origin.fact(f"CUDA {cuda.major}.x runs on drivers from {floor} on", column)
     return None
+
+
+def oldest_toolkit(code: Code) -> Architecture | None:
+    """Of the targets the one that nvcc learned last, whose `first_cuda` is the oldest that can have made the code."""
+    targets = (tables.architectures().get(each.capability) for each in (*(code.cubins or ()), *(code.ptx or ())))
+    known = ((each.first_cuda, each) for each in targets if each is not None and each.first_cuda is not None)
+    return max(known, key=lambda pair: pair[0], default=(None, None))[1]
 
 
 # --- GPUs

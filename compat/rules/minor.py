@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from compat.evidence.drivers import branch_of, major_floor, native_floor
+from compat.evidence.drivers import branch_of, major_floor, native_floor, oldest_toolkit
 from compat.facts import tables
 from compat.rules.rule import Need, Rule, this_one
 from compat.values.fact import Fact
-from compat.values.findings import Finding, note, refuse, warn
+from compat.values.findings import Finding, note, refuse, unknown, warn
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts, judged
 from compat.values.versions import CudaVersion, DriverVersion
@@ -35,8 +35,10 @@ _NUMBA_LINKS = "NUMBA_CUDA_ENABLE_MINOR_VERSION_COMPATIBILITY"
 
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     cuda, driver = image.cuda, pool.driver
-    if cuda is None or driver is None:
+    if driver is None:
         return ()
+    if cuda is None:
+        return _by_targets(image, driver, pool)
     found = major_floor(cuda)
     if found is None:
         return ()
@@ -56,6 +58,24 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         )
         return (warn(ID, message, Fact("minor-version compatibility does not cover PTX", _GUIDE, _DATE)),)
     return (note(ID, f"from driver {floor} on, any CUDA {cuda.major}.x program with code for the GPU runs", fact),)
+
+
+def _by_targets(image: ImageFacts, driver: DriverVersion, pool: PoolFacts) -> tuple[Finding, ...]:
+    """No CUDA is named: the newest target tells the oldest toolkit that can have made the code."""
+    made = oldest_toolkit(image.code) if image.code is not None and not image.gpu_free else None
+    if image.code is None or made is None or made.first_cuda is None:
+        return ()
+    found = major_floor(made.first_cuda) or native_floor(made.first_cuda, pool.platform)
+    if found is None or driver >= found[0]:
+        return ()
+    floor, name = found[0], f"sm_{made.capability.digits}"
+    fact = made.origin.fact(f"CUDA {made.first_cuda} is the first with code for {name}", "first_cuda")
+    message = (
+        f"has code for {name}, which CUDA {made.first_cuda} and newer make, and programs of CUDA "
+        f"{made.first_cuda.major} need driver {floor} or newer{this_one(driver)}"
+    )
+    is_certain = fact.verified and image.code.fact.verified
+    return (refuse(ID, message, fact, floor) if is_certain else unknown(ID, message, fact),)
 
 
 def _of_its_branch(cuda: CudaVersion, floor: DriverVersion) -> tuple[Finding, ...]:

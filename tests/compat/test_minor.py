@@ -80,3 +80,25 @@ def test_a_build_of_ptx_alone_needs_a_driver_of_its_level() -> None:
     assert check(replace(case, driver="550.90.07")).verdict is Verdict.INCOMPATIBLE
     assert check(replace(case, driver="555.42.06")).verdict.runs
     assert check(replace(case, driver="550.90.07", build="sm_89;9.0+PTX", ptx="")).verdict.runs
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "targets", "ptx", "needed"),
+    [
+        ("T4", "418.88", "sm_75;sm_100;sm_120", "none", "525.60.13"),
+        ("T4", "525.60.13", "sm_75;sm_100;sm_120", "none", ""),
+        ("T4", "418.88", "sm_75", "none", ""),
+        ("T4", "390.30", "sm_75", "none", "410.48"),
+        ("T4", "418.88", "sm_75", "12.0", "525.60.13"),
+        ("V100", "440.33.01", "sm_70;sm_80", "none", "450.80.02"),
+        ("RTX 3090", "470.57.02", "sm_86;sm_89", "none", ""),
+        ("RTX 4090", "525.60.13", "sm_89;sm_110", "none", "580.65.06"),
+    ],
+)
+def test_code_without_a_cuda_needs_the_driver_of_the_oldest_that_can_have_made_it(
+    gpu: str, driver: str, targets: str, ptx: str, needed: str
+) -> None:
+    answer = check(Case(gpu=gpu, driver=driver, sm_list=targets, ptx=ptx))
+    told = [each for each in answer.findings if each.rule == "R-MINOR"]
+    assert [f"need driver {needed} or newer" in each.message for each in told] == ([True] if needed else [])
+    assert (answer.verdict is Verdict.INCOMPATIBLE) is bool(needed)
