@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from cli.words import Paint, counted, plain
+from compat.rules.framework import for_cpu
 from errors.redaction.texts import without_secrets
 from imaging.size.estimate import amount
 
@@ -159,6 +160,9 @@ def judged_lines(judged: Conclusions, paint: Paint) -> Iterator[str]:
         for note in program.notes:
             yield f"          {note.says}"
             yield f"          {paint('at ' + note.source, 'quiet')}"
+    if judged.for_cpu:
+        yield ""
+        yield f"{paint('for check', 'strong')} {for_cpu(', '.join(judged.for_cpu))}"
     for remark in judged.remarks:
         yield ""
         shown = f" ({amount(remark.size)})" if remark.size else ""

@@ -96,8 +96,10 @@ def judge(contents: ImageContents) -> Conclusions:
         for environment, name, package in on_gpu
     )
     found = tuple(dict.fromkeys([*runtimes(deep), *stated]))
-    if not programs and (found or _own_code(deep)):
-        programs = (_program("", contents, found, _own_code(deep)),)
+    # What people wrote about an image says nothing of a program when all that is there is built for the CPU.
+    counts = tuple(runtimes(deep)) if on_cpu else found
+    if not programs and (counts or _own_code(deep)):
+        programs = (_program("", contents, counts, _own_code(deep)),)
     lines = {program.name: program.fields["cuda"] for program in programs if "cuda" in program.fields}
     return Conclusions(programs, tuple(remarks(contents, lines, stated)), found, tuple(on_cpu), _around(contents))
 
@@ -128,9 +130,13 @@ def _builds(deep: Contents, environment: str) -> Iterator[tuple[str, Package, De
     roots = conda_roots(deep.packages)
     packages = [each for each in deep.packages if environment_of(each.path, roots) == environment]
     names = frozenset(each.name for each in packages)
+    says = [each for each in deep.statements if environment_of(each.path, roots) == environment]
+    without_cuda = {framework_of(each.of) for each in says if each.what == "without_cuda"}
     found: dict[str, list[tuple[bool, str, str, Package, Device]]] = {}
     for each in packages:
         device = device_of(each.name, each.version, cuda=each.cuda, beside=names)
+        if device is Device.GPU and not each.cuda and framework_of(each.name) in without_cuda:
+            device = Device.CPU
         if device in {Device.GPU, Device.CPU}:
             rank = (device is Device.GPU, each.cuda, each.name, each, device)
             found.setdefault(framework_of(each.name), []).append(rank)

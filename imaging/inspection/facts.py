@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Version of facts and finders: raise it when one changes, so that cached facts are read again."""
 
 
@@ -81,7 +81,7 @@ class Code:
 class Statement:
     """A framework's statement on its own build: `torch/version.py` says CUDA 12.4."""
 
-    what: str  # cuda, cudnn
+    what: str  # cuda, cudnn, version; without_cuda: it was built for the CPU alone
     value: str
     of: str
     path: str

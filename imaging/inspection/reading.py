@@ -207,7 +207,7 @@ class Finders:
             distribution=(*self.packages.glibc, *self.system.found),
             packages=tuple(self.packages.found),
             libraries=tuple(self.libraries.found),
-            statements=tuple(self.statements.found),
+            statements=(*self.statements.found, *self.packages.stated),
             code=tuple(self.code.found),
             driver=tuple(self.libraries.driver),
             compat=tuple(self.libraries.compat),

@@ -19,6 +19,7 @@ _FORMS: Final[tuple[tuple[re.Pattern[str], str, Forms], ...]] = (
         "torch",
         {
             "cuda": re.compile(rb"^cuda\s*(?::[^=\n]*)?=\s*['\"](\d+\.\d+)", re.MULTILINE),
+            "without_cuda": re.compile(rb"^cuda\s*(?::[^=\n]*)?=\s*(None)\b", re.MULTILINE),
             "version": re.compile(rb"^__version__\s*=\s*['\"]([\w.+]+)", re.MULTILINE),
         },
     ),

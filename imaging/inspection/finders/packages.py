@@ -29,6 +29,7 @@ _MAJOR_IN_NAME: Final = re.compile(r"(?:-cu|-cuda-?|cuda)(\d{2})x?(?:$|-)")
 _COMPACT_IN_NAME: Final = re.compile(r"-cu(?:da)?(\d{3})$|-cuda(\d{2,3})$")
 _LOCAL: Final = re.compile(r"\+(?:.*\.)?cu(?:da)?(\d{2,3})")
 _CONDA_BUILD: Final = re.compile(r"cuda_?(\d{1,2})\.?(\d)")
+_CONDA_CPU: Final = re.compile(r"(?:^|_)cpu(?:_|$)")  # cpu_mkl_py312_h60c10ca_0, py3.8_cpu_0
 _FOLLOWS_CUDA: Final = re.compile(
     r"^(?:nvidia-cuda-(?:runtime|nvrtc|cupti|nvcc)(?:-cu\d+)?|cuda-cudart(?:-\d+-\d+)?|cudatoolkit|cuda-version)$"
 )
@@ -37,11 +38,12 @@ _GPU_REQUIREMENT: Final = re.compile(r"^(?:nvidia-|cuda|triton|torch|jax|pytorch
 
 
 class PackageFinder:
-    """`found`: packages of the GPU stack; `glibc`: dpkg's record of it."""
+    """`found`: packages of the GPU stack; `glibc`: dpkg's record of it; `stated`: conda builds for the CPU alone."""
 
     def __init__(self) -> None:
         self.found: list[Package] = []
         self.glibc: list[Statement] = []
+        self.stated: list[Statement] = []
 
     def open(self, entry: Entry) -> Sink | None:
         if len(self.found) + len(self.glibc) > MOST:
@@ -55,6 +57,8 @@ class PackageFinder:
             if is_of_gpu_stack(match[1]):
                 line = cuda_of(match[1], match[2]) or _conda_line(match[3])
                 self.found.append(Package(match[1], match[2], "conda", path, THIS_LAYER, line))
+                if _CONDA_CPU.search(match[3]):
+                    self.stated.append(Statement("without_cuda", match[3], match[1], path, THIS_LAYER))
         elif _DPKG.match(path):
             return Text(limits.PACKAGES_BYTES, lambda text: self._dpkg(path, text))
         return None

@@ -143,6 +143,52 @@ def test_a_build_for_the_cpu_does_not_count_as_a_program_that_uses_a_gpu(
     assert list(judged.for_cpu) == for_cpu
 
 
+CONDA: dict[str, Content] = {"opt/conda/conda-meta/history": ""}
+CONDA_SITE = "opt/conda/lib/python3.11/site-packages"
+
+
+def conda(name: str, build: str) -> dict[str, Content]:
+    """Conda's record of a package, and pip's, which conda packages have too."""
+    plain = name.replace("pytorch", "torch")
+    return {
+        **CONDA,
+        f"opt/conda/conda-meta/{name}-{build}.json": "{}",
+        f"{CONDA_SITE}/{plain}.dist-info/METADATA": f"Name: {plain.partition('-')[0]}\n\n",
+    }
+
+
+@each_row(
+    ("files", "programs", "for_cpu"),
+    [
+        (conda("pytorch-2.5.1", "cpu_mkl_py312_h60c10ca_0"), [], ["torch 2.5.1"]),
+        (conda("pytorch-2.5.1", "cpu_generic_py39_h1ceff7d_7"), [], ["torch 2.5.1"]),
+        (conda("pytorch-1.7.1", "py3.8_cpu_0"), [], ["torch 1.7.1"]),
+        (conda("pytorch-2.5.1", "cuda126_mkl_py312_h1b2c3d4_300"), ["pytorch"], []),
+        (conda("pytorch-1.7.1", "py3.8_cuda10.1.243_cudnn7.6.3_0"), ["pytorch"], []),
+        ({**wheels("torch-2.5.1"), f"{SITE}/torch/version.py": "cuda: Optional[str] = None\n"}, [], ["torch 2.5.1"]),
+        ({**wheels("torch-1.4.0"), f"{SITE}/torch/version.py": "cuda = None\n"}, [], ["torch 1.4.0"]),
+        ({**wheels("torch-2.5.1"), f"{SITE}/torch/version.py": "cuda = '12.4'\nhip = None\n"}, ["pytorch"], []),
+        (wheels("torch-2.5.1"), ["pytorch"], []),
+    ],
+)
+def test_a_build_that_says_that_it_is_for_the_cpu_is_believed_more_than_the_cuda_of_its_base(
+    look: Look, files: dict[str, Content], programs: list[str], for_cpu: list[str]
+) -> None:
+    judged = judge(look(image(files, env=["CUDA_VERSION=12.4.1"])))
+    assert [each.name for each in judged.programs] == programs
+    assert [each.replace("pytorch", "torch") for each in judged.for_cpu] == for_cpu
+
+
+def test_a_cpu_build_in_one_environment_says_nothing_of_another(look: Look) -> None:
+    files = conda("pytorch-2.5.1", "cpu_mkl_py312_h60c10ca_0") | {
+        f"{SITE}/torch-2.6.0.dist-info/METADATA": "Name: torch\n\n",
+        f"{SITE}/torch/version.py": "cuda = '12.4'\n",
+    }
+    judged = judge(look(image(files)))
+    assert [(each.name, each.fields["framework_version"]) for each in judged.programs] == [("pytorch", "2.6.0")]
+    assert len(judged.for_cpu) == 1
+
+
 def test_an_image_without_gpu_use_has_no_program(look: Look) -> None:
     judged = judge(look(image({"usr/bin/tool": b"#!/bin/sh\n"})))
     assert judged == Conclusions((), around={"cuda_compat": "no"})
