@@ -11,6 +11,14 @@ from imaging.lint.rules.rule import Mistake
 
 _LOGS_IN = DOCKER | APPTAINER | {"helm", "oras"}
 _NPM_TOKEN = re.compile(r"_authToken=(?!\$)\S+")
+# What a template has in place of a secret, for its reader to fill in.
+_PLACEHOLDER = re.compile(
+    r"[\"']?(?:<[^<>]+>|\{\{?[^{}]*\}?\}|\[[^\[\]]*\]|[\w-]*[_-]here"
+    r"|(?:(?:put|insert|enter|add|set)[_-]?)?your(?:[_-][\w-]+|(?:api|access)?(?:token|key|password|secret))?"
+    r"|(?:[a-z]+[_-])?x{3,}|(?:change|replace|fill)[_-]?(?:me|this|it|in)|todo|fixme|tbd|\.{3}|…|placeholder|example)[\"']?",
+    re.IGNORECASE,
+)
+_FIX_OF_SCRIPT = "keep it in a file that only you can read, and read it there: export NAME=$(cat ~/.secrets/name)"
 _FIX = "mount it for the one RUN that needs it: RUN --mount=type=secret,id=NAME …; at run time give it as a secret"
 
 
@@ -18,27 +26,32 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for instruction in recipe.instructions:
         if instruction.keyword in {"ARG", "ENV"} and recipe.kind is Kind.DOCKERFILE:
             for name, word in instruction.variables:
-                if is_secret(name) and (instruction.keyword == "ARG" or word.text.strip()):
+                if is_secret(name) and (instruction.keyword == "ARG" or _is_given(word.text)):
                     message = f"{instruction.keyword} {name} stays readable in the image's history"
                     yield Mistake(word.line, message, _FIX)
         for command in instruction.commands:
             yield from _of_command(command, recipe.kind)
 
 
+def _is_given(value: str) -> bool:
+    return bool(value.strip()) and not _PLACEHOLDER.fullmatch(value.strip())
+
+
 def _of_command(command: Command, kind: Kind) -> Iterator[Mistake]:
+    fix = _FIX_OF_SCRIPT if kind is Kind.SCRIPT else _FIX
     for name, word in command.variables:
-        if is_secret(name) and word.text.strip() and not re.match(r"[\"']?[$`]", word.text):
+        if is_secret(name) and _is_given(word.text) and not re.match(r"[\"']?[$`]", word.text):
             yield Mistake(
                 word.line,
                 f"{name} is written out: it stays in {'the file' if kind is Kind.SCRIPT else 'the image'} for "
                 "everybody to read",
-                _FIX,
+                fix,
             )
     if line := _written_out(command):
         yield Mistake(
             line,
             f"{command.program} gets a secret on its command line: it is in the history and in the list of processes",
-            _FIX,
+            fix,
         )
 
 
@@ -55,7 +68,7 @@ def _written_out(command: Command) -> int | None:
         if name.startswith("--") and is_secret(name):
             value = value if equals else _text_at(arguments, index + 1)
             # `--secret id=…` names a secret mount for docker build.
-            if not re.match(r"[$`<-]|id=", value) and not is_harmless(value):
+            if not re.match(r"[$`<-]|id=", value) and _is_given(value) and not is_harmless(value):
                 return word.line
         if command.program in {"curl", "wget"} and word.text in {"-u", "--user"}:
             text = _text_at(arguments, index + 1)

@@ -15,6 +15,21 @@ from imaging.lint.recipe import Kind, LintContext, Role
 from imaging.lint.rules.index import ALL_RULES, BY_ID, GENERAL_RULES, GPU_RULES
 from imaging.lint.rules.rule import DIGEST, Example, Rule
 
+PLACEHOLDERS = (
+    "<your-token-here>",
+    "YOUR_TOKEN",
+    "your-api-key",
+    "yourtoken",
+    "hf_xxx",
+    "xxxx",
+    "changeme",
+    "CHANGE_ME",
+    "TODO",
+    "'put_your_key_here'",
+    '"{{ token }}"',
+    "...",
+    "replace-me",
+)
 BASE = f"FROM python:3.12-slim@{DIGEST}\n"
 JUPYTER = f"FROM quay.io/jupyter/scipy-notebook:2026-08-24@{DIGEST}\n"
 NO_RULE = frozenset({"__init__", "index", "rule"})
@@ -209,6 +224,8 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
         ("D-SECRET", f"{BASE}ENV A=1 \\\n  HF_TOKEN=hf_x\nUSER 1\n", [3]),
         ("D-SECRET", f"{BASE}RUN pip install --no-cache-dir --index-url https://u:hunter2@x/simple y\nUSER 1\n", [2]),
         ("D-SECRET", f"{BASE}RUN pip install --no-cache-dir --index-url https://u:$P@x/simple y\nUSER 1\n", []),
+        ("D-SECRET", f"{BASE}ENV HF_TOKEN=changeme API_KEY=YOUR_API_KEY WANDB_API_KEY=xxxxxxxx\nUSER 1\n", []),
+        ("D-SECRET", f"{BASE}ENV HF_TOKEN=changeme2026 API_KEY=yours2Violet\nUSER 1\n", [2, 2]),
         # The end of the file
         ("D-ROOT", f"{BASE}USER 1\nUSER root\n", [3]),
         ("D-ROOT", f"{BASE}USER 1\nUSER 0:0\n", [3]),
@@ -302,6 +319,13 @@ def test_a_rule_distinguishes_its_mistake_from_lookalikes(rule: str, text: str, 
         ("D-SECRET", "helm upgrade --client-secret hunter2", True),
         ("D-SECRET", "tool --token /run/secrets/token --max-tokens 4096", False),
         ("D-SECRET", "docker build --secret id=token,src=token .", False),
+        *(("D-SECRET", f"export HF_TOKEN={each}", False) for each in PLACEHOLDERS),
+        *(
+            ("D-SECRET", f"export HF_TOKEN={each}", True)
+            for each in ("Yourself7", "x1xx", "here", "todo-42-Violet", "hf_xY")
+        ),
+        ("D-SECRET", "train --api-key YOUR_KEY --epochs 3", False),
+        ("D-SECRET", "train --api-key Violet7 --epochs 3", True),
         ("D-LATEST", "nerdctl run a/b:latest", True),
         ("D-VISIBLE", "nerdctl run -e NVIDIA_VISIBLE_DEVICES=0 a/b:1", True),
         ("D-SECRET", "export NGC_API_KEY=$(cat key)", False),
