@@ -60,6 +60,7 @@ class Command:
     folder: str = "/"  # working directory, as far as WORKDIR and cd show
     variables: tuple[tuple[str, Word], ...] = ()  # set for it or exported by it
     fed_by: tuple[Word, ...] = ()  # the programs before it in its pipeline: it reads their output
+    written: tuple[Word, ...] = ()  # files that its output goes to: `> file`
 
     @property
     def program(self) -> str:

@@ -161,11 +161,29 @@ def _read(node: Node, source: ShellText, state: _State, fed_by: tuple[Node, ...]
                 Word(source.text[node.start_byte :].split(None, 1)[0].decode(), source.line(node.start_byte)),
                 *words,
             )
+        written, after = _redirected(node, source, state)
+        words += after
         before = len(state.found)
         calls = (state.calls[call.id] for call in fed_by if call.id in state.calls)
-        _add(state, words, variables, tuple(call.words[0] for call in calls if call.words))
+        _add(state, words, variables, tuple(call.words[0] for call in calls if call.words), written)
         if len(state.found) > before:
             state.calls[node.id] = state.found[before]
+
+
+def _redirected(call: Node, source: ShellText, state: _State) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+    """Files that the call writes, and its words behind them: in `pip install a>b c`, c is an argument."""
+    statement = call.parent
+    if statement is None or statement.type != "redirected_statement" or statement.child_by_field_name("body") != call:
+        return (), ()
+    written: list[Word] = []
+    after: list[Word] = []
+    for redirect in statement.children_by_field_name("redirect"):
+        words = [_word(each, source, state) for each in redirect.children_by_field_name("destination")]
+        if redirect.type == "file_redirect" and words:
+            text = source.text[redirect.start_byte : redirect.end_byte]
+            written += words[:1] if re.match(rb"[\d&]*>>?(?!&)", text) else []
+            after += words[1:]
+    return tuple(written), tuple(after)
 
 
 def _read_heredoc(node: Node, source: ShellText, state: _State) -> None:
@@ -192,6 +210,7 @@ def _add(
     words: tuple[Word, ...],
     variables: tuple[tuple[str, Word], ...],
     fed_by: tuple[Word, ...] = (),
+    written: tuple[Word, ...] = (),
 ) -> None:
     """One call: remove wrappers, follow `cd` and `activate`, parse `sh -c`."""
     environment = state.environment
@@ -204,7 +223,7 @@ def _add(
     if not words and not variables:
         return
     line = words[0].line if words else variables[0][1].line
-    command = Command(words, line, environment, state.folder, variables, fed_by)
+    command = Command(words, line, environment, state.folder, variables, fed_by, written)
     state.found.append(command)
     if command.program in SHELLS and state.depth < _DEEPEST and (script := _script_of(command)) is not None:
         state.found += parse_shell(

@@ -31,6 +31,7 @@ from imaging.lint.rules import (
     pci,
     pipe,
     port,
+    quote,
     requirements,
     root,
     secret,
@@ -49,7 +50,7 @@ GPU_RULES: Final = tuple(map(load_rule, (
     gpubuild.check, port.check, nv.check, host.check, archive.check, kernel.check,
 )))  # fmt: skip
 GENERAL_RULES: Final = tuple(map(load_rule, (
-    pipe.check, checksum.check, support.check, lists.check,
+    pipe.check, checksum.check, support.check, lists.check, quote.check,
 )))  # fmt: skip
 ALL_RULES: Final = (*GPU_RULES, *GENERAL_RULES)
 

@@ -226,6 +226,16 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
         ("D-SECRET", f"{BASE}RUN pip install --no-cache-dir --index-url https://u:$P@x/simple y\nUSER 1\n", []),
         ("D-SECRET", f"{BASE}ENV HF_TOKEN=changeme API_KEY=YOUR_API_KEY WANDB_API_KEY=xxxxxxxx\nUSER 1\n", []),
         ("D-SECRET", f"{BASE}ENV HF_TOKEN=changeme2026 API_KEY=yours2Violet\nUSER 1\n", [2, 2]),
+        # A bound that is a redirection, and what follows it
+        ("D-QUOTE", f"{BASE}RUN pip install --no-cache-dir a>=1.2 b\nUSER 1\n", [2]),
+        ("D-QUOTE", f"{BASE}RUN pip install --no-cache-dir a==1 \\\n  b>2\nUSER 1\n", [3]),
+        ("D-QUOTE", f"{BASE}RUN conda install -y a>=1.2 && conda clean -afy\nUSER 1\n", [2]),
+        ("D-QUOTE", f"{BASE}RUN pip install --no-cache-dir 'a>=1.2' \"b>2\" 2>&1 > /tmp/log\nUSER 1\n", []),
+        ("D-QUOTE", f"{BASE}RUN pip install --no-cache-dir a==1 >> install.log 2>&1\nUSER 1\n", []),
+        ("D-QUOTE", f"{BASE}RUN echo a>=1.2\nUSER 1\n", []),
+        ("D-FRAMEWORK", f"{BASE}RUN pip install --no-cache-dir a>=1.2 torch\nUSER 1\n", [2]),
+        ("D-FRAMEWORK", f"{BASE}RUN pip install --no-cache-dir a==1 > torch\nUSER 1\n", []),
+        ("D-FRAMEWORK", f"{BASE}RUN pip install --no-cache-dir a==1 > /tmp/log torch==2.6.0\nUSER 1\n", []),
         # The end of the file
         ("D-ROOT", f"{BASE}USER 1\nUSER root\n", [3]),
         ("D-ROOT", f"{BASE}USER 1\nUSER 0:0\n", [3]),
