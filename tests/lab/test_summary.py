@@ -138,3 +138,4 @@ def test_the_status_of_a_lab_says_what_to_do_unless_all_of_it_runs(instance: Ins
     code, text = status()
     assert code == 1
     assert "some have ended: start it again" in text
+    processes.stop(instance, "sleeper")
