@@ -150,7 +150,7 @@ def status(name: str, as_json: bool) -> None:  # noqa: FBT001 - click's flag
     """What runs, since when, on which port, and which plugins are stand-ins; 1 unless all that was started runs."""
     instance = find_instance(name)
     click.echo(summary.status_json(instance) if as_json else summary.status_text(instance))
-    sys.exit(0 if summary.is_up(instance) else 1)
+    sys.exit(0 if summary.is_up(summary.status_rows(instance)) else 1)
 
 
 @main.command()

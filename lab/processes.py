@@ -185,25 +185,25 @@ def run(  # noqa: PLR0913 - the knobs of a process are what they are
 def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> int:
     """Run a command on our own terminal and return its exit code."""
     child = subprocess.Popen(list(argv), cwd=cwd, env={**os.environ, **env})
-    with _interrupted_with_us(child):
+    with _signalled_with_us(child, signal.SIGTERM, signal.SIGHUP):
         while True:
             with contextlib.suppress(KeyboardInterrupt):  # the command got the same Ctrl-C and ends by itself
                 return child.wait()
 
 
 @contextlib.contextmanager
-def _interrupted_with_us(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """SIGTERM and SIGHUP become a Ctrl-C of the command, which then ends by itself and gives its locks back.
+def _signalled_with_us(child: subprocess.Popen[bytes], *numbers: signal.Signals) -> Iterator[None]:
+    """These signals become a Ctrl-C of the command, which then ends by itself and gives its locks back.
 
-    After that this process ends as if by the signal. An ignored signal stays ignored, as under nohup.
+    After SIGTERM or SIGHUP this process ends as if by the signal. An ignored signal stays ignored, as under nohup.
     """
     got: list[int] = []
 
     def interrupt(number: int, _frame: object) -> None:
-        got.append(number)
+        got.extend([number] if number != signal.SIGINT else [])
         child.send_signal(signal.SIGINT)
 
-    taken = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
+    taken = [each for each in numbers if signal.getsignal(each) is not signal.SIG_IGN]
     if threading.current_thread() is not threading.main_thread():  # only the first one may take signals
         taken = []
     before = {each: signal.signal(each, interrupt) for each in taken}
@@ -245,21 +245,27 @@ def follow(  # noqa: PLR0913 - a command, where it runs, what it writes, who rea
 ) -> int:
     """Run a command to its end and pass on the lines that it appends to a file, a few times a second.
 
-    Its two output streams go to files; `take` is also called without new lines. Returns its exit code.
+    Its two output streams go to files; `take` is also called without new lines. Returns its exit code. It is a process
+    group of its own: a terminal that is closed, or a Ctrl-C in it, reaches it once, from here.
     """
     with outputs[0].open("wb") as out, outputs[1].open("wb") as err:
         child = subprocess.Popen(
-            list(argv), cwd=cwd, env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+            list(argv),
+            cwd=cwd,
+            env={**os.environ, **env},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            process_group=0,
         )
         reader = _NewLines(lines_of)
-        with _interrupted_with_us(child):
+        with _signalled_with_us(child, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             while True:
-                with contextlib.suppress(KeyboardInterrupt):  # the command got the same Ctrl-C and ends by itself
-                    code = child.poll()
-                    take(reader.read())
-                    if code is not None:
-                        return code
-                    time.sleep(0.2)
+                code = child.poll()
+                take(reader.read())
+                if code is not None:
+                    return code
+                time.sleep(0.2)
 
 
 @dataclass(slots=True)

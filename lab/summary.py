@@ -220,9 +220,8 @@ def status_json(instance: Instance) -> str:
     )
 
 
-def is_up(instance: Instance) -> bool:
+def is_up(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether something was started, and all of it runs."""
-    rows = status_rows(instance)
     return bool(rows) and all(row["running"] for row in rows)
 
 
@@ -234,7 +233,7 @@ def status_text(instance: Instance) -> str:
         f"  {row['name']:<26} {'pid ' + str(row['pid']) if row['running'] else 'ended':<12} since {row['since'] or '-'}"
         for row in rows
     ]
-    if not is_up(instance):
+    if not is_up(rows):
         what = "some have ended" if rows else "nothing runs"
         lines.append(f"  {what}: start it again, with the STACK that it had: {instance.make('up')}")
     lines += [f"  port {port:<6} {name}" for name, port in instance.ports.items()]

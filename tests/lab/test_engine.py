@@ -45,16 +45,9 @@ def test_the_verdict_counts_resources_and_hints_of_the_pack() -> None:
     assert str(verdict) == "gpu-commons 0.1.0 looked at 2 resources and refused none, 1 hint above"
 
 
-@each_row(
-    ("log", "message"),
-    [
-        (log_of({"policyLoadEvent": {}}), "no policy pack looked at any resource: nothing was proved"),
-        (log_of({"summaryEvent": {"isPreview": False}}), "no policy pack looked at any resource: nothing was proved"),
-        (b"", "nothing says what the policy pack did: there are no events: the file is empty"),
-    ],
-)
-def test_an_update_without_the_pack_is_an_error(log: bytes, message: str) -> None:
-    with pytest.raises(LabError, match=message):
+@each_row("log", [b"", log_of({"policyLoadEvent": {}}), log_of({"summaryEvent": {"isPreview": False}})])
+def test_an_update_without_the_pack_is_an_error(log: bytes) -> None:
+    with pytest.raises(LabError, match="no policy pack looked at any resource: nothing was proved"):
         operations.read_verdict(log)
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from rows import each_row
 
 from lab import files, processes
 from lab.cluster import wait_until
@@ -187,26 +186,35 @@ try:
 except KeyboardInterrupt:
     lock.unlink()
 """
-CALLERS = {
-    "call": "processes.call(command, cwd=here, env={})",
-    "follow": "processes.follow(command, cwd=here, env={}, outputs=(here / 'out', here / 'err'), lines_of=here / 'x', "
-    "take=lambda lines: None)",
-}
+CALL = "processes.call(command, cwd=here, env={})"
+FOLLOW = (
+    "processes.follow(command, cwd=here, env={}, outputs=(here / 'out', here / 'err'), lines_of=here / 'x', "
+    "take=lambda lines: None)"
+)
 
 
 @pytest.mark.slow
-@each_row("caller", CALLERS.values(), ids=CALLERS.keys())
-@each_row("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("caller", "number", "to_all", "code"),
+    [
+        (CALL, signal.SIGTERM, False, 143),
+        (CALL, signal.SIGHUP, False, 129),
+        (FOLLOW, signal.SIGTERM, False, 143),
+        (FOLLOW, signal.SIGTERM, True, 143),
+        (FOLLOW, signal.SIGHUP, True, 129),  # the terminal was closed
+        (FOLLOW, signal.SIGINT, True, 0),  # Ctrl-C: the command's own end counts
+    ],
+)
 def test_a_lab_that_is_told_to_end_lets_its_command_give_back_what_it_holds(
-    tmp_path: Path, caller: str, number: signal.Signals
+    tmp_path: Path, caller: str, number: signal.Signals, to_all: bool, code: int
 ) -> None:
     lock = tmp_path / "lock"
     program = (
         "import sys; from pathlib import Path; from lab import processes; here = Path(sys.argv[1]).parent; "
         f"command = [sys.executable, '-c', {HOLDER!r}, sys.argv[1]]; {caller}"
     )
-    with subprocess.Popen([sys.executable, "-c", program, str(lock)], cwd=ROOT) as lab:
+    with subprocess.Popen([sys.executable, "-c", program, str(lock)], cwd=ROOT, process_group=0) as lab:
         wait_until(lambda: set() if lock.exists() else {"lock"}, within_s=30, what="not taken")
-        lab.send_signal(number)
-        assert lab.wait(20) == 128 + number
+        os.killpg(lab.pid, number) if to_all else lab.send_signal(number)
+        assert lab.wait(20) == code
     assert not lock.exists()
