@@ -42,7 +42,7 @@ _PARTS_OF_A_REPLACEMENT: Final = frozenset({"create-replacement", "delete-replac
 
 
 class StreamError(Exception):
-    """The events cannot be read or do not belong there. The text is one sentence: the problem and what to do."""
+    """The events cannot be read, or are others than were meant. The text is one sentence: the problem, what to do."""
 
 
 @dataclass(frozen=True, slots=True)

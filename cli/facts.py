@@ -1,6 +1,5 @@
 """`gpu-commons facts`: the tables behind the answers."""
 
-import csv
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -11,12 +10,12 @@ import click
 
 from cli.terminal import InputError, as_json, json_text, painter, width
 from cli.words import Paint, counted
+from compat.facts import csv_files
 from compat.facts.lookup import UnknownTable, table_names
 from compat.facts.lookup import facts as look_up
 
 Row = Mapping[str, str]
-with Path(__file__).with_suffix(".csv").open(newline="", encoding="utf-8") as _file:
-    TABLES: Final = {row["table"]: row["has"] for row in csv.DictReader(_file)}
+TABLES: Final = {row["table"]: row["has"] for row in csv_files.rows("facts", Path(__file__).parent)}
 
 
 @click.command(epilog="Exit codes: 0 rows were found, 1 no row matches, 2 usage.")

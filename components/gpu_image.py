@@ -91,7 +91,7 @@ class ImagePool(TypedDict):
     """A pool whose nodes will start an image, and their speed."""
 
     pool: str
-    """Pool that starts the image."""
+    """Name of the pool."""
     pull_mb_per_s: NotRequired[float]
     """Pull rate of one node in MB/s; default: a planning figure, 50."""
     disk_mb_per_s: NotRequired[float]

@@ -40,8 +40,9 @@ PREFERRED_PORTS = {
 
 
 RECORD = "instance.json"
-DEFAULT = "default"  # the instance and
-DEFAULT_STACK = "dsmlp-fall"  # the stack of a `make` that names none
+# What a `make` means that names neither INSTANCE nor STACK.
+DEFAULT = "default"
+DEFAULT_STACK = "dsmlp-fall"
 NAME = r"[a-z0-9][a-z0-9-]{0,29}"  # a folder's name, short enough for the paths of sockets below it
 SLOTS = 18  # three ranges each, from 10.200.0.0/16 on, and one from 10.100.0.0/16 on
 

@@ -142,12 +142,12 @@ def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tupl
 
 def read_verdict(event_log: bytes) -> Verdict:
     """The pack's work, from an engine's event log. Raises LabError if it did none."""
-    nothing = LabError("the update ran, but no policy pack looked at any resource: nothing was proved")
+    nothing = "the update ran, but no policy pack looked at any resource: nothing was proved"
     try:
         events = read_stream(event_log)
     except StreamError:
-        raise nothing from None
+        raise LabError(f"{nothing}; the engine left no events of it") from None
     if not events.looked_at:
-        raise nothing
+        raise LabError(nothing)
     packs = sorted(f"{name} {version}".strip() for name, version in events.packs.items())
     return Verdict(tuple(packs), len(events.looked_at), len(events.messages))

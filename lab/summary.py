@@ -235,7 +235,7 @@ def status_text(instance: Instance) -> str:
     ]
     if not is_up(rows):
         what = "some have ended" if rows else "nothing runs"
-        lines.append(f"  {what}: start it again, with the STACK that it had: {instance.make('up')}")
+        lines.append(f"  {what}; to start the lab, with its STACK if it is another one: {instance.make('up')}")
     lines += [f"  port {port:<6} {name}" for name, port in instance.ports.items()]
     lines += [f"  plugin {name}: {origin}" for name, origin in engine.installed_plugins(instance).items()]
     return "\n".join(lines)

@@ -324,7 +324,7 @@ class Stack(BaseModel):
     model_config = FORM
     site: Site = Field(description="Where the stack runs.")
     cluster: Cluster | None = Field(None, description="The EKS cluster of a site of kind eks.")
-    fleet: Fleet = Field(Fleet(total_gpus=0, pools=()), description="The nodes, pool by pool.")
+    fleet: Fleet = Field(Fleet(total_gpus=0, pools=()), description="The node pools.")
     runtime: Runtime | None = Field(None, description="Daemons on the GPU nodes; none: the site has its own.")
     images: tuple[Image, ...] = Field((), description="Images that this stack builds.")
     hubs: tuple[Hub, ...] = Field((), description="JupyterHubs of this stack.")

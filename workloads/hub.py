@@ -86,10 +86,12 @@ class HttpsPort(BaseModel):
     model_config = FORM
     certificate: AbsolutePath | None = Field(
         None,
-        description="PEM file of that machine with the certificate and its chain; none: one that the hub signs itself, "
-        "which every browser warns about.",
+        description="PEM file on the machine that runs the hub: the certificate and its chain; none: one that the hub "
+        "signs itself, which every browser warns about.",
     )
-    key: AbsolutePath | None = Field(None, description="PEM file of that machine with the certificate's private key.")
+    key: AbsolutePath | None = Field(
+        None, description="PEM file on the machine that runs the hub: the certificate's private key."
+    )
 
     if TYPE_CHECKING:
 
@@ -102,7 +104,7 @@ class HttpsPort(BaseModel):
     def _both_files(self) -> Iterator[Fault]:
         if (self.certificate is None) != (self.key is None):
             missing, beside = ("certificate", "key") if self.certificate is None else ("key", "certificate")
-            fix = "name both files of that machine, or none: the hub then signs a certificate itself"
+            fix = "name both files, or none: the hub then signs a certificate itself"
             yield Fault((missing,), f"is missing beside {beside}", fix)
 
     @property

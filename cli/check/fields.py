@@ -1,12 +1,12 @@
 """The fields of a case, described for the options of `check` and for the published schema."""
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from compat.evidence.case import CLASSES, FIELDS, HOSTS, MODULES, SYSTEMS
+from compat.facts import csv_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,9 @@ class Field:
         return "--" + self.name.replace("_", "-")
 
 
-with Path(__file__).with_suffix(".csv").open(newline="", encoding="utf-8") as _file:
-    _TEXTS: Final = {row["field"]: (row["placeholder"], row["description"]) for row in csv.DictReader(_file)}
+_TEXTS: Final = {
+    row["field"]: (row["placeholder"], row["description"]) for row in csv_files.rows("fields", Path(__file__).parent)
+}
 _CHOICES: Final = {
     "gpu_class": CLASSES,
     "host": HOSTS,

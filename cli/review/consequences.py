@@ -61,9 +61,8 @@ def affected_by(change: Change, old: Commons, new: Commons) -> Affected:
         profiles=tuple(by_name.values()),
         courses=tuple(dict.fromkeys(course.title for course in courses)),
         seats=sum(course.seats for course in courses),
-        jobs=tuple(
-            sorted({each.name for each in workloads if not each.hub})
-        ),  # an engine registers resources in any order
+        # An engine registers resources in any order.
+        jobs=tuple(sorted({each.name for each in workloads if not each.hub})),
     )
 
 

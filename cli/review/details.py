@@ -1,6 +1,5 @@
 """What differs in plain words, `start time-out: 10 min` for `start_timeout_s: 600`, and the whole diff."""
 
-import csv
 import difflib
 import re
 import textwrap
@@ -15,6 +14,7 @@ from cli import engine_values as values
 from cli.engine_events import OURS, STACK, Step
 from cli.engine_values import NOTHING, Loc, elided, grouped, names_of, texts
 from cli.review.commons import Workload
+from compat.facts import csv_files
 
 _MOST_DETAILS: Final = 8
 _LONGEST: Final = 90
@@ -115,8 +115,7 @@ def _one(loc: Loc, left: object, right: object) -> Iterable[Detail]:
 @cache
 def _keys() -> Mapping[str, Mapping[str, str]]:
     """Keys that need other words, for all or for an item of it, and meanings of a missing or zero value."""
-    with Path(__file__).with_name("keys.csv").open(newline="", encoding="utf-8") as file:
-        return {row["key"]: row for row in csv.DictReader(file)}
+    return {row["key"]: row for row in csv_files.rows("keys", Path(__file__).parent)}
 
 
 def _words_of(key: str, column: str) -> str:

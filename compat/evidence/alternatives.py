@@ -28,6 +28,7 @@ from compat.values.versions import (
     Target,
     VersionError,
     compiles,
+    listed,
     parse_release,
     runs,
 )
@@ -125,18 +126,28 @@ def tags(case: Case, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[
 
 
 def target(case: Case, image: ImageFacts, pool: PoolFacts, driver: DriverVersion | None) -> Iterator[Option]:
-    """The same program, compiled for this GPU as well."""
+    """The same program, compiled for this GPU as well, without targets that such a CUDA does not know."""
     gpu = pool.gpu.capability
-    cubins = [str(each) for each in (image.code.cubins or () if image.code else ())]
+    cubins = image.code.cubins or () if image.code else ()
     own = image.cuda.line if image.cuda is not None else None
     fitting = _fitting(gpu, newest_reached(driver, pool.platform))
     for line in [own] if own in fitting else lines(image, pool, driver):
-        changes = [Change("sm_list", case.sm_list, ";".join([*cubins, str(gpu)]))]
-        text = f"for sm_{gpu.digits} as well"
+        kept = tuple(each for each in cubins if _is_known_to(line, each))
+        added = () if any(each.capability == gpu for each in kept) else (Target(gpu),)
+        changes = [Change("sm_list", case.sm_list, ";".join(map(str, (*kept, *added))))]
+        how = [f"for sm_{gpu.digits} as well"] if added else []
+        if kept != cubins:
+            how.append(f"without {listed(tuple(each for each in cubins if each not in kept))}")
         if line != own:
             changes.append(Change("cuda", case.cuda, str(line)))
-            text += f", with CUDA {line}"
-        yield Option(text, "", tuple(changes), verb="build it")
+            how.append(f"with CUDA {line}")
+        if how:
+            yield Option(", ".join(how), "", tuple(changes), verb="build it")
+
+
+def _is_known_to(line: CudaVersion, target: Target) -> bool:
+    arch = tables.architectures().get(target.capability)
+    return arch is None or arch.first_cuda is None or arch.first_cuda <= line
 
 
 def compiled_plainly(case: Case) -> Option:

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from packaging.version import Version
 
+from compat.evidence import compat_package
 from compat.evidence.drivers import branch_of, major_floor, native_floor, oldest_toolkit
 from compat.facts import tables
 from compat.rules.rule import Need, Rule, this_one
 from compat.values.fact import Fact
-from compat.values.findings import Finding, note, refuse, unknown, warn
+from compat.values.findings import Finding, Severity, note, refuse, unknown, warn
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts, judged
 from compat.values.versions import CudaVersion, DriverVersion
@@ -68,13 +69,18 @@ def _by_targets(image: ImageFacts, driver: DriverVersion, pool: PoolFacts) -> tu
     found = major_floor(made.first_cuda) or native_floor(made.first_cuda, pool.platform)
     if found is None or driver >= found[0]:
         return ()
+    package = compat_package.service(replace(image, cuda=made.first_cuda), pool)
+    if package is not None and package.works:
+        tell = warn if package.severity is Severity.WARN else note
+        return (tell(ID, package.message, package.fact),)
     floor, name = found[0], f"sm_{made.capability.digits}"
     fact = made.origin.fact(f"CUDA {made.first_cuda} is the first with code for {name}", "first_cuda")
     message = (
         f"has code for {name}, which CUDA {made.first_cuda} and newer make, and programs of CUDA "
         f"{made.first_cuda.major} need driver {floor} or newer{this_one(driver)}"
     )
-    is_certain = fact.verified and image.code.fact.verified
+    may_be_served = package is not None and package.severity is Severity.UNKNOWN
+    is_certain = fact.verified and image.code.fact.verified and not may_be_served
     return (refuse(ID, message, fact, floor) if is_certain else unknown(ID, message, fact),)
 
 

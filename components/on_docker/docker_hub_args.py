@@ -84,10 +84,10 @@ class HostExpose(TypedDict):
     kind: str
     """host_port: A port of the Docker host."""
     certificate: NotRequired[str]
-    """PEM file of that machine with the certificate and its chain; default: one that the hub signs itself, which every
-    browser warns about."""
+    """PEM file on the machine that runs the hub: the certificate and its chain; default: one that the hub signs itself,
+    which every browser warns about."""
     key: NotRequired[str]
-    """PEM file of that machine with the certificate's private key."""
+    """PEM file on the machine that runs the hub: the certificate's private key."""
     port: NotRequired[int]
     """Port of the host. Default: 8000."""
     address: NotRequired[str]

@@ -22,7 +22,7 @@ class SlurmPartition(TypedDict):
     max_time_min: NotRequired[int]
     """Longest time of a job there in minutes; default: not known, and Slurm alone refuses."""
     pool: str
-    """Pool that the partition is in the stack."""
+    """Pool of the stack that the partition is."""
 
 
 class SlurmGpuJobArgs(TypedDict):

@@ -54,10 +54,10 @@ class LoginNodeExpose(TypedDict):
     kind: str
     """login_node: A port of the login node."""
     certificate: NotRequired[str]
-    """PEM file of that machine with the certificate and its chain; default: one that the hub signs itself, which every
-    browser warns about."""
+    """PEM file on the machine that runs the hub: the certificate and its chain; default: one that the hub signs itself,
+    which every browser warns about."""
     key: NotRequired[str]
-    """PEM file of that machine with the certificate's private key."""
+    """PEM file on the machine that runs the hub: the certificate's private key."""
     port: NotRequired[int]
     """Port that people open, 1024 or more. Default: 8000."""
     address: NotRequired[str]

@@ -32,6 +32,7 @@ _CONDAS: Final = frozenset({"conda", "mamba", "micromamba"})
 _RUN_OPTIONS: Final = frozenset({"-n", "--name", "-p", "--prefix"})
 _CALLS: Final = frozenset({"command", "declaration_command", "unset_command"})
 _GROUPS: Final = frozenset({"redirected_statement", "subshell", "compound_statement", "list"})
+_SEVERAL: Final = frozenset({"list", "pipeline", "negated_command"})
 _MOST_BEFORE: Final = 8  # remembered programs of a pipeline: nobody writes more, and a hostile file must not
 _DEEPEST: Final = 8  # of sh -c "sh -c …": nobody writes more, and a hostile file must not exhaust the stack
 
@@ -172,8 +173,11 @@ def _read(node: Node, source: ShellText, state: _State, fed_by: tuple[Node, ...]
 
 def _redirected(call: Node, source: ShellText, state: _State) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
     """Files that the call writes, and its words behind them: in `pip install a>b c`, c is an argument."""
-    statement = call.parent
-    if statement is None or statement.type != "redirected_statement" or statement.child_by_field_name("body") != call:
+    # In `a && b > f` the grammar has the whole list before the redirection, which is of the last command alone.
+    body, statement = call, call.parent
+    while statement is not None and statement.type in _SEVERAL and statement.named_children[-1] == body:
+        body, statement = statement, statement.parent
+    if statement is None or statement.type != "redirected_statement" or statement.child_by_field_name("body") != body:
         return (), ()
     written: list[Word] = []
     after: list[Word] = []

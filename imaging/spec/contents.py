@@ -1,10 +1,10 @@
 """Describes an image for people who choose one: its content at this site, and what is missing. Pure."""
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from compat.facts import csv_files
 from imaging.references import ImageReference, known_image
 from imaging.spec.hub_description import Contents
 from imaging.spec.model import Environment, ImageSpec
@@ -13,8 +13,7 @@ from imaging.spec.pins import Pin, read_pin
 from imaging.spec.plan import Plan
 
 # The projects' own spelling; other packages keep the name of their pin.
-with Path(__file__).with_name("spelling.csv").open(newline="", encoding="utf-8") as _file:
-    _SPELLING: Final = {row["package"]: row["spelling"] for row in csv.DictReader(_file)}
+_SPELLING: Final = {row["package"]: row["spelling"] for row in csv_files.rows("spelling", Path(__file__).parent)}
 # Internals: nobody chooses an image for these.
 _PLUMBING: Final = frozenset({"ipykernel", "jupyterhub"})
 

@@ -48,7 +48,6 @@ class MachineImage:
     container_toolkit: str  # empty: unknown, or the release notes list several
     kernel_module: KernelModule
     has_device_plugin: bool
-    has_persistence_daemon: bool | None  # None: unknown
     branch_setting: str  # for Bottlerocket with two branches, chosen by user data: lts or pb
     release_version: str  # as EKS requires it, 1.34.9-20260714; empty: the patch version is in no table
     origin: Origin
@@ -144,7 +143,6 @@ def _without_gpus(
         container_toolkit="",
         kernel_module=KernelModule.NONE,
         has_device_plugin=False,
-        has_persistence_daemon=False,
         branch_setting="",
         release_version=release_version(kubernetes, release, pin.release),
         origin=Origin.of(newest),
@@ -215,7 +213,6 @@ def _images(shape: GroupShape, rows: list[Row], kubernetes: str, pin: Pin) -> It
                 container_toolkit="" if "|" in toolkit else toolkit,
                 kernel_module=kernel_module(shape),
                 has_device_plugin=tables.by_first_column("ami_types")[row["ami_type"]]["device_plugin"] == "yes",
-                has_persistence_daemon={"yes": True, "no": False}.get(row["persistenced_enabled"]),
                 branch_setting=_branch_setting(row["ami_type"], release, kubernetes, driver),
                 release_version=release_version(kubernetes, release, pin.release),
                 origin=Origin.of(row),

@@ -21,8 +21,6 @@ class NodeImage(Protocol):
     def container_toolkit(self) -> str: ...
     @property
     def has_device_plugin(self) -> bool: ...
-    @property
-    def has_persistence_daemon(self) -> bool | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,6 @@ class FlatcarImage:
     driver: DriverVersion
     container_toolkit: str
     has_device_plugin: bool = False
-    has_persistence_daemon: bool | None = True  # our unit, or the driver container's own
 
     def __str__(self) -> str:
         return f"Flatcar {self.release.version}, {self.source}"

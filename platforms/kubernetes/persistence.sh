@@ -5,7 +5,7 @@ runs() {
     [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = nvidia-persiste ]
 }
 if runs; then
-  echo "this node runs nvidia-persistenced, process $pid: used, none started"
+  echo "this node runs nvidia-persistenced, process $pid: using it"
   trap 'exit 0' TERM
 elif [ ! -x "/host$daemon" ]; then
   echo "no $daemon on this node: is the NVIDIA driver installed?" >&2

@@ -14,7 +14,7 @@ RUNTIME_CLASS = "nvidia"
 # The driver's own daemon runs from the host, so versions always match. It keeps GPUs initialised while idle. A second
 # one ends with 1 on the lock of the PID file, so one that a service of the node has started is used; if it ends, this
 # pod ends too, and the next one starts its own unless the service has come back.
-PERSISTENCE_SCRIPT = Path(__file__).with_name("persistence.sh").read_text()
+PERSISTENCE_SCRIPT = Path(__file__).with_name("persistence.sh").read_text(encoding="utf-8")
 
 
 def daemon_sets(args: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

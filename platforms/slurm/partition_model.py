@@ -39,7 +39,7 @@ class PartitionKeys(BaseModel):
 class Partition(PartitionKeys):
     """A possible pool of a job, in SlurmGpuJob arguments."""
 
-    pool: Name = Field(description="Pool that the partition is in the stack.")
+    pool: Name = Field(description="Pool of the stack that the partition is.")
 
 
 Partitions = Annotated[

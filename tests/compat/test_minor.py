@@ -102,3 +102,27 @@ def test_code_without_a_cuda_needs_the_driver_of_the_oldest_that_can_have_made_i
     told = [each for each in answer.findings if each.rule == "R-MINOR"]
     assert [f"need driver {needed} or newer" in each.message for each in told] == ([True] if needed else [])
     assert (answer.verdict is Verdict.INCOMPATIBLE) is bool(needed)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "targets", "compat", "verdict"),
+    [
+        ("H100", "535.230.02", "9.0;11.0", "yes", Verdict.COMPATIBLE),
+        ("V100", "418.226.00", "7.0;8.0", "yes", Verdict.COMPATIBLE),
+        ("V100", "418.226.00", "7.0;8.0", "unknown", Verdict.UNKNOWN),
+        ("V100", "418.226.00", "7.0;8.0", "no", Verdict.INCOMPATIBLE),
+        ("RTX 2080 Ti", "418.88", "7.5;8.0", "yes", Verdict.INCOMPATIBLE),
+    ],
+)
+def test_a_compat_package_serves_code_without_a_cuda_as_it_serves_the_cuda_that_made_it(
+    gpu: str, driver: str, targets: str, compat: str, verdict: Verdict
+) -> None:
+    case = Case(gpu=gpu, driver=driver, sm_list=targets, ptx="none", cuda_compat=compat)
+    assert check(case).verdict is verdict
+
+
+def test_the_way_out_leaves_out_what_its_cuda_does_not_know() -> None:
+    remedy = check(Case(gpu="T4", driver="418.88", sm_list="sm_75;sm_100;sm_120", ptx="none")).remedy
+    assert remedy is not None
+    assert remedy.text.startswith("Build it without sm_100, sm_120, with CUDA 10.1")
+    assert {each.field: each.to for each in remedy.changes}["sm_list"] == "7.5"

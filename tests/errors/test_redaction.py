@@ -223,6 +223,19 @@ def test_base64_is_hidden_as_a_whole_where_its_text_has_a_secret(packed: Callabl
     assert without_secrets(f"userData: {told}, other: {kept}") == f"userData: {HIDDEN}, other: {kept}"
 
 
+@each_row(
+    "encode", [base64.encodebytes, lambda text: base64.encodebytes(gzip.compress(text)), base64.urlsafe_b64encode]
+)
+@each_row("umlaut", ["ü".encode(), "ü".encode("latin-1")])
+def test_base64_is_hidden_with_its_line_breaks_and_in_any_alphabet(
+    encode: Callable[[bytes], bytes], umlaut: bytes
+) -> None:
+    text = b"#cloud-config of " + umlaut + b"ber\n" + b"# filler ? ~ line\n" * 9 + f"DB_PASSWORD={S}\n".encode()
+    packed = encode(text).decode()
+    shown = without_secrets(f"userData: {packed.strip()}\nother: plain words\n")
+    assert shown == f"userData: {HIDDEN}\nother: plain words\n"
+
+
 def test_where_a_secret_is_found_is_none() -> None:
     assert not is_in_secret(("env", "DB_PASSWORD", "valueFrom", "secretKeyRef", "name"))
     assert not is_in_secret(("volumes", 0, "secret", "secretName"))

@@ -173,7 +173,7 @@ def test_a_daemon_that_the_node_runs_is_used_and_outlives_the_pod(node: Node, st
     daemon = node.daemon()
     assert daemon is not None
     pod, log = start_pod()
-    assert log.read_text() == f"this node runs nvidia-persistenced, process {daemon}: used, none started\n"
+    assert log.read_text() == f"this node runs nvidia-persistenced, process {daemon}: using it\n"
     assert end(node, pod) == 0
     assert node.runs(daemon)
 

@@ -125,17 +125,17 @@ def test_the_status_of_a_lab_says_what_to_do_unless_all_of_it_runs(instance: Ins
 
     code, text = status()
     assert code == 1
-    assert "nothing runs: start it again, with the STACK that it had: make up INSTANCE=summary" in text
+    assert "nothing runs; to start the lab, with its STACK if it is another one: make up INSTANCE=summary" in text
     server = Server("sleeper", ("sleep", "60"), ready=lambda: True)
     processes.start(instance, server)
     code, text = status()
     assert code == 0
-    assert "start it again" not in text
+    assert "to start the lab" not in text
     found = processes.read_record(instance, "sleeper")
     assert found is not None
     psutil.Process(found.pid).kill()
     wait_until(lambda: {"it"} if found.process() else set(), within_s=10, what="still running")
     code, text = status()
     assert code == 1
-    assert "some have ended: start it again" in text
+    assert "some have ended; to start the lab" in text
     processes.stop(instance, "sleeper")

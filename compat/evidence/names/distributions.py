@@ -4,7 +4,6 @@ A distribution is what pip, uv and conda install by name: torch, cupy-cuda12x, t
 and engine use this, so that a name means the same everywhere.
 """
 
-import csv
 import re
 from collections.abc import Collection, Mapping
 from enum import StrEnum
@@ -12,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from compat.facts.csv_files import rows
 from compat.values.versions import VersionError, parse_release
 
 
@@ -26,8 +26,7 @@ class Device(StrEnum):
 # Distributions without `-gpu`, `-cpu` or `-cu12` in their names: their framework as the tables name it, and the
 # devices of such a wheel on Linux, from https://pypi.org/project/<name>. Rows without a device are other names of a
 # framework than those of its distributions; letters and digits only.
-with Path(__file__).with_suffix(".csv").open(newline="", encoding="utf-8") as _file:
-    _ROWS: Final = tuple(csv.DictReader(_file))
+_ROWS: Final = tuple(rows("distributions", Path(__file__).parent))
 _PLAIN: Final = {row["name"]: (row["framework"], Device(row["device"])) for row in _ROWS if row["device"]}
 _FORM: Final = re.compile(r"(?P<plain>.+?)(?:-(?P<build>gpu|cpu|cu(?:da)?\d\w*|cuda-\d+))?")
 # They bring CUDA to a jaxlib or mlx that has none: jax[cuda12] and mlx[cuda12] require them.

@@ -13,8 +13,8 @@ _LOGS_IN = DOCKER | APPTAINER | {"helm", "oras"}
 _NPM_TOKEN = re.compile(r"_authToken=(?!\$)\S+")
 # What a template has in place of a secret, for its reader to fill in.
 _PLACEHOLDER = re.compile(
-    r"[\"']?(?:<[^<>]+>|\{\{?[^{}]*\}?\}|\[[^\[\]]*\]|[\w-]*[_-]here"
-    r"|(?:(?:put|insert|enter|add|set)[_-]?)?your(?:[_-][\w-]+|(?:api|access)?(?:token|key|password|secret))?"
+    r"[\"']?(?:[<{\[]{1,2}[\w. -]*(?:token|key|secret|password|name|value)[\w. -]*[>}\]]{1,2}|[a-z_-]+[_-]here"
+    r"|(?:(?:put|insert|enter|add|set)[_-]?)?your(?:[_-][a-z_-]+|(?:api|access)?(?:token|key|password|secret))?"
     r"|(?:[a-z]+[_-])?x{3,}|(?:change|replace|fill)[_-]?(?:me|this|it|in)|todo|fixme|tbd|\.{3}|…|placeholder|example)[\"']?",
     re.IGNORECASE,
 )

@@ -42,7 +42,7 @@ _OBSTACLES: tuple[tuple[str, NoPlace], ...] = (
     (r"Insufficient memory", NoPlace.MEMORY),
     (r"Insufficient ephemeral-storage", NoPlace.DISK),
     (r"Too many pods", NoPlace.SERVERS),
-    (r"PersistentVolume's node affinity|max volume count", NoPlace.ELSEWHERE),
+    (r"PersistentVolume's node affinity|volume node affinity conflict|max volume count", NoPlace.ELSEWHERE),
     (r"node\.kubernetes\.io/|were unschedulable|were not ready", NoPlace.NOT_READY),
     (r"didn't match Pod's node affinity|untolerated taint|no nodes available", NoPlace.NONE),
 )

@@ -229,11 +229,16 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
         # A bound that is a redirection, and what follows it
         ("D-QUOTE", f"{BASE}RUN pip install --no-cache-dir a>=1.2 b\nUSER 1\n", [2]),
         ("D-QUOTE", f"{BASE}RUN pip install --no-cache-dir a==1 \\\n  b>2\nUSER 1\n", [3]),
+        ("D-QUOTE", f"{BASE}RUN apt-get update && pip install --no-cache-dir a>=1.2 b\nUSER 1\n", [2]),
+        ("D-QUOTE", f"{BASE}RUN false || ! pip install --no-cache-dir a>=1.2\nUSER 1\n", [2]),
+        ("D-QUOTE", f"{BASE}RUN yes | pip install --no-cache-dir a>=1.2\nUSER 1\n", [2]),
+        ("D-QUOTE", f"{BASE}RUN pip install --no-cache-dir a==1 && echo >=1.2\nUSER 1\n", []),
         ("D-QUOTE", f"{BASE}RUN conda install -y a>=1.2 && conda clean -afy\nUSER 1\n", [2]),
         ("D-QUOTE", f"{BASE}RUN pip install --no-cache-dir 'a>=1.2' \"b>2\" 2>&1 > /tmp/log\nUSER 1\n", []),
         ("D-QUOTE", f"{BASE}RUN pip install --no-cache-dir a==1 >> install.log 2>&1\nUSER 1\n", []),
         ("D-QUOTE", f"{BASE}RUN echo a>=1.2\nUSER 1\n", []),
         ("D-FRAMEWORK", f"{BASE}RUN pip install --no-cache-dir a>=1.2 torch\nUSER 1\n", [2]),
+        ("D-FRAMEWORK", f"{BASE}RUN apt-get update && pip install --no-cache-dir a>=1.2 torch\nUSER 1\n", [2]),
         ("D-FRAMEWORK", f"{BASE}RUN pip install --no-cache-dir a==1 > torch\nUSER 1\n", []),
         ("D-FRAMEWORK", f"{BASE}RUN pip install --no-cache-dir a==1 > /tmp/log torch==2.6.0\nUSER 1\n", []),
         # The end of the file
@@ -332,7 +337,17 @@ def test_a_rule_distinguishes_its_mistake_from_lookalikes(rule: str, text: str, 
         *(("D-SECRET", f"export HF_TOKEN={each}", False) for each in PLACEHOLDERS),
         *(
             ("D-SECRET", f"export HF_TOKEN={each}", True)
-            for each in ("Yourself7", "x1xx", "here", "todo-42-Violet", "hf_xY")
+            for each in (
+                "Yourself7",
+                "x1xx",
+                "here",
+                "todo-42-Violet",
+                "hf_xY",
+                "<hunter2>",
+                "{hunter2}",
+                "your_9f8e7d6c",
+                "Tr0ub4_here",
+            )
         ),
         ("D-SECRET", "train --api-key YOUR_KEY --epochs 3", False),
         ("D-SECRET", "train --api-key Violet7 --epochs 3", True),

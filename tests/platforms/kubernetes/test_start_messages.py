@@ -233,6 +233,10 @@ PREEMPTION = " preemption: 0/15 nodes are available: 15 No preemption victims fo
             "The storage for your home directory is not ready.",
         ),
         (
+            "0/2 nodes are available: 2 node(s) had volume node affinity conflict.",  # before Kubernetes 1.34
+            f"Your home directory is on a machine that cannot run “{TITLE}”.",
+        ),
+        (
             "0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity.",
             f"Your home directory is on a machine that cannot run “{TITLE}”.",
         ),
