@@ -57,11 +57,6 @@ class MachineImage:
         return self.driver.branch if self.driver else None
 
     @property
-    def chooses_branch_at_boot(self) -> bool:
-        """Does the release alone not determine the driver?"""
-        return bool(self.branch_setting)
-
-    @property
     def is_bottlerocket(self) -> bool:
         return self.ami_type.startswith("BOTTLEROCKET")
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from fleet.dra_devices import DRIVER
 
-API_VERSION: Final = "resource.k8s.io/v1"
 FIRST_KUBERNETES: Final = 34  # first minor version with claims enabled and stable
 CLAIM: Final = "gpus"  # claim name in pods
 

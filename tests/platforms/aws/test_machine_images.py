@@ -129,7 +129,7 @@ def test_bottlerocket_with_two_branches_has_a_setting_for_the_branch(
     kubernetes: str, wanted: str, release: str, setting: str
 ) -> None:
     found = image("g6.xlarge", kubernetes, wanted, BOTTLEROCKET, release)
-    assert (found.branch_setting, found.chooses_branch_at_boot) == (setting, bool(setting))
+    assert found.branch_setting == setting
 
 
 def test_the_newest_driver_of_bottlerocket_is_of_its_newer_branch() -> None:
@@ -138,7 +138,7 @@ def test_the_newest_driver_of_bottlerocket_is_of_its_newer_branch() -> None:
 
 
 def test_amazon_linux_has_no_setting_for_the_branch() -> None:
-    assert not image().chooses_branch_at_boot
+    assert not image().branch_setting
 
 
 def test_the_branch_that_a_gpu_can_have_is_taken_from_an_image_with_two() -> None:
