@@ -464,7 +464,7 @@ def lint_rules_page() -> str:
         "# Rules of the linter\n",
         "`gpu-commons image lint` names the rule of each finding.",
         "JSON also has a `reference`: the number of the mistake in the table below.",
-        "A rule without a number has nothing to do with GPUs: JSON has what it finds under `general`.",
+        "What has nothing to do with GPUs is under `general` in JSON.",
         "So does what hadolint adds; [below](#hadolint) is what is taken from it.",
         "How to ask, and how to waive a rule: [lint a Dockerfile](../lint-a-dockerfile.md).\n",
         "| rule | mistake | number | at worst | asked of |\n|---|---|---|---|---|",

@@ -107,6 +107,11 @@ def read_yaml(path: Path, *, called: str) -> Document:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         fix = "give the path of a readable YAML file"
         raise SettingsError([Problem(called, f'"{file}"', f"cannot be read: {why}", fix, file)]) from None
+    return parse_yaml(text, file)
+
+
+def parse_yaml(text: str, file: str) -> Document:
+    """Read YAML text; raises SettingsError as `read_yaml` does."""
     if len(text) > _MOST_CHARACTERS:
         raise SettingsError([Problem("(top)", "", "is too large", "give a file with settings", file, 1)])
     try:

@@ -112,7 +112,7 @@ TABLES = (
         "cuda_driver",
         ("cuda_version",),
         "min_linux_x86_64_driver driver_precision minor_compat_applies minor_compat_min_driver "
-        "min_linux_aarch64_driver",
+        "min_linux_aarch64_driver released",
         _of(rows.Toolkit),
         _by_cuda,
     ),

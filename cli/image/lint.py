@@ -1,6 +1,8 @@
 """`gpu-commons image lint`: reads files, runs our rules and hadolint, prints."""
 
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -34,7 +36,7 @@ STDIN: Final = "-"
 )
 @click.option(
     "--kind",
-    type=click.Choice(["dockerfile", "definition", "script"]),
+    type=click.Choice([kind.value for kind in Kind]),
     help="Kind of the files. Default: detected from name and content.",
 )
 @click.option(
@@ -68,10 +70,11 @@ def lint(  # noqa: PLR0913 - one argument for each option
     hadolint: bool,
     is_json: bool,
 ) -> None:
-    """Find mistakes in Dockerfiles, Apptainer definition files and job scripts that cost GPUs, bytes or repeatability.
+    """Find mistakes in Dockerfiles, Apptainer definition files, job scripts, and files with requirements of pip, an
+    environment of conda or a pyproject.toml, that cost GPUs, bytes or repeatability.
 
-    FILE - reads standard input. Each finding has the file, the line, the rule and the fix. If hadolint
-    is installed, it checks Dockerfiles too.
+    FILE - reads standard input. Each finding has the file, the line, the rule and the fix. The files that a
+    Dockerfile installs from are read too, out of its build context. If hadolint is installed, it checks Dockerfiles.
     A comment above a line waives a rule for that line, including hadolint's DL… and SC… rules:
 
     \b
@@ -81,6 +84,7 @@ def lint(  # noqa: PLR0913 - one argument for each option
     Examples:
       gpu-commons image lint Dockerfile
       gpu-commons image lint --role batch train/Dockerfile train/job.sbatch
+      gpu-commons image lint requirements.txt environment.yml
       gpu-commons image lint --format sarif Dockerfile > lint.sarif
     """
     if is_json and form == "sarif":
@@ -94,11 +98,15 @@ def lint(  # noqa: PLR0913 - one argument for each option
     problems: list[str] = []
     for path in dict.fromkeys(files):
         try:
-            lint_context = LintContext(Role(role), _has_ignore_file(path, context), today())
+            folder = _context_of(path, context)
+            lint_context = LintContext(Role(role), _has_ignore_file(path, context), today(), _reading(folder))
             of_kind = Kind(kind) if kind else None
-            reports.append(lint_recipe(_content(path), path, lint_context, kind=of_kind, waivers=waivers, ask=ask))
+            report = lint_recipe(_content(path), path, lint_context, kind=of_kind, waivers=waivers, ask=ask)
+            found = [replace(each, path=str(folder / each.path)) for each in report.beside if folder]
+            reports += [replace(report, beside=()), *found]
         except LintError as error:
             problems.append(str(error))
+    reports = _each_once(reports)
     _print(reports, "json" if is_json else form)
     if hadolint and program is None and any(report.kind is Kind.DOCKERFILE for report in reports):
         click.echo(f"note: {other_linter.MISSING}", err=True)
@@ -118,6 +126,38 @@ def _content(path: str) -> bytes:
             return file.read(LARGEST_BYTES + 1)
     except (OSError, ValueError) as error:
         raise LintError(f"{path}: {getattr(error, 'strerror', None) or error}; name a file that can be read") from None
+
+
+def _context_of(path: str, context: str | None) -> Path | None:
+    """The build context: the folder of the file unless one is named; None for standard input."""
+    return Path(context) if context is not None else None if path == STDIN else Path(path).parent
+
+
+def _reading(folder: Path | None) -> Callable[[str], bytes | None]:
+    """Reads regular files of the context. What a link names may lie outside it, so it is not followed."""
+
+    def read(name: str) -> bytes | None:
+        if folder is None or name.startswith(("/", "..")) or (folder / name).is_symlink():
+            return None
+        return _content(str(folder / name)) if (folder / name).is_file() else None
+
+    return read
+
+
+def _each_once(reports: Sequence[Report]) -> list[Report]:
+    """One report for each file: a file that is named and also installed from has the findings of both."""
+    found: dict[str, Report] = {}
+    for report in reports:
+        first = found.setdefault(str(Path(report.path)), report)
+        if first is not report:
+            found[str(Path(report.path))] = replace(
+                first,
+                findings=tuple(dict.fromkeys((*first.findings, *report.findings))),
+                waived=tuple(dict.fromkeys((*first.waived, *report.waived))),
+                general=tuple(dict.fromkeys((*first.general, *report.general))),
+                unused=tuple(each for each in first.unused if each in report.unused),
+            )
+    return list(found.values())
 
 
 def _has_ignore_file(path: str, context: str | None) -> bool | None:

@@ -167,6 +167,7 @@ class Toolkit:
     has_minor_compatibility: bool = _cell("minor_compat_applies", _is("yes"))
     minor_floor: DriverVersion | None = _maybe("minor_compat_min_driver", read_floor)  # of its major
     arm_floor: DriverVersion | None = _maybe("min_linux_aarch64_driver", read_floor)
+    released: str = _cell("released")  # YYYY-MM; empty: not known
     origin: Origin = _origin()
 
 

@@ -66,5 +66,6 @@ def cuda_in(text: str) -> str:
     if is_cuda_base(reference) and re.search(r"(^|-)base(-|$)", reference.tag or ""):
         return ""
     if image.cudas:
-        return str(image.cudas[-1].line)
+        lines = {each.line for each in image.cudas}
+        return str(lines.pop() if len(lines) == 1 else image.cudas[-1].major)
     return "some" if image.own_build or reference.name.startswith(("nvcr.io/nvidia/", "pytorch/pytorch")) else ""

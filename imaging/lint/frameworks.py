@@ -6,7 +6,7 @@ from typing import Final
 
 from compat.evidence.names.builds import choose, read_build_spec
 from compat.evidence.names.distributions import Device, device_of, framework_of
-from compat.values.versions import VersionError
+from compat.values.versions import CudaVersion, VersionError
 from imaging.lint.packages import Install, Manager, installs
 from imaging.lint.recipe import Recipe
 from imaging.lint.requirements import Package
@@ -62,3 +62,20 @@ def _line_of(version: str, wheels: str) -> str:
         return str(spec.cuda[0])
     lines = {str(build.cuda.line) for build in choose(spec).builds if build.cuda is not None} if version else set()
     return lines.pop() if len(lines) == 1 else ""
+
+
+def least_of(package: Package) -> str:
+    """What the lowest CUDA that a request leaves open asks of a host; empty if it names none."""
+    from compat.evidence.drivers import major_floor  # noqa: PLC0415 - for a bound alone, and it reads the tables
+    from compat.facts.tables import architectures  # noqa: PLC0415
+
+    named = re.search(r"cuda_?(\d\d)(?:\.?(\d))?", package.build)
+    is_cuda = re.fullmatch(r"cudatoolkit|cuda-version|cuda-toolkit|pytorch-cuda", package.name)
+    text = f"{named[1]}.{named[2] or 0}" if named else package.version if is_cuda else ""
+    match = re.match(r"(\d+)(?:\.(\d+))?", text)
+    line = CudaVersion.parse(f"{match[1]}.{match[2] or 0}").line if match else None
+    floor = major_floor(line) if line else None
+    if line is None or floor is None:
+        return ""
+    fitting = [each.capability for each in architectures().values() if each.last_cuda is None or each.last_cuda >= line]
+    return f"; at least CUDA {text}, so driver {floor[0]} and compute capability {min(fitting)} or newer"

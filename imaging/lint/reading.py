@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from imaging.lint.dockerfile import INSTRUCTIONS, parse_dockerfile
+from imaging.lint.environment_files import LOCKS, parse_environment, with_files
 from imaging.lint.recipe import Instruction, Kind, LintError, Recipe, Stage, Word
 from imaging.lint.shell import parse_shell, plain_text
 
@@ -81,16 +82,37 @@ def _instruction(name: str, number: int, body: _Lines) -> Instruction:
     return Instruction(name.upper(), number, end)
 
 
+Read = Callable[[str], bytes | None]  # a file of the build context, by its path there
 LARGEST_BYTES: Final = 200_000  # the longest known Dockerfile has 60 kB
 _NAMES: Final[tuple[tuple[Kind, str], ...]] = (
     (Kind.DOCKERFILE, r"(.*[.-])?(dockerfile|containerfile)([._-].*)?"),
     (Kind.DEFINITION, r".*\.def|(singularity|apptainer)([._-].*)?"),
     (Kind.SCRIPT, r".*\.(sh|bash|sbatch|slurm|pbs|job)"),
+    (Kind.ENVIRONMENT, r".*requirements.*\.(txt|in)|.*(environment|conda).*\.ya?ml|env\.ya?ml|pyproject\.toml"),
 )
 
 
-def read_recipe(data: bytes, path: str, kind: Kind | None = None) -> Recipe:
-    """Read one file. `kind` None: detected by name, else by content. Raises LintError."""
+def read_recipe(data: bytes, path: str, kind: Kind | None = None, read: Read = lambda _: None) -> Recipe:
+    """Read one file, and the environment files that it installs from, as far as `read` has them.
+
+    `kind` None: detected by name, else by content. Raises LintError.
+    """
+
+    def beside(name: str) -> str | None:
+        content = read(name)
+        return None if content is None else text_of(content, name)
+
+    text = text_of(data, path)
+    kind = kind or kind_of(path, text)
+    if kind is Kind.ENVIRONMENT:
+        recipe = parse_environment(text, path, is_locked=any(read(each) is not None for each in LOCKS))
+    else:
+        recipe = _READERS[kind](text, path)
+    return with_files(recipe, beside)
+
+
+def text_of(data: bytes, path: str) -> str:
+    """The text of a file, with plain line ends. Raises LintError."""
     if len(data) > LARGEST_BYTES:
         raise LintError(f"{path}: has more than {LARGEST_BYTES:,} bytes; give a Dockerfile, no archive or image")
     if b"\0" in data:
@@ -102,8 +124,7 @@ def read_recipe(data: bytes, path: str, kind: Kind | None = None) -> Recipe:
         raise LintError(f"{path}:{line}: is not UTF-8 text; save it as UTF-8") from None
     if not text.strip():
         raise LintError(f"{path}: is empty; a Dockerfile begins with FROM")
-    text = text.replace("\r\n", "\n")
-    return _READERS[kind or kind_of(path, text)](text, path)
+    return text.replace("\r\n", "\n")
 
 
 def kind_of(path: str, text: str) -> Kind:

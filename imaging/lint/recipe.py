@@ -1,10 +1,10 @@
-"""Model of a linted file: a Dockerfile, definition file or job script as stages, instructions and commands.
+"""Model of a linted file: a Dockerfile, definition file, environment file or job script as stages and commands.
 
 Every word keeps its line, so that a finding in the middle of a long RUN points there. All values are frozen.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -18,6 +18,7 @@ class Kind(StrEnum):
     DOCKERFILE = "dockerfile"
     DEFINITION = "definition"  # Apptainer and SingularityCE
     SCRIPT = "script"  # a job script, or the shell lines of notes
+    ENVIRONMENT = "environment"  # requirements of pip, an environment of conda, pyproject.toml
 
 
 class Role(StrEnum):
@@ -45,9 +46,15 @@ class Word:
 
     text: str
     line: int
+    path: str = ""  # the environment file it is in; empty: the linted file
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def place(self) -> str:
+        """For messages: `line 3`, `line 3 of requirements.txt`."""
+        return f"line {self.line} of {self.path}" if self.path else f"line {self.line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +139,12 @@ class Recipe:
     unread: tuple[int, ...] = ()  # lines that the grammar could not read: reported, not checked
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The environment files that are read with it, by their path in the build context."""
+        paths = (word.path for command in self.commands for word in command.words)
+        return tuple(dict.fromkeys(filter(None, paths)))
+
+    @property
     def image_stages(self) -> tuple[Stage, ...]:
         """The stages whose layers are in the image: the last one and its parents, outermost base first."""
         chain: list[Stage] = []
@@ -169,6 +182,7 @@ class LintContext:
     role: Role = Role.APPLICATION
     has_ignore_file: bool | None = None  # None: unknown build context
     today: date | None = None  # None: no check whether a release is still supported
+    read: Callable[[str], bytes | None] = lambda _: None  # a file of the build context, by its path there
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +195,7 @@ class Finding:
     message: str
     fix: str
     is_of_module: bool = False  # an environment module that the file loads
+    path: str = ""  # the environment file with that line; empty: the linted file
 
 
 _VARIABLE = re.compile(r"\\\$|\$(?:\{(\w+)(?::?([-+])([^{}]*))?\}|(\w+))")

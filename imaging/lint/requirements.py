@@ -17,6 +17,8 @@ class Package:
     version: str = ""
     is_pinned: bool = False  # to one version, or to a variable set elsewhere
     extras: frozenset[str] = frozenset()
+    build: str = ""  # conda: the build string as written, `cuda*`
+    url: str = ""  # where it comes from, if not from an index
 
 
 def of_pip(words: Iterable[Word]) -> Iterator[Package]:
@@ -64,6 +66,7 @@ def _requirement(word: Word, text: str) -> Package | None:
         exact[0].version if exact else "",
         is_pinned=bool(exact) or requirement.url is not None,
         extras=frozenset(requirement.extras),
+        url=requirement.url or "",
     )
 
 
@@ -76,11 +79,25 @@ def _extras(text: str) -> frozenset[str]:
     return frozenset(part.strip() for part in text.strip("[]").split(",") if part.strip())
 
 
+# The three ways to write a spec: `name=1.2=build`, `name 1.2 build`, `name[version=1.2, build=b]`.
+_CONDA: Final = re.compile(
+    r"(?P<name>[A-Za-z0-9_.-]+)(?:\s*(?P<sign>[=<>!~]=?|\s)\s*(?P<version>[^=\s]+)(?:\s*[=\s]\s*(?P<build>\S+))?"
+    r"|\s*\[(?P<keys>.*)\])?"
+)
+_KEY: Final = re.compile(r"""(version|build)\s*=\s*["']?([=<>!~]*)([^"',\]]*)""")
+
+
 def of_conda(words: Iterable[Word]) -> Iterator[Package]:
     for word in words:
-        text = word.text.rpartition("::")[2].strip()
-        match = re.fullmatch(r"([A-Za-z0-9_.-]+)\s*(?:(==|=|>=|<=|>|<|~=|!=)\s*([^=\s]+)(?:=.*)?|\[(.*)\])?", text)
-        if match:
-            in_brackets = re.search(r"version=['\"]?=*([\w.*]+)", match[4] or "")
-            version = match[3] or (in_brackets[1] if in_brackets else "")
-            yield Package(match[1].lower(), word, version, is_pinned=match[2] in {"=", "=="} or bool(in_brackets))
+        match = _CONDA.fullmatch(word.text.rpartition("::")[2].strip())
+        if match is None:
+            continue
+        sign, version, build = match["sign"] or "", match["version"] or "", match["build"] or ""
+        for key, of_key, value in _KEY.findall(match["keys"] or ""):
+            if key == "version":
+                sign, version = of_key or "=", value
+            else:
+                build = value
+        is_exact = sign.strip() in {"", "=", "=="} and not re.search(r"[|,<>]", version)
+        is_pinned = bool(version) and version != "*" and is_exact
+        yield Package(match["name"].lower(), word, version if version != "*" else "", is_pinned, build=build)

@@ -210,7 +210,9 @@ def test_a_lab_that_is_told_to_end_lets_its_command_give_back_what_it_holds(
 ) -> None:
     lock = tmp_path / "lock"
     program = (
-        "import sys; from pathlib import Path; from lab import processes; here = Path(sys.argv[1]).parent; "
+        "import signal, sys; from pathlib import Path; from lab import processes; here = Path(sys.argv[1]).parent; "
+        # A shell's background job is started with SIGINT ignored, and these tests may run in one.
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "
         f"command = [sys.executable, '-c', {HOLDER!r}, sys.argv[1]]; {caller}"
     )
     with subprocess.Popen([sys.executable, "-c", program, str(lock)], cwd=ROOT, process_group=0) as lab:

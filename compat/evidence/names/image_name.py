@@ -72,7 +72,7 @@ def read_image(reference: str) -> ImageName:
         cells["cuda"] = "none"  # a tag without CUDA, of a family with both kinds: notes on other tags do not count
     if not cells.get("cuda") and (of_month := _of_month(repository, tag)) is not None:
         cells["cuda"], fact = of_month
-    cudas = _cudas(cells.get("cuda", ""))
+    cudas = _released_by(cells.get("date", ""), _cudas(cells.get("cuda", "")))
     base = _base(cells)
     from_memory = "cuda" in cells.get("unverified_cells", "").split(";")
     fact = replace(fact, verified=fact.verified and not from_memory)
@@ -252,6 +252,13 @@ def _cudas(text: str) -> tuple[CudaVersion, ...]:
         return read_cudas(text)
     except VersionError:
         return ()
+
+
+def _released_by(date: str, cudas: tuple[CudaVersion, ...]) -> tuple[CudaVersion, ...]:
+    """Those that a tag with this date (YYYY-MM-DD) can have: `cuda12-2025-04-01` is older than CUDA 12.9."""
+    if not date or len(cudas) < 2:
+        return cudas
+    return tuple(each for each in cudas if tables.toolkits_of(each.line)[0].released <= date[:7]) or cudas
 
 
 def _targets(cells: Row) -> Targets | None:

@@ -16,7 +16,7 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
         for word in command.arguments:
             if _PPA.search(word.text):
                 yield Mistake(
-                    word.line,
+                    word,
                     f"{word.text} is a third party's archive without fixed versions: the driver changes with "
                     "every upgrade",
                     "install one driver version from NVIDIA's or the distribution's archive, pinned, and note it "

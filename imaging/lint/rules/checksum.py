@@ -20,11 +20,11 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
                 if not _COMMIT.search(word.text):
                     message = f"ADD takes {_shown(word.text)} without a commit: a branch or a tag moves"
                     fix = "name the commit behind it, …git#<40 digits>, or ADD --checksum=<commit>"
-                    yield Mistake(word.line, message, fix)
+                    yield Mistake(word, message, fix)
             elif re.match(r"https?://|ftp://", word.text):
                 message = f"ADD takes {_shown(word.text)} without a checksum: the next build may get another file"
                 fix = "ADD --checksum=sha256:<sum> …, with the sum that the publisher gives for this version"
-                yield Mistake(word.line, message, fix)
+                yield Mistake(word, message, fix)
 
 
 def _shown(address: str) -> str:

@@ -54,7 +54,7 @@ def _of_run(
                 hit = hit or _cache_before(path, filled, own_caches)
                 if hit:
                     message = f"{word.text} was made by line {hit}, in an earlier layer: removing it here saves nothing"
-                    yield Mistake(word.line, message, _FIX)
+                    yield Mistake(word, message, _FIX)
         elif (cache := package_caches.emptied_by(command)) in filled and cache not in own_caches and cache:
             yield Mistake(
                 command.line,

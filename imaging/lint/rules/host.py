@@ -21,7 +21,7 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
         for name, word in set_variables(recipe):
             if path := _site_cuda(word.text):
                 message = f"{name} names {path}, a folder of one site's hosts: the image does not work elsewhere"
-                yield Mistake(word.line, message, _FIX)
+                yield Mistake(word, message, _FIX)
     for _command, words in calls(recipe, APPTAINER, "run", "exec", "shell", "instance"):
         for bound in option_values(words, "-B", "--bind"):
             if _CUDA.search(bound.text.partition(":")[0]) and not bound.text.startswith("/usr/local/nvidia"):

@@ -14,6 +14,7 @@ from imaging.lint.rules import (
     cleanup,
     command,
     context,
+    cpubuild,
     deleted,
     devel,
     driver,
@@ -25,6 +26,7 @@ from imaging.lint.rules import (
     latest,
     libraries,
     lists,
+    missing,
     name,
     nv,
     order,
@@ -32,13 +34,17 @@ from imaging.lint.rules import (
     pipe,
     port,
     quote,
+    replaced,
     requirements,
     root,
     secret,
     sources,
+    substitution,
     support,
     tensorflow,
     twice,
+    uid,
+    venv,
     visible,
 )
 from imaging.lint.rules.rule import load_rule
@@ -47,10 +53,11 @@ GPU_RULES: Final = tuple(map(load_rule, (
     base.check, latest.check, deleted.check, framework.check, libraries.check, tensorflow.check, cleanup.check,
     cache.check, sources.check, devel.check, twice.check, driver.check, kmod.check, order.check, context.check,
     requirements.check, pci.check, visible.check, secret.check, root.check, command.check, name.check,
-    gpubuild.check, port.check, nv.check, host.check, archive.check, kernel.check,
+    gpubuild.check, port.check, nv.check, host.check, archive.check, kernel.check, missing.check, cpubuild.check,
+    replaced.check,
 )))  # fmt: skip
 GENERAL_RULES: Final = tuple(map(load_rule, (
-    pipe.check, checksum.check, support.check, lists.check, quote.check,
+    pipe.check, checksum.check, support.check, lists.check, quote.check, substitution.check, uid.check, venv.check,
 )))  # fmt: skip
 ALL_RULES: Final = (*GPU_RULES, *GENERAL_RULES)
 

@@ -1,33 +1,64 @@
-"""D-LIBRARIES: cuDNN or NCCL without a version beside a toolkit that has one."""
+"""D-LIBRARIES: a part of CUDA without a version."""
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
+from imaging.lint.frameworks import brought_cuda, least_of
 from imaging.lint.packages import Install, Manager, installs
 from imaging.lint.recipe import LintContext, Recipe
+from imaging.lint.requirements import Package
 from imaging.lint.rules.rule import Mistake
 from imaging.references import known_image
 
-_LIBRARY = re.compile(r"(lib)?(cudnn|nccl)(\d+)?(-dev|-devel|-headers)?(-cuda-\d+)?|nvidia-(cudnn|nccl)-cu\d+")
-_TOOLKIT = re.compile(r"cudatoolkit|cuda-version|cuda-toolkit|cuda-runtime|pytorch-cuda|cuda|cuda-libraries")
-_NAMED = re.compile(r"cuda-[\w-]*?-?\d+-\d+|cuda-\d+-\d+")  # apt: the line is in the name
+_LIBRARY: Final = re.compile(r"(lib)?(cudnn|nccl)(\d+)?(-dev|-devel|-headers)?(-cuda-\d+)?|nvidia-(cudnn|nccl)-cu\d+")
+_TOOLKIT: Final = re.compile(r"cudatoolkit|cuda-version|cuda-toolkit|cuda-runtime|pytorch-cuda|cuda|cuda-libraries")
+_NAMED: Final = re.compile(r"cuda-[\w-]*?-?\d+-\d+|cuda-\d+-\d+")  # apt: the line is in the name
+# Parts that decide which driver is needed.
+_OF_CONDA: Final = re.compile(rf"{_TOOLKIT.pattern}|cuda-python")
+_OF_SYSTEM: Final = re.compile(r"cuda|cuda-(toolkit|runtime|libraries)(-dev)?|nvidia-cuda-[\w-]+")
+_WHEEL: Final = re.compile(
+    r"cuda-python|nvidia-(cuda-[a-z]+|cublas|cufft|cusolver|cusparse|curand|nccl|cudnn)(-cu\d+)?"
+)
 
 
 def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     base = known_image(recipe.base.base) if recipe.base and recipe.base.is_base_known else None
     found = [install for run in recipe.image if run.keyword == "RUN" for install in installs(run.commands)]
     pinned = {install.environment for install in found if _pins_toolkit(install)}
+    decided = pinned | {each.environment for each in found if _pins_framework(each)}
     for install in found:
         is_beside = bool(base and base.cudas) or install.environment in pinned
-        for package in install.packages if is_beside and not install.has_constraints else ():
-            if _LIBRARY.fullmatch(package.name) and not package.is_pinned:
+        for package in install.packages if not install.has_constraints else ():
+            if package.is_pinned:
+                continue
+            if is_beside and _LIBRARY.fullmatch(package.name):
                 message = (
                     f"{package.name} has no version beside a pinned CUDA toolkit: a rebuild may bring a major "
                     "that nothing loads"
                 )
-                sign = "==" if install.manager in {Manager.PIP, Manager.UV} else "="
-                fix = f"write {package.name}{sign}<version that was built for this CUDA line>"
-                yield Mistake(package.word.line, message, fix)
+                fix = f"write {package.name}{_sign(install)}<version that was built for this CUDA line>"
+                yield Mistake(package.word, message, fix)
+            elif install.environment not in decided and _part(install).fullmatch(package.name):
+                least = least_of(package)
+                message = f"{package.name} has no exact version: a rebuild may bring a CUDA for a newer driver{least}"
+                yield Mistake(package.word, message, _fix(install, package))
+
+
+def _part(install: Install) -> re.Pattern[str]:
+    is_wheel = install.manager in {Manager.PIP, Manager.UV}
+    return _WHEEL if is_wheel else _OF_CONDA if install.manager is Manager.CONDA else _OF_SYSTEM
+
+
+def _sign(install: Install) -> str:
+    return "==" if install.manager in {Manager.PIP, Manager.UV} else "="
+
+
+def _fix(install: Install, package: Package) -> str:
+    line = "the CUDA line that the oldest driver reaches"
+    if _part(install) is _OF_SYSTEM and package.name.startswith("cuda"):
+        return f"put {line} into the name: {package.name}-12-4"
+    return f"write {package.name}{_sign(install)}<version> of {line}"
 
 
 def _pins_toolkit(install: Install) -> bool:
@@ -35,3 +66,8 @@ def _pins_toolkit(install: Install) -> bool:
         (_TOOLKIT.fullmatch(package.name) and package.is_pinned) or _NAMED.fullmatch(package.name)
         for package in install.packages
     )
+
+
+def _pins_framework(install: Install) -> bool:
+    """A framework's wheel of one version requires one version of each part."""
+    return any(package.is_pinned and brought_cuda(install, package) for package in install.packages)

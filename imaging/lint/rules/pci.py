@@ -12,4 +12,4 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
         if name == "CUDA_VISIBLE_DEVICES" and word.text.strip() in {"PCI_BUS_ID", "FASTEST_FIRST"}:
             message = f"CUDA_VISIBLE_DEVICES={word.text} hides every GPU: that value belongs to CUDA_DEVICE_ORDER"
             fix = f"set CUDA_DEVICE_ORDER={word.text.strip()}, and leave CUDA_VISIBLE_DEVICES to the scheduler"
-            yield Mistake(word.line, message, fix)
+            yield Mistake(word, message, fix)

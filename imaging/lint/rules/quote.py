@@ -14,4 +14,4 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
             if re.fullmatch(r"=\d[\w.*+!,<>=]*|\d+(?:\.\d+)*", word.text):
                 bound = f">{word.text}"
                 message = f"the shell reads {bound} as a redirection: no lower bound, and a file named {word.text}"
-                yield Mistake(word.line, message, f"quote the whole requirement: 'name{bound}'")
+                yield Mistake(word, message, f"quote the whole requirement: 'name{bound}'")

@@ -15,4 +15,4 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
         for word in install.plain:
             if re.fullmatch(r"[\w./-]*\.(txt|lock|in)", word.text):
                 message = f"pip reads {word.text} as the name of a package: -r is missing"
-                yield Mistake(word.line, message, f"pip install -r {word.text}")
+                yield Mistake(word, message, f"pip install -r {word.text}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from imaging.lint.recipe import Finding, Kind, LintContext, Recipe, Role, Severity
+from imaging.lint.recipe import Finding, Kind, LintContext, Recipe, Role, Severity, Word
 
 DIGEST: Final = "sha256:" + "4" * 64  # of the examples
 
@@ -15,11 +15,15 @@ DIGEST: Final = "sha256:" + "4" * 64  # of the examples
 class Mistake:
     """A check's result at one line: the parts of a finding beyond its rule."""
 
-    line: int
+    at: int | Word  # a line of the file, or a word, which may be in an environment file
     message: str
     fix: str
     severity: Severity | None = None  # None: the rule's own
     is_of_module: bool = False  # an environment module that the file loads
+
+    @property
+    def line(self) -> int:
+        return self.at.line if isinstance(self.at, Word) else self.at
 
 
 Check = Callable[[Recipe, LintContext], Iterator[Mistake]]
@@ -50,13 +54,14 @@ class Rule:
     passing: Example
     failing: Example
     kinds: frozenset[Kind]
-    number: str = ""  # of the mistake in the project's list: E7; empty for mistakes unrelated to GPUs
+    number: str = ""  # of the mistake in the project's list: E7; empty for one that is not there
 
     def findings(self, recipe: Recipe, context: LintContext) -> Iterator[Finding]:
         """The rule's findings for a file; none for kinds of file that it does not check."""
         for each in self.check(recipe, context) if recipe.kind in self.kinds else ():
             severity = each.severity or self.severity
-            yield Finding(self.id, severity, each.line, each.message, each.fix, each.is_of_module)
+            path = each.at.path if isinstance(each.at, Word) else ""
+            yield Finding(self.id, severity, each.line, each.message, each.fix, each.is_of_module, path)
 
 
 def load_rule(check: Check) -> Rule:

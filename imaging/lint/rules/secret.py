@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from errors.redaction.names import is_secret
 from imaging.inspection.secrets import hide_in, is_harmless
 from imaging.lint.containers import APPTAINER, DOCKER
-from imaging.lint.recipe import Command, Kind, LintContext, Recipe, Word
+from imaging.lint.recipe import Command, Instruction, Kind, LintContext, Recipe, Word
 from imaging.lint.rules.rule import Mistake
 
 _LOGS_IN = DOCKER | APPTAINER | {"helm", "oras"}
@@ -18,6 +18,7 @@ _PLACEHOLDER = re.compile(
     r"|(?:[a-z]+[_-])?x{3,}|(?:change|replace|fill)[_-]?(?:me|this|it|in)|todo|fixme|tbd|\.{3}|…|placeholder|example)[\"']?",
     re.IGNORECASE,
 )
+_PRIVATE_KEY = re.compile(r"(^|/)id_(rsa|dsa|ecdsa|ed25519)$|(^|/)\.ssh/?$")
 _FIX_OF_SCRIPT = "keep it in a file that only you can read, and read it there: export NAME=$(cat ~/.secrets/name)"
 _FIX = "mount it for the one RUN that needs it: RUN --mount=type=secret,id=NAME …; at run time give it as a secret"
 
@@ -28,9 +29,23 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
             for name, word in instruction.variables:
                 if is_secret(name) and (instruction.keyword == "ARG" or _is_given(word.text)):
                     message = f"{instruction.keyword} {name} stays readable in the image's history"
-                    yield Mistake(word.line, message, _FIX)
+                    yield Mistake(word, message, _FIX)
+        elif instruction.keyword in {"COPY", "ADD"}:
+            for word in instruction.words[:-1] or instruction.words:
+                if _PRIVATE_KEY.search(word.text):
+                    yield Mistake(word, f"{word.text} is a private key: everybody who pulls the image has it", _FIX)
         for command in instruction.commands:
             yield from _of_command(command, recipe.kind)
+            if instruction.keyword == "RUN" and _makes_key(command, instruction):
+                message = "ssh-keygen makes a private key in a layer: all containers share it, and whoever pulls has it"
+                yield Mistake(command.line, message, "make it when the container starts, or mount it as a secret")
+
+
+def _makes_key(command: Command, run: Instruction) -> bool:
+    """ssh-keygen with -y, -R, -F, -l or -e makes none; a key that the same RUN removes is in no layer."""
+    if command.program != "ssh-keygen" or any(re.fullmatch(r"-\w*[yRFleHr]\w*", w.text) for w in command.arguments):
+        return False
+    return not any(each.program == "rm" and "ssh" in " ".join(each.texts) for each in run.commands)
 
 
 def _is_given(value: str) -> bool:
@@ -42,40 +57,45 @@ def _of_command(command: Command, kind: Kind) -> Iterator[Mistake]:
     for name, word in command.variables:
         if is_secret(name) and _is_given(word.text) and not re.match(r"[\"']?[$`]", word.text):
             yield Mistake(
-                word.line,
+                word,
                 f"{name} is written out: it stays in {'the file' if kind is Kind.SCRIPT else 'the image'} for "
                 "everybody to read",
                 fix,
             )
-    if line := _written_out(command):
+    found = _written_out(command)
+    if found and (found.path or kind is Kind.ENVIRONMENT):
+        message = "the file has a secret: everybody who reads it, or pulls the image, has it"
+        fix = "leave it out, and give pip a netrc file by RUN --mount=type=secret,target=/root/.netrc"
+        yield Mistake(found, message, fix)
+    elif found:
         yield Mistake(
-            line,
+            found,
             f"{command.program} gets a secret on its command line: it is in the history and in the list of processes",
             fix,
         )
 
 
-def _written_out(command: Command) -> int | None:
+def _written_out(command: Command) -> Word | None:
     arguments = command.arguments
     if command.program in _LOGS_IN and command.has("login"):
         by = ("-p", "--password", "-e", "--email")
         given = [
             word for word in arguments if word.text in by or word.text.partition("=")[0] in {"--password", "--email"}
         ]
-        return given[0].line if given else None
+        return given[0] if given else None
     for index, word in enumerate(arguments):
         name, equals, value = word.text.partition("=")
         if name.startswith("--") and is_secret(name):
             value = value if equals else _text_at(arguments, index + 1)
             # `--secret id=…` names a secret mount for docker build.
             if not re.match(r"[$`<-]|id=", value) and _is_given(value) and not is_harmless(value):
-                return word.line
+                return word
         if command.program in {"curl", "wget"} and word.text in {"-u", "--user"}:
             text = _text_at(arguments, index + 1)
             if ":" in text and "$" not in text:
-                return word.line
+                return word
         if hide_in(word.text) != word.text or _NPM_TOKEN.search(word.text):
-            return word.line
+            return word
     return None
 
 

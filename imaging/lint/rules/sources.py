@@ -65,7 +65,7 @@ def _compilers(run: Instruction) -> Iterator[Mistake]:
             is_needed = install.manager is Manager.CONDA and package.name == "cuda-nvcc"
             if _COMPILERS.fullmatch(package.name) and package.name not in gone and not is_needed:
                 yield Mistake(
-                    package.word.line,
+                    package.word,
                     f"{package.name} stays in the image: a compiler and headers that the program does not need to run",
                     f"{_FIX}; if kernels are compiled at run time (Triton, torch.compile), waive this with that reason",
                 )

@@ -18,11 +18,11 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
             if not is_tensorflow(package) or (package.is_pinned and not package.version[:1].isdigit()):
                 continue
             major = int(package.version.partition(".")[0]) if package.version[:1].isdigit() else 2  # bare: the newest
-            first = there.setdefault(install.environment, (major, f"line {package.word.line}"))
+            first = there.setdefault(install.environment, (major, package.word.place))
             if first[0] != major:
                 where = f"environment {install.environment}" if install.environment else "one environment"
                 yield Mistake(
-                    package.word.line,
+                    package.word,
                     f"TensorFlow {major} goes into {where} with TensorFlow {first[0]} of {first[1]}: "
                     "one overwrites the other",
                     "make an environment for each major, each with its own Jupyter kernel",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from imaging.lint.base_images import cuda_in
 from imaging.lint.frameworks import brought_cuda
 from imaging.lint.packages import Install, Manager, installs
-from imaging.lint.recipe import LintContext, Recipe
+from imaging.lint.recipe import LintContext, Recipe, Word
 from imaging.lint.requirements import Package
 from imaging.lint.rules.rule import Mistake
 from imaging.references import known_image
@@ -24,7 +24,7 @@ _SYSTEM = re.compile(
 class _Source:
     kind: str
     text: str  # conda's cudatoolkit 10.1
-    line: int
+    at: Word
 
 
 def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
@@ -34,7 +34,7 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     base = recipe.base
     if base and base.is_base_known:
         if line := cuda_in(base.base):
-            system = _Source("system", f"the base image ({_cuda(line)})", base.line)
+            system = _Source("system", f"the base image ({_cuda(line)})", Word("", base.line))
         named = known_image(base.base)
         framework = named.framework if named else ""
     for install in [each for run in recipe.image if run.keyword == "RUN" for each in installs(run.commands)]:
@@ -50,21 +50,21 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
                 there.setdefault(install.environment, source)
             if first and first.kind != source.kind:
                 yield Mistake(
-                    source.line,
-                    f"CUDA is in the image twice: from {first.text}, line {first.line}, and from {source.text}",
+                    source.at,
+                    f"CUDA is in the image twice: from {first.text}, {first.at.place}, and from {source.text}",
                     "take one source: with wheels that bring CUDA start from a slim OS or the base flavour, "
                     "and leave the conda or apt packages out; that saves 2 to 6 GB",
                 )
 
 
 def _source(install: Install, package: Package) -> _Source | None:
-    name, line = package.name, package.word.line
+    name, at = package.name, package.word
     if install.manager is Manager.CONDA and _CONDA.fullmatch(name):
-        return _Source("conda", f"conda's {name} {package.version}".rstrip(), line)
+        return _Source("conda", f"conda's {name} {package.version}".rstrip(), at)
     if install.manager in {Manager.APT, Manager.RPM} and _SYSTEM.fullmatch(name):
-        return _Source("system", f"the package {name}", line)
+        return _Source("system", f"the package {name}", at)
     if install.manager in {Manager.PIP, Manager.UV} and (cuda := brought_cuda(install, package)):
-        return _Source("wheels", f"the wheel of {name} ({_cuda(cuda)})", line)
+        return _Source("wheels", f"the wheel of {name} ({_cuda(cuda)})", at)
     return None
 
 

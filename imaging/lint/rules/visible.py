@@ -21,7 +21,7 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
             "the container sees GPUs that it was not given" if value == "all" else "everybody lands on the same GPU"
         )
         yield Mistake(
-            word.line,
+            word,
             f"{name}={value} {where}: {effect}",
             "leave it out: the request (nvidia.com/gpu, --gpus, --device nvidia.com/gpu=…, the allocation) "
             "chooses the device",

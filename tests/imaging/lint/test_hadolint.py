@@ -17,7 +17,7 @@ from imaging.lint.recipe import LintContext, Severity
 from imaging.lint.rules.index import BY_ID
 from imaging.lint.rules.rule import DIGEST
 
-BASE = f"FROM debian:13@{DIGEST}\n"
+BASE = f"FROM python:3.12-slim@{DIGEST}\n"
 END = "USER 1\n"
 
 

@@ -30,7 +30,12 @@ PLACEHOLDERS = (
     "...",
     "replace-me",
 )
+CU124 = "RUN pip install torch==2.5.1 -i https://x/whl/cu124\n"
 BASE = f"FROM python:3.12-slim@{DIGEST}\n"
+RUNTIME = f"FROM nvidia/cuda:12.4.1-runtime-ubuntu22.04@{DIGEST}\n"
+CUDNN = RUNTIME.replace("runtime", "cudnn-runtime")
+CUDA = RUNTIME.replace("runtime", "base")
+DEBIAN = f"FROM debian:12@{DIGEST}\n"
 JUPYTER = f"FROM quay.io/jupyter/scipy-notebook:2026-08-24@{DIGEST}\n"
 NO_RULE = frozenset({"__init__", "index", "rule"})
 # Numbers of the list of mistakes that a linter can see (column "By", letter L).
@@ -67,7 +72,7 @@ def test_the_failing_example_of_a_rule_has_its_mistake(rule: Rule) -> None:
 @each_rule
 def test_a_rule_explains_what_why_and_how_to_fix_it(rule: Rule) -> None:
     assert re.fullmatch(r"D-[A-Z]+", rule.id)
-    assert re.fullmatch(r"E\d+", rule.number) or rule in GENERAL_RULES
+    assert re.fullmatch(r"(E\d+)?", rule.number)
     assert rule.title
     assert not rule.title.endswith(".")
     assert rule.says.endswith(".")
@@ -81,7 +86,8 @@ def test_a_rule_explains_what_why_and_how_to_fix_it(rule: Rule) -> None:
 
 
 def test_every_mistake_that_a_linter_can_see_has_one_rule() -> None:
-    assert [rule.number for rule in GPU_RULES] == sorted(SEEN_BY_A_LINTER, key=lambda number: int(number[1:]))
+    numbers = [rule.number for rule in GPU_RULES if rule.number]
+    assert numbers == sorted(SEEN_BY_A_LINTER, key=lambda number: int(number[1:]))
     assert not any(rule.number for rule in GENERAL_RULES)
     assert (*GPU_RULES, *GENERAL_RULES) == ALL_RULES
     assert len(BY_ID) == len(ALL_RULES)
@@ -124,7 +130,54 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
         ("D-FRAMEWORK", f"{BASE}RUN <<EOF python3\nimport os # pip install torch\nEOF\nUSER 1\n", []),
         ("D-FRAMEWORK", f"{BASE}RUN echo pip install torch\nUSER 1\n", []),
         ("D-FRAMEWORK", f"# escape=`\n{BASE}RUN pip install --no-cache-dir `\n  # why\n  torch\nUSER 1\n", [5]),
+        ("D-FRAMEWORK", f"{BASE}RUN pip install --no-cache-dir trl[vllm]==0.19.0\nUSER 1\n", [2]),
+        ("D-FRAMEWORK", f"{BASE}RUN pip install --no-cache-dir 'optimum[onnxruntime-gpu]>=1'\nUSER 1\n", [2]),
+        ("D-FRAMEWORK", f"{BASE}RUN pip install --no-cache-dir trl[vllm]==0.19.0 vllm==0.9.1\nUSER 1\n", []),
+        ("D-FRAMEWORK", f"{BASE}RUN pip install --no-cache-dir uvicorn[standard]==0.34.0\nUSER 1\n", []),
         ("D-LIBRARIES", f"{JUPYTER}RUN conda install -y cudnn && conda clean -ay\n", []),  # no toolkit beside it
+        ("D-LIBRARIES", f"{JUPYTER}RUN conda install -y -c nvidia cuda-toolkit && conda clean -ay\n", [2]),
+        ("D-LIBRARIES", f"{JUPYTER}RUN conda install -y 'cuda-version>=12' && conda clean -ay\n", [2]),
+        ("D-LIBRARIES", f"{JUPYTER}RUN conda install -y cuda-version=12.4 cuda-toolkit && conda clean -ay\n", []),
+        ("D-LIBRARIES", f"{BASE}RUN apt-get install -y cuda-toolkit\nUSER 1\n", [2]),
+        ("D-LIBRARIES", f"{BASE}RUN apt-get install -y nvidia-cuda-toolkit\nUSER 1\n", [2]),
+        ("D-LIBRARIES", f"{BASE}RUN apt-get install -y cuda-toolkit-12-4\nUSER 1\n", []),
+        ("D-LIBRARIES", f"{BASE}RUN pip install --no-cache-dir cuda-python nvidia-nccl-cu12\nUSER 1\n", [2, 2]),
+        ("D-LIBRARIES", f"{BASE}RUN pip install --no-cache-dir torch==2.6.0 nvidia-nccl-cu12\nUSER 1\n", []),
+        ("D-LIBRARIES", f"{BASE}RUN pip install --no-cache-dir nvidia-ml-py\nUSER 1\n", []),  # a client of the driver
+        # conda's CPU builds
+        ("D-CPUBUILD", f"{JUPYTER}RUN mamba install -y tensorflow=2.16.1 && mamba clean -ay\n", [2]),
+        ("D-CPUBUILD", f"{BASE}RUN conda install -y -c conda-forge jaxlib=0.4.30\nUSER 1\n", [2]),
+        ("D-CPUBUILD", f"{JUPYTER}ENV CONDA_OVERRIDE_CUDA=12.4\nRUN mamba install -y pytorch=2.5.1\n", []),
+        ("D-CPUBUILD", f"{JUPYTER}RUN mamba install -y pytorch=2.5.1=cuda126*\n", []),
+        ("D-CPUBUILD", f"{JUPYTER}RUN mamba install -y pytorch=2.5.1=cpu* pytorch-cpu=2.5.1\n", []),
+        ("D-CPUBUILD", f"{JUPYTER}RUN mamba install -y pytorch=2.5.1 pytorch-cuda=12.4 -c pytorch -c nvidia\n", []),
+        ("D-CPUBUILD", f"{BASE}RUN conda install -y pytorch=2.5.1\nUSER 1\n", []),  # of which channel?
+        # Libraries that nobody brings
+        ("D-MISSING", f"{BASE}RUN pip install --no-cache-dir tensorflow==2.18.0\nUSER 1\n", [2]),
+        ("D-MISSING", f"FROM nvidia/cuda:10.1-base-ubuntu18.04@{DIGEST}\nRUN pip install tensorflow==2.3.4\n", [2]),
+        ("D-MISSING", f"{CUDA}RUN pip install cupy-cuda12x==13.3.0\n", [2]),
+        ("D-MISSING", f"{RUNTIME}RUN pip install cupy-cuda12x==13.3.0\n", []),
+        ("D-MISSING", f"{CUDNN}RUN pip install tensorflow==2.16.1\n", []),
+        ("D-MISSING", f"{RUNTIME}RUN apt-get install -y cudnn9-cuda-12\nRUN pip install tensorflow==2.16.1\n", []),
+        ("D-MISSING", f"{BASE}RUN pip install --no-cache-dir tensorflow-cpu==2.18.0\nUSER 1\n", []),
+        ("D-MISSING", f"{BASE}RUN pip install --no-cache-dir tensorflow==1.14.0\nUSER 1\n", []),  # a build for the CPU
+        ("D-MISSING", f"FROM registry.example/ours:1@{DIGEST}\nRUN pip install tensorflow==2.18.0\n", []),
+        ("D-MISSING", f"FROM tensorflow/tensorflow:2.18.0-gpu-jupyter@{DIGEST}\n", [1]),
+        ("D-MISSING", f"FROM tensorflow/tensorflow:2.17.0-gpu-jupyter@{DIGEST}\n", []),
+        ("D-MISSING", f"FROM tensorflow/tensorflow:2.18.0-gpu@{DIGEST}\nRUN pip install tensorflow[and-cuda]\n", []),
+        # A build that another one replaces
+        ("D-REPLACED", f"{BASE}RUN pip install torch==2.5.1+cu124 -f https://x\nRUN pip install torch==2.6.0\n", [3]),
+        ("D-REPLACED", f"{BASE}RUN pip install torch==2.5.1\nRUN pip install torch==2.4.1 -i https://x/whl/cpu\n", [3]),
+        ("D-REPLACED", f"{BASE}{CU124}RUN pip install -U torch\n", [3]),
+        ("D-REPLACED", f"{BASE}{CU124}RUN pip install torch x\n", []),
+        ("D-REPLACED", f"{BASE}{CU124}RUN /opt/b/bin/pip install torch==2.6.0\n", []),
+        # What moves, but is no image
+        ("D-LATEST", f"{BASE}RUN pip install --no-cache-dir git+https://github.com/x/y@main\nUSER 1\n", [2]),
+        ("D-LATEST", f"{BASE}RUN pip install --no-cache-dir 'y @ git+https://github.com/x/y.git'\nUSER 1\n", [2]),
+        ("D-LATEST", f"{BASE}RUN pip install --no-cache-dir git+https://github.com/x/y@v2.7.4\nUSER 1\n", []),
+        ("D-LATEST", f"{BASE}RUN pip install --no-cache-dir git+https://github.com/x/y@{'a' * 40}#egg=y\nUSER 1\n", []),
+        ("D-LATEST", f"{BASE}RUN curl -fLO https://github.com/x/y/releases/latest/download/y.tgz\nUSER 1\n", [2]),
+        ("D-LATEST", f"{BASE}RUN curl -fLO https://github.com/x/y/releases/download/v1/latest.tgz\nUSER 1\n", []),
         (
             "D-LIBRARIES",
             (
@@ -213,6 +266,9 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
         ("D-DRIVER", f"{BASE}RUN sh cuda_10.1.105_418.39_linux.run --silent\nUSER 1\n", [2]),
         ("D-DRIVER", f"{BASE}COPY libcuda.so.1 /usr/lib/\nUSER 1\n", [2]),
         ("D-DRIVER", f"FROM a@{DIGEST} AS b\nRUN apt-get install -y nvidia-driver-535\nFROM a@{DIGEST}\nUSER 1\n", []),
+        ("D-DRIVER", f"{CUDA}RUN apt-get install -y nvtop\nUSER 1\n", []),
+        ("D-DRIVER", f"FROM ubuntu:20.04@{DIGEST}\nRUN apt-get install -y nvtop\nUSER 1\n", [2]),
+        ("D-DRIVER", f"FROM ubuntu:20.04@{DIGEST}\nRUN apt-get install -y htop\nUSER 1\n", []),
         ("D-KMOD", f'{BASE}USER 1\nCMD ["sh", "-c", "insmod /opt/nvidia-uvm.so"]\n', [3]),
         ("D-KMOD", f"{BASE}COPY model.kod /opt/\nUSER 1\n", []),
         # Variables and secrets
@@ -226,6 +282,12 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
         ("D-SECRET", f"{BASE}RUN pip install --no-cache-dir --index-url https://u:$P@x/simple y\nUSER 1\n", []),
         ("D-SECRET", f"{BASE}ENV HF_TOKEN=changeme API_KEY=YOUR_API_KEY WANDB_API_KEY=xxxxxxxx\nUSER 1\n", []),
         ("D-SECRET", f"{BASE}ENV HF_TOKEN=changeme2026 API_KEY=yours2Violet\nUSER 1\n", [2, 2]),
+        ("D-SECRET", f"{BASE}COPY id_ed25519 /root/.ssh/\nUSER 1\n", [2]),
+        ("D-SECRET", f"{BASE}COPY .ssh/ /root/.ssh/\nUSER 1\n", [2]),
+        ("D-SECRET", f"{BASE}COPY id_ed25519.pub /root/.ssh/authorized_keys\nUSER 1\n", []),
+        ("D-SECRET", f"{BASE}RUN ssh-keygen -t rsa -N '' -f /root/.ssh/id_rsa\nUSER 1\n", [2]),
+        ("D-SECRET", f"{BASE}RUN ssh-keygen -A\nUSER 1\n", [2]),
+        ("D-SECRET", f"{BASE}RUN ssh-keygen -R example.org && ssh-keyscan example.org >> /etc/hosts\nUSER 1\n", []),
         # A bound that is a redirection, and what follows it
         ("D-QUOTE", f"{BASE}RUN pip install --no-cache-dir a>=1.2 b\nUSER 1\n", [2]),
         ("D-QUOTE", f"{BASE}RUN pip install --no-cache-dir a==1 \\\n  b>2\nUSER 1\n", [3]),
@@ -266,6 +328,24 @@ def test_every_module_of_the_folder_is_a_rule_of_the_index_under_its_own_name() 
         ("D-PIPE", f"{BASE}RUN curl -o i.sh https://x/i.sh && sha256sum -c sums && sh i.sh\nUSER 1\n", []),
         ("D-PIPE", f"{BASE}RUN echo 'curl https://x | sh' >> /notes && cat /x | sh\nUSER 1\n", []),
         ("D-PIPE", f"{BASE}RUN V=$(curl https://x/version) sh /opt/i.sh\nUSER 1\n", []),
+        # … instructions that no shell reads
+        ("D-SUBSTITUTION", f"{BASE}ENV V=$(uname -r)\nUSER 1\n", [2]),
+        ("D-SUBSTITUTION", f"{BASE}LABEL made=$(date)\nUSER 1\n", [2]),
+        ("D-SUBSTITUTION", f"{BASE}RUN echo $(uname -r) > /v\nUSER 1\nCMD echo $(date)\n", []),
+        ("D-SUBSTITUTION", f"{BASE}ENV V=${{W:-1}} X=\\$Y\nUSER 1\n", []),
+        # … what Ubuntu 24.04 and Debian 12 changed
+        ("D-UID", f"FROM ubuntu:24.04@{DIGEST}\nRUN useradd -mu 1000 a\nUSER a\n", [2]),
+        ("D-UID", f"FROM ubuntu:24.04@{DIGEST}\nRUN groupadd -g 1000 a && useradd -u 1000 -g a a\nUSER a\n", [2]),
+        ("D-UID", f"FROM ubuntu:24.04@{DIGEST}\nARG ID=1000\nRUN adduser --uid $ID a\nUSER a\n", [3]),
+        ("D-UID", f"FROM ubuntu:22.04@{DIGEST}\nRUN useradd -u 1000 a\nUSER a\n", []),
+        ("D-UID", f"FROM ubuntu:24.04@{DIGEST}\nRUN useradd -u 1001 a\nUSER a\n", []),
+        ("D-UID", f"FROM ubuntu:24.04@{DIGEST}\nRUN useradd -o -u 1000 a\nUSER a\n", []),
+        ("D-VENV", f"{DEBIAN}RUN python3 -m pip install --no-cache-dir x==1\nUSER 1\n", [2]),
+        ("D-VENV", f"FROM debian:11@{DIGEST}\nRUN pip3 install --no-cache-dir x==1\nUSER 1\n", []),
+        ("D-VENV", f"{DEBIAN}ENV PIP_BREAK_SYSTEM_PACKAGES=1\nRUN pip3 install --no-cache-dir x==1\nUSER 1\n", []),
+        ("D-VENV", f"{DEBIAN}ENV PATH=/opt/venv/bin:$PATH\nRUN pip install --no-cache-dir x==1\nUSER 1\n", []),
+        ("D-VENV", f"FROM python:3.12-slim-bookworm@{DIGEST}\nRUN pip install --no-cache-dir x==1\nUSER 1\n", []),
+        ("D-VENV", f"{DEBIAN}RUN sh Miniconda3.sh -b -p /opt/c\nRUN pip install --no-cache-dir x==1\nUSER 1\n", []),
         # … files without a sum
         ("D-CHECKSUM", f"{BASE}ADD https://x/a.run /opt/\nUSER 1\n", [2]),
         ("D-CHECKSUM", f'{BASE}ADD --chown=1:1 ["https://x/a.run", "/opt/"]\nUSER 1\n', [2]),
