@@ -17,7 +17,7 @@ from typing import Final
 from packaging.requirements import InvalidRequirement, Requirement
 
 from compat.facts import tables
-from compat.values.versions import CudaVersion, Target, parse_release
+from compat.values.versions import CUDA_OF_PTX, CudaVersion, Target, parse_release
 from imaging.inspection.conclusions import ENOUGH
 from tools.tables import TABLES
 from tools.wheel_code import Library, Wheel
@@ -26,19 +26,6 @@ Row = dict[str, str]
 _Span = tuple[str, str, Wheel]  # variant and CUDA, if each library of a wheel is for another CUDA
 FIRST_WITH_MODES: Final = CudaVersion(12, 8)
 """nvcc before it compresses nothing by zstd."""
-# PTX ISA and the first CUDA with it; a driver that loads one reports that CUDA, or a newer one.
-# Source: nvidia.github.io/cuda-python/coverage/z_94f9e761dee70a67__ptx_utils_py.html (after NVIDIA's release history)
-CUDA_OF_ISA = {
-    **{f"6.{minor}": cuda for minor, cuda in enumerate(("9.0", "9.1", "9.2", "10.0", "10.1", "10.2"))},
-    **{f"7.{minor}": f"11.{minor}" for minor in range(9)},
-    **{f"8.{minor}": f"12.{minor}" for minor in range(6)},
-    "8.6": "12.7",
-    "8.7": "12.8",
-    "8.8": "12.9",
-    "9.0": "13.0",
-    "9.1": "13.1",
-    "9.2": "13.2",
-}
 _TABLE: Final = next(table for table in TABLES if table.name == "framework")
 _OF_SEVERAL: Final = {"8.5": "12.6"}  # the compiler of CUDA 12.6 writes the ISA of 12.5
 
@@ -158,7 +145,7 @@ def _code_row(product: Product, version: str, span: _Span, today: dt.date) -> Ro
     ptx = targets(wheel, "ptx")
     if product.links_code and ptx == "none":
         ptx = ""
-    known_by = CUDA_OF_ISA.get(_newest_isa(wheel), "") if ptx not in {"", "none"} else ""
+    known_by = str(CUDA_OF_PTX.get(_newest_isa(wheel), "")) if ptx not in {"", "none"} else ""
     cudnn = next((each.removeprefix("cudnn ") for each in sorted(wheel.loads) if each.startswith("cudnn ")), "")
     return _row(
         framework=product.framework,
@@ -211,9 +198,9 @@ def _cuda(product: Product, wheel: Wheel) -> tuple[str, str]:
     if compilers := {each for library in wheel.libraries for each in library.compilers}:
         return str(max(map(CudaVersion.parse, compilers))), "CUDA by the compiler that its code names."
     isa = _newest_isa(wheel)
-    if isa in CUDA_OF_ISA:
+    if isa in CUDA_OF_PTX:
         also = f" ({_OF_SEVERAL[isa]} writes it too)" if isa in _OF_SEVERAL else ""
-        return CUDA_OF_ISA[isa], f"CUDA by the language of its PTX, {isa}{also}."
+        return str(CUDA_OF_PTX[isa]), f"CUDA by the language of its PTX, {isa}{also}."
     majors = [int(each.split()[1].partition(".")[0]) for each in wheel.loads if re.match(r"(?:cudart|cublas) ", each)]
     major, first = max(majors, default=0), _first_cuda(wheel)
     if major and (first is None or first.major < major):

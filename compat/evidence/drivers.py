@@ -74,6 +74,10 @@ def native_floor(cuda: CudaVersion, platform: Platform) -> tuple[DriverVersion, 
     A line stands for its first release. Source: CUDA release notes, table of toolkits and drivers.
     """
     releases = tables.toolkits_of(cuda.line)
+    reporting = next((row for row in tables.driver_branches().values() if row.native_cuda == cuda.line), None)
+    if not releases and reporting is not None:  # 12.7: a driver has it, and no toolkit was ever published
+        fact = reporting.origin.fact(f"drivers of branch {reporting.branch} report CUDA {cuda.line}", "native_cuda")
+        return tables.first_release(reporting.branch), fact
     known = [(each, *floor_of(each, platform)) for each in releases]
     stated = [(each, floor, column) for each, floor, column in known if floor is not None]
     if not stated:

@@ -130,7 +130,7 @@ def _needs_ptx(framework: str, cuda: CudaVersion, floor: DriverVersion, here: st
 def _code_is_known(image: ImageFacts, pool: PoolFacts) -> bool:
     """Is the machine code known? Published builds have it for the GPUs that their project names."""
     code = judged(image.code, pool.gpu.capability) if image.code else None
-    listed = code is not None and (code.cubins is not None or code.at_least is not None)
+    listed = code is not None and (code.cubins is not None or code.at_least is not None or bool(code.languages))
     if listed or image.gpu_free:
         return True
     return bool(image.framework) and image.framework in tables.frameworks() and not image.own_build

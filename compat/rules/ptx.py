@@ -31,7 +31,7 @@ def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
         return (_without(code, gpu),)
     best = max(fitting)
     name = f"compute_{best.capability.digits}{best.suffix}"
-    maker = code.ptx_cuda or image.built_with or image.cuda
+    maker = code.language_of(best) or image.built_with or image.cuda
     slow = f"has only PTX ({name}) for {gpu.name}: the driver compiles it at the first start, which takes minutes"
     if maker is None or pool.driver is None:
         return (warn(ID, slow, about),)

@@ -22,6 +22,11 @@ class Code:
     beside: Code | None = None  # of another wheel in the same program: both must run
     ptx_cuda: CudaVersion | None = None  # CUDA that knows this PTX, if it is not the build's
     ptx_is_unstated: bool = False  # cubins are listed, and PTX is not mentioned
+    languages: tuple[tuple[Target, CudaVersion], ...] = ()  # the CUDA that knows the PTX of a target, as it was read
+
+    def language_of(self, target: Target) -> CudaVersion | None:
+        """The CUDA whose driver compiles the PTX of this target; None if only that of the build is known."""
+        return dict(self.languages).get(target, self.ptx_cuda)
 
 
 _COMPRESSES_BY_ZSTD = CudaVersion(12, 8)  # the first nvcc with --compress-mode

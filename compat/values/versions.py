@@ -173,6 +173,23 @@ def parse_release(text: str) -> Version:
         raise VersionError(text, "is not a version such as 2.6.0") from None
 
 
+# Versions of the PTX language, and the CUDA whose driver is the first to compile each; that of CUDA 12.6 is 8.5 too.
+# Source: https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#release-notes
+CUDA_OF_PTX = {
+    language: CudaVersion.parse(cuda)
+    for language, cuda in {
+        **{f"6.{minor}": cuda for minor, cuda in enumerate(("9.0", "9.1", "9.2", "10.0", "10.1", "10.2"))},
+        **{f"7.{minor}": f"11.{minor}" for minor in range(9)},
+        **{f"8.{minor}": f"12.{minor}" for minor in range(6)},
+        "8.6": "12.7",
+        "8.7": "12.8",
+        "8.8": "12.9",
+        "9.0": "13.0",
+        "9.1": "13.1",
+        "9.2": "13.2",
+    }.items()
+}
+
 # Chips of Tegra modules. Source: CUDA C++ programming guide 6.1.2, binary compatibility is for the desktop only.
 TEGRA = frozenset(ComputeCapability.parse(text) for text in ("3.2", "5.3", "6.2", "7.2", "8.7", "10.1", "11.0"))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from compat.evidence.names.distributions import Device, device_of, framework_of
+from compat.values.versions import CUDA_OF_PTX
 from imaging.inspection.cuda_evidence import Evidence, of_framework, runtimes, written
 from imaging.inspection.environments import SYSTEM, conda_roots, environment_of
 from imaging.inspection.facts import Code, Contents, ImageContents, Library, Package, Statement
@@ -240,21 +241,26 @@ def _targets(codes: Iterable[Code]) -> Targets | None:
     cubins: dict[str, int] = {}
     ptx: dict[str, int] = {}
     compressed: set[str] = set()
+    languages: dict[str, str] = {}
     for code in codes:
         compressed.update(code.compressed)
+        for target, language in code.languages:
+            if language in CUDA_OF_PTX:
+                languages[target] = max(language, languages.get(target, language), key=CUDA_OF_PTX.__getitem__)
         for known, found in ((cubins, code.cubins), (ptx, code.ptx)):
             for target, count in found:
                 known[target] = known.get(target, 0) + count
     if not cubins and not ptx:
         return None
     by_zstd = ";".join(sorted(compressed, key=_order))
-    return Targets(_common(cubins) or "none", _common(ptx) or "none", by_zstd or "none")
+    read = ";".join(f"{each}@{languages[each]}" if each in languages else each for each in _common(ptx))
+    return Targets(";".join(_common(cubins)) or "none", read or "none", by_zstd or "none")
 
 
-def _common(counts: Mapping[str, int]) -> str:
+def _common(counts: Mapping[str, int]) -> list[str]:
     """Targets of most of the code, in order: rarer ones have code of few kernels."""
     least = ENOUGH * max(counts.values(), default=0)
-    return ";".join(sorted((target for target, count in counts.items() if count >= least), key=_order))
+    return sorted((target for target, count in counts.items() if count >= least), key=_order)
 
 
 def _order(target: str) -> tuple[int, str]:

@@ -60,6 +60,12 @@ def runtimes(deep: Contents) -> Iterator[Evidence]:
         if library.name == "cudart" and library.version and not any(p.version == library.version for p in packages):
             what = f"the runtime library {library.path}"
             yield Evidence(_cudart_line(library.version), what, library.path, _LIES_THERE)
+    # A program may have the runtime inside, and load the rest: the major of cuBLAS is CUDA's.
+    has_runtime = bool(packages) or any(each.name == "cudart" for each in deep.libraries)
+    for library in () if has_runtime else deep.libraries:
+        if library.name == "cublas" and library.version:
+            what = f"the library {library.path}"
+            yield Evidence(library.version.partition(".")[0], what, library.path, _LIES_THERE)
     for statement in deep.statements:
         if statement.of == "toolkit" and statement.what == "cuda":
             what = f"the toolkit's own note of {statement.value}"

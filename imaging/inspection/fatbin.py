@@ -106,6 +106,14 @@ class Scanner:
         """Loaded targets with code compressed by zstd: drivers before 550.54.14 refuse it."""
         return frozenset(target for target, by_zstd, _ in self._loaded() if by_zstd)
 
+    def languages(self) -> dict[Target, str]:
+        """Loaded PTX, and the newest version of its language: the driver must know it to compile that code."""
+        found: dict[Target, str] = {}
+        for target, _, isa in self._loaded():
+            if isa:
+                found[target] = max(isa, found.get(target, isa), key=_steps)
+        return found
+
     def isas(self) -> frozenset[str]:
         """Versions of the PTX language in loaded code: a driver must know them to compile it."""
         return frozenset(isa for _, _, isa in self._loaded() if isa)
@@ -177,6 +185,10 @@ class Scanner:
             self._lists.append(self._seen.setdefault(tuple(self._inside), count))
             self._kept += 1 + (len(self._inside) if len(self._seen) > count else 0)
         self._inside, self._has_code = [], False
+
+
+def _steps(isa: str) -> tuple[int, ...]:
+    return tuple(map(int, isa.split(".")))
 
 
 def _targets(kind: int, architecture: int, flags: int, isa: str) -> Iterator[_Code]:

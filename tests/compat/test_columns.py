@@ -32,6 +32,7 @@ MORE = (
     {"gpu": "Tesla T4", "cuda": "11.8", "ami_release": "AL2023_x86_64_NVIDIA 20250620", "os": "linux"},
     {"gpu": "H100", "driver": "535.104.05", "image": "vllm/vllm-openai:v0.9.0", "host": "docker"},
     {"gpu": "RTX 3090 24GB", "driver": "535.104.05", "cuda": "12.2"},
+    {"gpu": "T4", "driver": "535.104.05", "image": "quay.io/jupyter/pytorch-notebook:cuda12-2025-04-01"},
     {"gpu": "A100-SXM4-40GB-MIG-1g.5gb", "driver": "535.104.05", "cuda": "12.2"},
 )
 

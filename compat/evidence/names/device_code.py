@@ -33,7 +33,9 @@ def listed_code(sm_list: str, ptx: str) -> Code | None:
     of_ptx = stated.ptx if stated else None
     if cubins is None and of_ptx is None:
         return None
-    return without_ptx(cubins) if cubins is not None and of_ptx is None and not ptx else Code(cubins, of_ptx, AS_LISTED)
+    if cubins is not None and of_ptx is None and not ptx:
+        return without_ptx(cubins)
+    return Code(cubins, of_ptx, AS_LISTED, languages=stated.languages if stated else ())
 
 
 def without_ptx(cubins: tuple[Target, ...]) -> Code:

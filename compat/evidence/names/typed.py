@@ -11,7 +11,15 @@ from functools import lru_cache
 from packaging.version import Version
 
 from compat.facts import tables
-from compat.values.versions import ComputeCapability, CudaVersion, DriverVersion, Target, VersionError, parse_release
+from compat.values.versions import (
+    CUDA_OF_PTX,
+    ComputeCapability,
+    CudaVersion,
+    DriverVersion,
+    Target,
+    VersionError,
+    parse_release,
+)
 
 _KEPT = 4096
 _LONGEST = 200  # characters: no version is longer
@@ -169,6 +177,7 @@ class Targets:
 
     cubins: tuple[Target, ...] | None = None
     ptx: tuple[Target, ...] | None = None
+    languages: tuple[tuple[Target, CudaVersion], ...] = ()  # the CUDA that knows the PTX of a target
 
 
 _ABSENT = frozenset({"none", "no", "false", "0"})
@@ -177,10 +186,12 @@ _BETWEEN = r"[\s;,|/()\[\]{}'\"]+"
 
 @lru_cache(_KEPT)
 def read_targets(text: str) -> Targets:
-    """A list of targets: `sm_70;8.0+PTX`, `7.0 8.0`, `86-real;89`, `compute_90`, `none`; raises VersionError.
+    """A list of targets: `sm_70;8.0+PTX`, `7.0 8.0`, `86-real;89`, `compute_90@8.4`, `none`; raises VersionError.
 
-    Plain numbers are machine code; `+PTX` adds PTX, and `PTX` alone means PTX of the newest before it.
+    Plain numbers are machine code; `+PTX` adds PTX, and `PTX` alone means PTX of the newest before it. The version of
+    the PTX language stands behind `@`.
     """
+    languages: dict[Target, CudaVersion] = {}
     cubins: list[Target] = []
     ptx: list[Target] = []
     is_none = False
@@ -191,20 +202,26 @@ def read_targets(text: str) -> Targets:
         elif word in _ABSENT:
             is_none = True
         else:
+            word, has_language, language = word.partition("@")  # noqa: PLW2901 - its two parts
             is_ptx = word.startswith("compute") or word.endswith("-virtual")
             target = Target.parse(word.removesuffix("+ptx").removesuffix("-real").removesuffix("-virtual"))
+            if has_language and language not in CUDA_OF_PTX:
+                raise VersionError(text, f"has a version of PTX that is none of {', '.join(CUDA_OF_PTX)}")
+            languages |= {target: CUDA_OF_PTX[language]} if has_language else {}
             cubins += [] if is_ptx else [target]
             ptx += [target] if is_ptx or word.endswith("+ptx") else []
     if not cubins and not ptx and not is_none:
         raise VersionError(text, "is not a target such as sm_61, 9.0a or compute_75")
     has_cubins = bool(cubins or ptx)
     return Targets(
-        tuple(sorted(set(cubins))) if has_cubins else None, tuple(sorted(set(ptx))) if ptx or is_none else None
+        tuple(sorted(set(cubins))) if has_cubins else None,
+        tuple(sorted(set(ptx))) if ptx or is_none else None,
+        tuple(languages.items()),
     )
 
 
 def read_ptx(text: str, cubins: tuple[Target, ...] = ()) -> Targets:
-    """PTX from its own field: `9.0`, `compute_90`, `none`, `unknown`; `yes` is PTX of the newest cubin."""
+    """PTX from its own field: `9.0`, `compute_90@8.4`, `none`, `unknown`; `yes` is PTX of the newest cubin."""
     word = plain_text(text)
     if word in _ABSENT:
         return Targets(None, ())
@@ -213,7 +230,7 @@ def read_ptx(text: str, cubins: tuple[Target, ...] = ()) -> Targets:
     if word == "unknown":
         return Targets()
     found = read_targets(text)
-    return Targets(None, found.ptx if found.ptx is not None else found.cubins)
+    return Targets(None, found.ptx if found.ptx is not None else found.cubins, found.languages)
 
 
 def read_compressed(text: str) -> Targets:

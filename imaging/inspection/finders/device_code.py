@@ -12,6 +12,7 @@ from imaging.inspection.layers import Entry
 _NAMED: Final = re.compile(r"\.(so(\.\d+)*|fatbin|nv_fatbin|cubin|ptx|pyd)$")
 _NO_SUFFIX: Final = re.compile(r"(^|/)[^/.]+$")
 _SMALLEST: Final = 256
+_PTX_VERSION: Final = re.compile(rb"^\s*\.version\s+(\d\.\d)", re.MULTILINE)
 _PTX_TARGET: Final = re.compile(rb"^\s*\.target\s+sm_(\d{2,3}[af]?)", re.MULTILINE)
 _MACHINE_CUDA: Final = 190  # EM_CUDA
 _NEW_ABI: Final = 8  # of the ELF header: from CUDA 13 on the architecture is one byte further up
@@ -57,7 +58,8 @@ class _Binary:
             cubins = ((own, 1),)
         if (cubins or ptx) and len(self._found) < MOST:
             compressed = tuple(map(str, sorted(self._scanner.compressed())))
-            self._found.append(Code(self._path, THIS_LAYER, cubins, ptx, compressed))
+            languages = tuple((str(target), isa) for target, isa in sorted(self._scanner.languages().items()))
+            self._found.append(Code(self._path, THIS_LAYER, cubins, ptx, compressed, languages))
 
 
 class _Ptx:
@@ -71,7 +73,9 @@ class _Ptx:
     def end(self) -> None:
         match = _PTX_TARGET.search(self._head)
         if match and len(self._found) < MOST:
-            self._found.append(Code(self._path, THIS_LAYER, (), ((f"compute_{match[1].decode()}", 1),)))
+            target, version = f"compute_{match[1].decode()}", _PTX_VERSION.search(self._head)
+            languages = ((target, version[1].decode()),) if version else ()
+            self._found.append(Code(self._path, THIS_LAYER, (), ((target, 1),), languages=languages))
 
 
 def _cubin(head: bytes) -> str:

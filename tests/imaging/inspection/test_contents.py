@@ -67,7 +67,7 @@ def test_the_cupy_image_shows_its_runtime_and_its_targets(look: Look, form: str)
     (program,) = judge(facts).programs
     assert dict(program.fields) == {
         "cuda": "12.9", "framework": "cupy", "framework_version": "14.2.0", "sm_list": "sm_70;sm_80;sm_90",
-        "ptx": "compute_90", "compressed": "none", "cuda_compat": "no",
+        "ptx": "compute_90@8.5", "compressed": "none", "cuda_compat": "no",
     }  # fmt: skip
     assert not judge(facts).remarks
 
@@ -234,7 +234,8 @@ def test_own_programs_count_without_any_framework(look: Look) -> None:
         "usr/local/cuda-11.8/lib64/libcudart.so.11.8.89": library(),
     }
     (program,) = judge(look(image(files))).programs
-    assert (program.fields["cuda"], program.fields["sm_list"], program.fields["ptx"]) == ("11.8", "sm_61", "compute_61")
+    fields = program.fields
+    assert (fields["cuda"], fields["sm_list"], fields["ptx"]) == ("11.8", "sm_61", "compute_61@8.5")
 
 
 def test_the_name_of_the_runtime_of_cuda_11_says_no_minor_version(look: Look) -> None:
