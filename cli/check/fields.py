@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from compat.evidence.case import CLASSES, FIELDS, HOSTS, MODULES, SYSTEMS
+from compat.evidence.case import CLASSES, COMPAT, FIELDS, HOSTS, MODULES, SYSTEMS
 from compat.facts import csv_files
 
 
@@ -29,7 +29,7 @@ _TEXTS: Final = {
 _CHOICES: Final = {
     "gpu_class": CLASSES,
     "host": HOSTS,
-    "cuda_compat": ("yes", "no", "unknown"),
+    "cuda_compat": COMPAT,
     "os": SYSTEMS,
     "kernel_module": MODULES,
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cli.words import Paint, counted, plain
 from compat.rules.framework import for_cpu
 from errors.redaction.texts import without_secrets
+from imaging.inspection.finders.libraries import LOADER
 from imaging.size.estimate import amount
 
 if TYPE_CHECKING:
@@ -135,10 +136,13 @@ def _deep(deep: Contents, paint: Paint) -> Iterator[str]:
         cuda = f"  CUDA {package.cuda}" if package.cuda else ""
         yield _row(package.kind, f"{package.name} {package.version}{cuda}")
     for compat in deep.compat:
-        yield _row("compat", f"cuda-compat with driver {compat.version}  {paint('/' + compat.path, 'quiet')}")
+        says = "comes before the driver" if compat.name == LOADER else f"with driver {compat.version}"
+        yield _row("compat", f"cuda-compat {says}  {paint('/' + compat.path, 'quiet')}")
     biggest_code = sorted(deep.code, key=lambda each: -sum(count for _, count in (*each.cubins, *each.ptx)))
     for code in biggest_code[:_CODE_SHOWN]:
-        targets = " ".join(target for target, _ in (*code.cubins, *code.ptx))
+        languages = dict(code.languages)
+        of_ptx = (f"{target}@{languages[target]}" if target in languages else target for target, _ in code.ptx)
+        targets = " ".join((*(target for target, _ in code.cubins), *of_ptx))
         by_zstd = f"  (by zstd, for driver 550.54.14 and newer: {' '.join(code.compressed)})" if code.compressed else ""
         yield _row("code", f"{targets}  {paint('/' + code.path, 'quiet')}{by_zstd}")
     if len(deep.code) > _CODE_SHOWN:

@@ -17,6 +17,8 @@ HOSTS = ("bare", "docker", "kubernetes", "apptainer", "wsl")
 CLASSES = ("datacenter", "workstation", "geforce", "jetson")
 SYSTEMS = ("linux", "windows", "l4t")
 MODULES = ("open", "proprietary")
+COMPAT_FIRST = "first"  # the image's loader finds the compat package before the driver's libraries
+COMPAT = ("yes", COMPAT_FIRST, "no", "unknown")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from packaging.version import Version
 
-from compat.evidence.case import Case, OpenField, Reader, Reading
+from compat.evidence.case import COMPAT, COMPAT_FIRST, Case, OpenField, Reader, Reading
 from compat.evidence.names import typed
 from compat.evidence.names.builds import (
     LOADS_CUDA_FROM_OUTSIDE,
@@ -106,7 +106,7 @@ def _image_fields(reader: Reader, case: Case, named: ImageName | None) -> ImageF
         build=case.build,
         stated=stated,
         cudnn=reader.read("cudnn", case.cudnn, typed.read_release),
-        compat=reader.one_of("cuda_compat", case.cuda_compat, tuple(Present)),
+        compat=reader.one_of("cuda_compat", case.cuda_compat, COMPAT),
         glibc=reader.read("image_glibc", case.image_glibc, typed.read_release),
         environment=tuple(read_variables(case.env)),
     )
@@ -246,7 +246,8 @@ def _plain(given: ImageFields, cuda: CudaVersion | None) -> ImageFacts:
         code=given.code,
         compressed=given.compressed,
         cudnn=given.cudnn,
-        compat_package=Present(given.compat) if given.compat else Present.NO,
+        compat_package=_stated_compat(given) or Present.NO,
+        compat_use=given.compat if given.compat == COMPAT_FIRST else "",
         compat_line=given.cudas[-1].line if given.cudas else cuda,
         environment=given.environment,
         glibc=given.glibc,
@@ -267,13 +268,17 @@ def _plain(given: ImageFields, cuda: CudaVersion | None) -> ImageFacts:
         compat_package=plain.compat_package if given.compat or named.compat_package is not Present.YES else Present.YES,
         compat_line=_compat_line(named, cuda) or plain.compat_line,
         compat_branches=named.compat_branches,
-        compat_use=named.compat_use,
+        compat_use=plain.compat_use or named.compat_use,
         requires=named.requires,
         cpu_architectures=named.cpu_architectures,
         glibc=given.glibc or _glibc_of(named),
         is_opaque=cuda is None and not named.cudas and not named.jetson and named.lowest_capability is None,
         lowest_capability=named.lowest_capability,
     )
+
+
+def _stated_compat(given: ImageFields) -> Present | None:
+    return None if not given.compat else Present.YES if given.compat == COMPAT_FIRST else Present(given.compat)
 
 
 def _compat_line(named: ImageName, cuda: CudaVersion | None) -> CudaVersion | None:

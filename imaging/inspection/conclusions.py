@@ -10,11 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
+from compat.evidence.case import COMPAT_FIRST
 from compat.evidence.names.distributions import Device, device_of, framework_of
 from compat.values.versions import CUDA_OF_PTX
 from imaging.inspection.cuda_evidence import Evidence, of_framework, runtimes, written
 from imaging.inspection.environments import SYSTEM, conda_roots, environment_of
 from imaging.inspection.facts import Code, Contents, ImageContents, Library, Package, Statement
+from imaging.inspection.finders.libraries import LOADER
 from imaging.inspection.recommendations import Remark, remarks
 
 ENOUGH: Final = 0.25
@@ -198,7 +200,8 @@ def _disagreements(counts: Evidence, all_stated: Iterable[Evidence]) -> Iterator
 def _around(contents: ImageContents) -> dict[str, str]:
     deep, fields = contents.deep, {}
     if deep is not None:
-        fields["cuda_compat"] = "yes" if deep.compat else "no"
+        kinds = {each.name == LOADER for each in deep.compat}
+        fields["cuda_compat"] = "no" if False not in kinds else COMPAT_FIRST if True in kinds else "yes"
         if deep.glibc and deep.glibc != "musl":
             fields["image_glibc"] = deep.glibc
     if env := _environment(contents):

@@ -57,6 +57,7 @@ def contents_of(found: LayerFound, tree: Tree, unpacked: int, left_out: tuple[st
         code=tuple(sorted(seen(found.code), key=lambda each: each.path)),
         driver=seen(found.driver),
         compat=seen(found.compat),
+        private_keys=found.private_keys,  # whoever can pull the image can read every layer
         copies=_copies(libraries, packages),
         caches=_caches(tree.folders()),
         biggest=_biggest(tree.folders()),

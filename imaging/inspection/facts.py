@@ -109,6 +109,14 @@ class DriverPart:
 
 
 @dataclass(frozen=True, slots=True)
+class PrivateKey:
+    """A file with a private key, in the layer that brings it: a later one may replace or remove it."""
+
+    path: str
+    layer: int
+
+
+@dataclass(frozen=True, slots=True)
 class LayerUse:
     """Unpacked bytes of a layer's files, and those that later layers replace or remove."""
 
@@ -135,6 +143,7 @@ class Parts:
     code: tuple[Code, ...] = ()
     driver: tuple[DriverPart, ...] = ()
     compat: tuple[Library, ...] = ()
+    private_keys: tuple[PrivateKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

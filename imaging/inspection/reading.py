@@ -17,6 +17,7 @@ from imaging.inspection.finders.device_code import DeviceCodeFinder
 from imaging.inspection.finders.finder import Finder, Sink
 from imaging.inspection.finders.libraries import LibraryFinder
 from imaging.inspection.finders.packages import PackageFinder
+from imaging.inspection.finders.private_keys import PrivateKeyFinder
 from imaging.inspection.finders.system import SystemFinder
 from imaging.inspection.layers import Entry, entries
 from imaging.inspection.manifest import (
@@ -195,7 +196,10 @@ class Finders:
         self.packages = PackageFinder()
         self.statements = StatementFinder()
         self.system = SystemFinder()
-        self._all: tuple[Finder, ...] = (self.code, self.libraries, self.packages, self.statements, self.system)
+        self.keys = PrivateKeyFinder()
+        self._all: tuple[Finder, ...] = (
+            self.code, self.libraries, self.packages, self.statements, self.system, self.keys,
+        )  # fmt: skip
 
     def sinks(self, entry: Entry) -> list[Sink]:
         return [sink for finder in self._all if (sink := finder.open(entry)) is not None]
@@ -211,6 +215,7 @@ class Finders:
             code=tuple(self.code.found),
             driver=tuple(self.libraries.driver),
             compat=tuple(self.libraries.compat),
+            private_keys=tuple(self.keys.found),
         )
 
 

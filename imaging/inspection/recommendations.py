@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 REMARKS: Final = MappingProxyType(
     {
         "secret-in-config": "The config of the image names a variable that looks like a secret: everybody can read it.",
+        "private-key": "A layer has a private key: everybody who can pull the image has it.",
         "driver-inside": "Parts of an NVIDIA driver are in the image; they hide those of the host.",
         "cuda-twice": "Libraries of CUDA are in the image more than once.",
         "two-cudas": "One environment has packages of two CUDA majors: a program that uses both loads two runtimes.",
@@ -61,6 +62,13 @@ def _of_settings(contents: ImageContents) -> Iterator[Remark]:
 def _of_layers(
     deep: Contents, lines: Mapping[str, str], written: Sequence[Evidence], *, is_driver: bool
 ) -> Iterator[Remark]:
+    if deep.private_keys:
+        paths = listing([f"{each.path} (layer {each.layer + 1})" for each in deep.private_keys], most=3)
+        yield Remark(
+            "private-key",
+            f"layers have private keys: {paths}; everybody who can pull the image has them, removed later or not",
+            "replace the keys, build without them, and give new ones to the container when it starts",
+        )
     if deep.driver and not is_driver:
         paths = listing([f"{each.path} ({each.what})" for each in deep.driver], most=3)
         yield Remark(

@@ -1,5 +1,6 @@
 """P-RUN: every image runs on every pool that it can land on with a GPU."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -7,9 +8,10 @@ from typing import Final
 from compat import Case, Severity, Verdict
 from fleet.courses import Usage
 from fleet.pools import PoolGpus
+from fleet.unknown import Unknown
 from imaging.spec.compat_cases import Use
 from policies.finding import Finding, Level
-from policies.model import Rule, Site, Workload
+from policies.model import Container, Rule, Site, Workload
 from policies.report import line
 from policies.scheduling import is_certain, possible_nodes
 from policies.verdicts import (
@@ -26,6 +28,7 @@ from policies.verdicts import (
 )
 from policies.workload_images import ImageFacts, image_facts
 
+_COUNTS: Final = re.compile(r"NVIDIA_(?:REQUIRE_\w+|DISABLE_REQUIRE)|LD_LIBRARY_PATH|VLLM_ENABLE_CUDA_COMPATIBILITY")
 _VERDICTS: Final = {
     Verdict.INCOMPATIBLE: (Level.REFUSE, Severity.REFUSE, "does not run on"),
     Verdict.WITH_WARNING: (Level.WARN, Severity.WARN, "runs with a warning on"),
@@ -41,7 +44,8 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         is_no_reference = image.text is not None and image.reference is None
         if asks is False or is_no_reference:  # P-PIN refuses that without repeating it: it may contain a password
             continue
-        for finding in _findings(image.name, outcomes(_uses(image, site), pools, site.gpus), site.gpus):
+        uses = tuple(_with_variables(use, container) for use in _uses(image, site))
+        for finding in _findings(image.name, outcomes(uses, pools, site.gpus), site.gpus):
             bad = {pool for _, pool, _ in finding.about}
             is_sure = asks is True and is_certain(bad, workload, site)
             level = finding.level if is_sure else Level.UNPROVED
@@ -80,6 +84,14 @@ def _findings(
         yield Finding(
             "\n".join(lines), level, remedy(bad, fine) if verdict is Verdict.INCOMPATIBLE else "", about=about
         )
+
+
+def _with_variables(use: Use, container: Container) -> Use:
+    """What a container sets counts, where the image sets it too."""
+    variables = () if isinstance(container.env, Unknown) else container.env
+    known = [each for each in variables if isinstance(each.name, str) and isinstance(each.value, str)]
+    texts = [f"{each.name}={each.value.replace(';', ',')}" for each in known if _COUNTS.fullmatch(each.name)]
+    return replace(use, case=replace(use.case, env=";".join(filter(None, (use.case.env, *texts))))) if texts else use
 
 
 def _uses(image: ImageFacts, site: Site) -> tuple[Use, ...]:

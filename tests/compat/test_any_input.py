@@ -72,7 +72,7 @@ def _real() -> dict[str, tuple[str, ...]]:
         "sm_list": (*capabilities, "7.0;7.5;8.0", "sm_70 sm_80+PTX", "9.0a", "none"),
         "ptx": (*capabilities, "none", "compute_90"),
         "cudnn": ("7.6.5", "8.9.7", "9.1.0", "9", "9.17.0"),
-        "cuda_compat": ("yes", "no", "unknown"),
+        "cuda_compat": ("yes", "first", "no", "unknown"),
         "cpu_arch": ("amd64", "arm64", "x86_64", "aarch64", "ppc64le"),
         "os": ("linux", "windows", "l4t"),
         "instance_type": _column("ec2_gpu_instances", "instance_type"),

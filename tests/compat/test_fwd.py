@@ -57,3 +57,19 @@ def test_a_switch_that_is_off_forces_nothing() -> None:
 def test_a_data_centre_gpu_on_a_listed_branch_runs_with_the_package_first() -> None:
     case = Case(gpu="A100", driver="535.183.01", cuda="12.4", cuda_compat="yes", sm_list="8.0", env=PATH)
     assert check(case).verdict.runs
+
+
+@pytest.mark.parametrize("forced", [{"env": PATH}, {"env": f"{SWITCH}=1"}, {"cuda_compat": "first"}])
+def test_a_package_that_the_image_puts_first_needs_no_container_toolkit_to_load_it(forced: dict[str, str]) -> None:
+    case = Case(
+        gpu="A100", driver="535.183.01", cuda="13.0", cuda_compat="yes", sm_list="8.0", host="docker",
+        container_toolkit="1.17.4",
+    )  # fmt: skip
+    assert "1.17.4 does not load" in _refused(case, "R-COMPATHOOK")
+    assert check(replace(case, **forced)).verdict.runs
+
+
+def test_a_loader_that_searches_the_package_first_warns_where_the_driver_is_newer() -> None:
+    case = Case(gpu="A100", driver="580.65.06", cuda="12.4", cuda_compat="first", sm_list="8.0")
+    assert check(replace(case, cuda_compat="yes")).verdict is not Verdict.WITH_WARNING
+    assert check(case).verdict is Verdict.WITH_WARNING

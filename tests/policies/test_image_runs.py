@@ -57,6 +57,12 @@ def messages(where: Site, inputs: Mapping[str, Any], level: Level = Level.REFUSE
     return [message for message in found if message.startswith("P-RUN:")]
 
 
+def with_env(tree: dict[str, Any], **variables: str) -> dict[str, Any]:
+    (container,) = tree["spec"]["containers"]
+    env = [{"name": name, "value": value} for name, value in variables.items()]
+    return {"spec": {**tree["spec"], "containers": [{**container, "env": env}]}}
+
+
 def of_image(
     where: Site, name: str = "ml", levels: frozenset[Level] = ALL, refusals: ImageRefusals | None = None
 ) -> list[str]:
@@ -257,3 +263,21 @@ def test_a_target_is_proved_by_the_name_that_its_workloads_use() -> None:
     assert names == ["ml-batch"]
     assert "image ml-batch" in found[0]
     assert not [text for text in evaluate(token, "anything", {"image": "ml"}, where, ALL) if text.startswith("P-RUN:")]
+
+
+def test_what_a_container_sets_counts_like_what_its_image_sets() -> None:
+    where = site({"a": ("A100", "580.65.06")})
+    compat = with_env(pod(CUDA_12_4), LD_LIBRARY_PATH="/usr/local/cuda/compat:/opt/lib")
+    assert "error 803" in "".join(messages(where, compat))
+    assert not messages(where, with_env(pod(CUDA_12_4), LD_LIBRARY_PATH="/opt/lib", HOME="/compat"))
+    needs = {"NVIDIA_REQUIRE_CUDA": "cuda>=14.0"}
+    assert "[R-REQ]" in "".join(messages(where, with_env(pod(CUDA_12_4), **needs), Level.WARN))
+    off = with_env(pod(CUDA_12_4), **needs, NVIDIA_DISABLE_REQUIRE="true")
+    assert "[R-REQ]" not in "".join(messages(where, off, Level.WARN))
+
+
+def test_a_variable_that_is_not_known_yet_changes_nothing() -> None:
+    where = site({"a": ("A100", "580.65.06")})
+    unknown = with_env(pod(CUDA_12_4), LD_LIBRARY_PATH="")
+    unknown["spec"]["containers"][0]["env"][0]["value"] = UNKNOWN
+    assert messages(where, unknown) == messages(where, pod(CUDA_12_4))

@@ -4,8 +4,9 @@ import re
 from dataclasses import replace
 from typing import Final
 
+from imaging.inspection import limits
 from imaging.inspection.facts import DriverPart, Library
-from imaging.inspection.finders.finder import MOST, THIS_LAYER, Sink
+from imaging.inspection.finders.finder import MOST, THIS_LAYER, Sink, Text
 from imaging.inspection.layers import Entry
 
 _LIBRARY: Final = re.compile(
@@ -17,6 +18,10 @@ _DRIVER: Final = re.compile(
     r"|nvidia(?:-[a-z]+)*\.ko(?:\.\w+)?|(?:s?bin)/nvidia-(?:smi|persistenced|modprobe))$"
 )
 _COMPAT: Final = re.compile(r"(?:^|/)(?:cuda-)?compat(?:_orin)?/")
+LOADER: Final = "ld.so.conf"
+"""Name of a file among the compat libraries that has the loader search their folder."""
+_LOADER: Final = re.compile(r"etc/ld\.so\.conf(?:\.d/[^/]+\.conf)?")
+_NAMES_COMPAT: Final = re.compile(rb"^\s*/\S*\bcompat\b", re.MULTILINE)
 _STUB: Final = re.compile(r"(?:^|/)stubs/")
 _NCCL: Final = re.compile(rb"NCCL version (\d+\.\d+\.\d+)")
 _KEEP: Final = 64  # bytes of a piece that the next one may need
@@ -35,6 +40,8 @@ class LibraryFinder:
             return None
         if _STUB.search(entry.path):
             return None  # stubs for linking; nothing loads them
+        if _LOADER.fullmatch(entry.path):
+            return Text(limits.TEXT_BYTES, lambda text: self._loader(text, entry))
         match = _LIBRARY.search(entry.path)
         if match and entry.size:
             library = Library(match[1], match[2] or "", entry.path, THIS_LAYER, entry.size)
@@ -48,6 +55,10 @@ class LibraryFinder:
             else:
                 self.driver.append(DriverPart(entry.path, entry.size, _kind(entry, match[1] or ""), THIS_LAYER))
         return None
+
+    def _loader(self, text: bytes, entry: Entry) -> None:
+        if _NAMES_COMPAT.search(text):
+            self.compat.append(Library(LOADER, "", entry.path, THIS_LAYER, entry.size))
 
 
 def _kind(entry: Entry, version: str) -> str:

@@ -72,6 +72,43 @@ def test_the_cupy_image_shows_its_runtime_and_its_targets(look: Look, form: str)
     assert not judge(facts).remarks
 
 
+def test_a_private_key_of_any_layer_is_told_even_if_a_later_one_removes_it(look: Look) -> None:
+    key = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"
+    layers: list[dict[str, Content]] = [
+        {
+            "root/.ssh/id_ed25519": key,
+            "etc/ssh/ssh_host_rsa_key": key,
+            "etc/ssl/ca.pem": "-----BEGIN CERTIFICATE-----\n",
+        },
+        {"root/.ssh/.wh.id_ed25519": "", f"{SITE}/tornado/test/test.key": key, "home/a/id_rsa.pub": "ssh-rsa AAAA\n"},
+    ]
+    facts = look(image(*layers))
+    assert {(each.path, each.layer) for each in deep(facts).private_keys} == {
+        ("root/.ssh/id_ed25519", 0), ("etc/ssh/ssh_host_rsa_key", 0),
+    }  # fmt: skip
+    (remark,) = (each for each in judge(facts).remarks if each.kind == "private-key")
+    assert "root/.ssh/id_ed25519 (layer 1)" in remark.says
+    assert "AAAA" not in f"{facts}"
+
+
+def test_a_loader_that_searches_the_compat_package_first_is_seen(look: Look) -> None:
+    compat: dict[str, Content] = {**CUPY, "usr/local/cuda-12.9/compat/libcuda.so.575.57.08": library()}
+    first: dict[str, Content] = {"etc/ld.so.conf.d/00-compat.conf": "/usr/local/cuda-12.9/compat\n"}
+    other: dict[str, Content] = {"etc/ld.so.conf.d/cuda.conf": "# compat\n/usr/local/cuda/lib64\n"}
+    found = [judge(look(image(compat, each))).programs[0].fields["cuda_compat"] for each in (first, other)]
+    assert found == ["first", "yes"]
+    assert judge(look(image(CUPY, first))).programs[0].fields["cuda_compat"] == "no"  # a folder without a library
+
+
+def test_without_a_runtime_the_library_that_a_program_loads_tells_the_major(look: Look) -> None:
+    files: dict[str, Content] = {
+        "usr/local/bin/solver": library(fatbin(("cubin", 80))),
+        "usr/local/lib/libcublas.so.12": library(),
+    }
+    (program,) = judge(look(image(files))).programs
+    assert program.fields["cuda"] == "12"
+
+
 def test_wheels_count_and_not_a_label_that_says_otherwise(look: Look) -> None:
     env = ["CUDA_VERSION=10.1.243", "NVIDIA_REQUIRE_CUDA=cuda>=10.1"]
     judged = judge(look(image(CUPY, labels={"com.nvidia.cuda.version": "10.1"}, env=env)))
