@@ -20,6 +20,7 @@ def body_data(answer: Answer) -> dict[str, Any]:
         "verdict": answer.verdict.value,
         "findings": [finding_data(finding) for finding in answer.findings],
         "remedy": remedy_data(answer.remedy),
+        "basis": answer.basis,
     }
 
 
@@ -86,6 +87,8 @@ def reasons_text(
             yield from (paint(line, "quiet") for line in folded(fact, inner, inner, width))
         if finding.places:
             yield from folded("at " + ", ".join(finding.places), inner, inner, width)
+    if answer.basis:
+        yield paint(f"{indent}judged by {answer.basis}", "quiet")
     if answer.remedy:
         label = f"{'change':<9}"
         lines = folded(answer.remedy.text, indent + label, indent + " " * 9, width)

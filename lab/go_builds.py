@@ -16,7 +16,13 @@ from packaging.version import Version
 
 from lab import processes
 
-ENVIRONMENT: Final = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false -mod=readonly"}
+# The compiler collects its own garbage less often, and writes no debugging information, which `-s -w` would drop: CoreDNS
+# takes 384 s of a processor instead of 533, and the program has the same size (2026-11-29).
+LESS_WORK: Final = {"GOGC": "400"}
+WITHOUT_DEBUGGING: Final = "-gcflags=all=-dwarf=false"
+ENVIRONMENT: Final = {
+    "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false -mod=readonly", **LESS_WORK,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,8 @@ class Source:
 
 def build(go: Path, source: Source, target: Path, log: Path) -> None:
     """Build the programs into the folder `target`. Raises LabError with the end of the log."""
-    argv = [str(go), "build", "-trimpath", "-ldflags", " ".join(("-s", "-w", *source.ldflags)), "-o", f"{target}/"]
+    argv = [str(go), "build", "-trimpath", WITHOUT_DEBUGGING, "-ldflags", " ".join(("-s", "-w", *source.ldflags))]
+    argv += ["-o", f"{target}/"]
     processes.run([*argv, *source.packages], cwd=source.folder, env=ENVIRONMENT, log=log, timeout_s=3600)
     for name, place in source.module_files.items():
         module, _, inside = place.partition(":")

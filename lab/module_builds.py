@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lab.pins import Pin
 
 SCRIPT = "build.sh"
-ENVIRONMENT = {"GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"}
+ENVIRONMENT = {"GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false", **go_builds.LESS_WORK}
 
 
 def has_script(pin: Pin) -> bool:

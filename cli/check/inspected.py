@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 from cli.clock import today
 from cli.inspect.command import ReadOptions, wanted_images
 from compat import Answer, Case, Finding, Severity, Verdict, check
-from compat.evidence.case import POOL_FIELDS
+from compat.evidence.case import FIELDS, POOL_FIELDS
 from compat.evidence.host import read_host
 from compat.evidence.names.device_code import AS_COMPRESSED, AS_LISTED
 from compat.rules.framework import NO_GPU_USE, for_cpu
 from compat.values.fact import Fact
 from compat.values.findings import worst_first
-from compat.verdict.answer import worst
+from compat.verdict.answer import BY_CONTENT, worst
 from compat.verdict.staleness import aged
 
 if TYPE_CHECKING:
@@ -33,16 +33,44 @@ def answer_for(reference: str, stated: Mapping[str, str]) -> Answer:
 
     The user's fields override what was found. Raises CaseError for an unreadable one.
     """
-    from imaging.inspection.conclusions import judge  # noqa: PLC0415 - a check without an image needs no pydantic
-
     platform = _platform(stated)
     with ExitStack() as stack:
         (wanted,) = wanted_images(stack, ReadOptions(platform, deep=True), (reference,))
         contents = wanted.read().contents
+    return answer_from(reference, contents, stated)
+
+
+def read_before(image: str) -> ImageContents | None:
+    """What this machine has read of an image by digest, with all layers; contacts no registry."""
+    if "@sha256:" not in image:
+        return None
+    from imaging.size.pushed import known  # noqa: PLC0415 - a check of a name needs no pydantic
+
+    contents = known(image)
+    return contents if contents and contents.deep else None
+
+
+def cases_read(case: Case) -> tuple[tuple[Case, ...], str]:
+    """The case, or in its place what was read of its image, with the basis; stated fields override what was read."""
+    contents = read_before(case.image)
+    if contents is None:
+        return (case,), ""
+    from imaging.inspection.conclusions import judge  # noqa: PLC0415 - a check without an image needs no pydantic
+
+    stated = {name: getattr(case, name) for name in FIELDS if name != "image" and getattr(case, name)}
+    programs = (Case(**{**program.fields, **stated}) for program in judge(contents).programs)
+    return tuple(programs), f"{BY_CONTENT} {contents.digest}"
+
+
+def answer_from(reference: str, contents: ImageContents, stated: Mapping[str, str]) -> Answer:
+    """The same for contents that are known."""
+    from imaging.inspection.conclusions import judge  # noqa: PLC0415 - a check without an image needs no pydantic
+
     judged = judge(contents)
     answers = [_answer(reference, program, stated, contents.digest) for program in judged.programs]
     answer = worst(answers) if answers else _without_program(reference, judged, stated, contents)
-    return aged(_with(answer, _left_open(contents)), Case(**stated), today())
+    answer = replace(_with(answer, _left_open(contents)), basis=f"{BY_CONTENT} {contents.digest}")
+    return aged(answer, Case(**stated), today())
 
 
 def _platform(stated: Mapping[str, str]) -> str:

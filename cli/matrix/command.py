@@ -20,6 +20,7 @@ from cli.terminal import InputError, as_json, has_colours, json_text
 from compat import Case, CaseError, Image, Pool, check, read_host
 from compat import matrix as solve
 from compat.evidence.case import POOL_FIELDS
+from compat.verdict.answer import BY_SPEC
 from compat.verdict.staleness import age_note
 
 _PIPED = 120  # columns when there is no terminal
@@ -88,7 +89,8 @@ def _of_stack(stack: str) -> Grid:
 
     settings = read_stack(stack)
     images = [
-        Image(image.full_name, cases_of(load_family(image.name, target=image.target))) for image in settings.images
+        Image(image.full_name, cases_of(load_family(image.name, target=image.target)), BY_SPEC)
+        for image in settings.images
     ]
     pools = [column for pool in settings.fleet.pools for column in pools_of(pool)]
     return _grid(f"{stack_name(stack)}: which image runs where", images, pools, uses_of(settings))
@@ -154,13 +156,22 @@ class ListError(ValueError):
 
 
 def read_images(file: BinaryIO) -> list[Image]:
-    """Images in the order of their first lines; lines with one name are one image. Raises ListError."""
+    """Images in the order of their first lines; lines with one name are one image. Raises ListError.
+
+    An image by digest that this machine has read is what was read.
+    """
+    from cli.check.inspected import cases_read  # noqa: PLC0415 - a list without digests needs no pydantic
+
     cases: dict[str, list[Case]] = {}
+    basis: dict[str, str] = {}
     for name, given in _lines(file, pool=False):
         group = cases.setdefault(name, [])
         if given:  # only a name: an image that uses no GPU
-            group.append(case_from(given))
-    return [Image(name, tuple(each)) for name, each in cases.items()]
+            case = case_from(given)
+            read, of = cases_read(case)
+            group += read
+            basis |= {name: of} if of else {}
+    return [Image(name, tuple(each), basis.get(name, "")) for name, each in cases.items()]
 
 
 def read_pools(file: BinaryIO) -> list[Pool]:

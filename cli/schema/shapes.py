@@ -106,6 +106,10 @@ def _body() -> dict[str, Any]:
             "anyOf": [{"type": "null"}, {"$ref": "#/$defs/remedy"}],
             "description": "What to change; null if nothing has to be.",
         },
+        "basis": {
+            **_TEXT,
+            "description": "What the image was judged by: its name, its spec, what was read of a digest.",
+        },
     }
 
 

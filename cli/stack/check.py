@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 
 from cli.stacks import pools_of
 from compat import Image, Matrix, Pool, matrix
+from compat.verdict.answer import BY_SPEC
 from components import to_args
 from components.on_docker import to_args as for_docker
 from components.on_kubernetes import to_args as for_kubernetes
@@ -80,7 +81,7 @@ def check_stack(file: Path, *, site: Path | None = None, images: Path = IMAGES) 
         resources = [*offline_resources(stack)]
     except (SettingsError, SpecError) as error:
         return error.problems
-    uses = tuple(Image(name, cases) for name, cases in families)
+    uses = tuple(Image(name, cases, BY_SPEC) for name, cases in families)
     pools = tuple(nodes for pool in stack.fleet.pools for nodes in pools_of(pool))
     found, left = _judged(resources, place)
     return Checked(stack, uses, pools, matrix(uses, pools), found, left)

@@ -122,6 +122,7 @@ class Answer:
     verdict: Verdict
     findings: tuple[Finding, ...]
     remedy: Remedy | None = None
+    basis: str = ""  # what the image was judged by, to be read behind "judged by"
 
 
 def note(rule: str, message: str, fact: Fact) -> Finding:

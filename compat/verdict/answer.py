@@ -12,6 +12,9 @@ from compat.verdict import remedy
 from compat.verdict.decide import decide
 from compat.verdict.remedy import FailingCase
 
+# What an image is judged by.
+BY_NAME, BY_FIELDS, BY_SPEC, BY_CONTENT = "its name", "what is said of it", "its spec", "what was read of"
+
 
 def check(case: Case, *, with_remedy: bool = True) -> Answer:
     """Will this image run on that GPU with that driver, and if not, what to change?
@@ -45,7 +48,8 @@ def _answer(image: Case, host: Host, *, with_remedy: bool, lenient: bool) -> Ans
         found = remedy.find(failing, decision.findings)
         if read != image:
             found = _as_written(found, image)
-    return Answer(image.id, decision.verdict, decision.findings, found)
+    is_named = image.image and not (image.sm_list or image.ptx)
+    return Answer(image.id, decision.verdict, decision.findings, found, BY_NAME if is_named else BY_FIELDS)
 
 
 def _as_written(found: Remedy, image: Case) -> Remedy:
@@ -69,6 +73,7 @@ class Image:
 
     name: str
     cases: tuple[Case, ...]
+    basis: str = ""  # what the cases are from: its spec, what was read of a digest; empty: from themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +97,14 @@ def matrix(images: Sequence[Image], pools: Sequence[Pool]) -> Matrix:
     rows: dict[tuple[Case, ...], dict[Host, Answer]] = {}
     for cases in dict.fromkeys(image.cases for image in images):
         rows[cases] = {host: worst([check_on(case, host) for case in cases]) for host in hosts}
-    answers = {(image.name, pool.name): rows[image.cases][pool.host] for image in images for pool in pools}
+    answers = {
+        (image.name, pool.name): _based(rows[image.cases][pool.host], image) for image in images for pool in pools
+    }
     return Matrix(tuple(image.name for image in images), tuple(pool.name for pool in pools), answers)
+
+
+def _based(answer: Answer, image: Image) -> Answer:
+    return replace(answer, basis=image.basis) if image.basis else answer
 
 
 def worst(answers: Sequence[Answer]) -> Answer:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from compat import Case, Severity, Verdict
+from compat.verdict.answer import BY_CONTENT, BY_NAME, BY_SPEC
 from fleet.courses import Usage
 from fleet.pools import PoolGpus
 from fleet.unknown import Unknown
@@ -44,8 +45,9 @@ def check(workload: Workload, site: Site) -> Iterator[Finding]:
         is_no_reference = image.text is not None and image.reference is None
         if asks is False or is_no_reference:  # P-PIN refuses that without repeating it: it may contain a password
             continue
-        uses = tuple(_with_variables(use, container) for use in _uses(image, site))
-        for finding in _findings(image.name, outcomes(uses, pools, site.gpus), site.gpus):
+        uses, basis = _uses(image, site)
+        uses = tuple(_with_variables(use, container) for use in uses)
+        for finding in _findings(image.name, outcomes(uses, pools, site.gpus), site.gpus, basis):
             bad = {pool for _, pool, _ in finding.about}
             is_sure = asks is True and is_certain(bad, workload, site)
             level = finding.level if is_sure else Level.UNPROVED
@@ -63,11 +65,11 @@ def check_image(name: str, site: Site) -> Iterator[Finding]:
     """A stack image by its spec, for all its users: before the build, and only once."""
     usages = [usage for usage in site.usages if usage.image == name]
     if pools := site.alike(pool for usage in usages for pool in usage.pools):
-        yield from _findings(name, outcomes(site.uses_of(name), pools, site.gpus), site.gpus, usages)
+        yield from _findings(name, outcomes(site.uses_of(name), pools, site.gpus), site.gpus, BY_SPEC, usages)
 
 
 def _findings(
-    image: str, found: Sequence[Outcome], gpus: Mapping[str, PoolGpus], usages: Sequence[Usage] = ()
+    image: str, found: Sequence[Outcome], gpus: Mapping[str, PoolGpus], basis: str, usages: Sequence[Usage] = ()
 ) -> Iterator[Finding]:
     """One finding per kind of verdict other than a plain yes; on each pool a use's worst counts."""
     for verdict, (level, severity, says) in _VERDICTS.items():
@@ -80,6 +82,7 @@ def _findings(
         lines = [f"{says} {pools_with_drivers(pools, gpus)}", *reasons(bad, severity, pools, gpus)]
         if users := affected(usages, refused):
             lines.append(line("who", users))
+        lines.append(line("judged by", basis))
         about = frozenset((image, each.pool, why) for each in bad for why in messages_of(each, severity) or ("",))
         yield Finding(
             "\n".join(lines), level, remedy(bad, fine) if verdict is Verdict.INCOMPATIBLE else "", about=about
@@ -94,14 +97,16 @@ def _with_variables(use: Use, container: Container) -> Use:
     return replace(use, case=replace(use.case, env=";".join(filter(None, (use.case.env, *texts))))) if texts else use
 
 
-def _uses(image: ImageFacts, site: Site) -> tuple[Use, ...]:
-    if image.contents is not None and image.contents.deep is not None:
-        return uses_read(image.contents)
+def _uses(image: ImageFacts, site: Site) -> tuple[tuple[Use, ...], str]:
+    """The image's uses of a GPU, and what they are known by."""
+    read = image.contents
+    if read is not None and read.deep is None and image.is_own and image.name in site.own_images:
+        read = None  # its spec says more than a config
+    if read is not None:
+        return uses_read(read), f"{BY_CONTENT} {read.digest}"
     if image.is_own and image.name in site.own_images:
-        return site.uses_of(image.name)
-    if image.contents is not None:
-        return uses_read(image.contents)
-    return (Use("", None, Case(image=image.text)),) if image.text else ()
+        return site.uses_of(image.name), BY_SPEC
+    return ((Use("", None, Case(image=image.text)),) if image.text else ()), BY_NAME
 
 
 RULE = Rule(

@@ -36,6 +36,12 @@ def test_what_does_not_run_ends_with_1_and_names_rule_source_and_change(run: Run
     assert "440.33" in last
 
 
+def test_an_answer_says_what_it_was_judged_by(run: Run) -> None:
+    t4 = ("check", "--gpu", "T4", "--driver", "535.183.01")
+    assert "  judged by its name\n" in run(*t4, "--image", "nvidia/cuda:12.4.1-base-ubuntu22.04").stdout
+    assert "  judged by what is said of it\n" in run(*t4, "--cuda", "12.4").stdout
+
+
 def test_what_is_not_known_ends_with_1(run: Run) -> None:
     result = run("check", "--gpu", "T4", "--cuda", "12.4")
     assert result.exit_code == 1
@@ -44,7 +50,7 @@ def test_what_is_not_known_ends_with_1(run: Run) -> None:
 
 def test_json_has_the_fields_of_the_design_and_no_others(run: Run) -> None:
     answer = json.loads(run(*DOES_NOT, "--id", "mine", "--json").stdout)
-    assert list(answer) == ["id", "verdict", "findings", "remedy"]
+    assert list(answer) == ["id", "verdict", "findings", "remedy", "basis"]
     assert answer["id"] == "mine"
     assert answer["verdict"] == "incompatible"
     assert list(answer["findings"][0]) == ["rule", "severity", "message", "fact", "source", "date", "places"]

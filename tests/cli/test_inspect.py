@@ -309,3 +309,26 @@ def test_sizes_and_ages_are_for_people() -> None:
     assert age(now - timedelta(days=1), now) == "2026-11-20, 1 day ago"
     assert age(datetime(1970, 1, 1, tzinfo=UTC), now) == "1970-01-01 (set by the build)"
     assert age(None, now) == "not stated"
+
+
+def test_an_image_that_was_read_is_answered_from_its_content_without_its_registry(
+    run: Run, registry: Registry, tmp_path: Path
+) -> None:
+    reference = registry.push(image(CUPY))
+    found = json.loads(run("inspect", "--deep", "--json", reference).stdout)
+    pinned = f"{reference.rpartition(':')[0]}@{found['digest']}"
+    unread = f"{reference.rpartition(':')[0]}@sha256:{'a' * 64}"
+    registry.close()
+    host = ("check", "--gpu", "T4", "--driver", "535.183.01", "--json")
+    answer = json.loads(run(*host, "--image", pinned).stdout)
+    assert answer["basis"] == f"what was read of {found['digest']}"
+    assert any("sm_70" in finding["message"] for finding in answer["findings"])
+    assert json.loads(run(*host, "--image", unread).stdout)["basis"] == "its name"
+    images, pools = tmp_path / "images.jsonl", tmp_path / "pools.jsonl"
+    images.write_text(
+        "".join(json.dumps({"name": name, "image": each}) + "\n" for name, each in (("a", pinned), ("b", unread)))
+    )
+    pools.write_text('{"name": "t4", "gpu": "T4", "driver": "535.183.01"}\n')
+    cells = json.loads(run("matrix", "--images", str(images), "--pools", str(pools), "--json").stdout)["answers"]
+    assert [(each["image"], each["basis"]) for each in cells] == [("a", answer["basis"]), ("b", "its name")]
+    assert cells[0]["verdict"] == answer["verdict"]

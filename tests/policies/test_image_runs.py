@@ -176,7 +176,8 @@ def test_an_image_of_the_stack_is_refused_once_with_everybody_it_concerns() -> N
     assert head == "P-RUN: image ml: does not run on pools gtx, rtx (driver 418.88)"
     assert "needs driver 440.33 or newer; this one is 418.88" in lines[0]
     assert lines[2] == "  who: profile gpu of hub datahub; job smoke; course Deep learning (120 seats)"
-    assert lines[3].startswith("  change: ")
+    assert lines[3:4] == ["  judged by: its spec"]
+    assert lines[4].startswith("  change: ")
     assert not of_image(own(pools, "10.1", profile(["gtx"])))
 
 
