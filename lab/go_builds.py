@@ -16,8 +16,8 @@ from packaging.version import Version
 
 from lab import processes
 
-# The compiler collects its own garbage less often, and writes no debugging information, which `-s -w` would drop: CoreDNS
-# takes 384 s of a processor instead of 533, and the program has the same size (2026-11-29).
+# The compiler collects its own garbage less often, and writes no debugging information, which `-s -w` would drop:
+# CoreDNS takes 384 s of a processor instead of 533, and the program has the same size (2026-11-29).
 LESS_WORK: Final = {"GOGC": "400"}
 WITHOUT_DEBUGGING: Final = "-gcflags=all=-dwarf=false"
 ENVIRONMENT: Final = {
