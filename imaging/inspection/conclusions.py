@@ -6,8 +6,9 @@ framework's statement on its own build, the installed CUDA runtime, the toolkit,
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from posixpath import basename
 from typing import Final, NamedTuple
 
 from compat.evidence.case import COMPAT_FIRST
@@ -21,6 +22,9 @@ from imaging.inspection.recommendations import Remark, remarks
 
 ENOUGH: Final = 0.25
 """A target counts with this share of the commonest one's entries: a rarer one has code of few kernels."""
+_SERIOUS: Final = 0.05
+"""A library with fewer fat binaries, by this share of the biggest one's, is a helper."""
+_FOR_CUDA: Final = re.compile(r"cuda(\d{2,3})(?=[^/]*$)")
 _LONGEST_ENV: Final = 3500  # characters; a case allows 4000 in a field
 _ENV_READ: Final = re.compile(
     r"^(?:NVIDIA_(?:REQUIRE_\w+|DISABLE_REQUIRE|VISIBLE_DEVICES|DRIVER_CAPABILITIES)|CUDA_VISIBLE_DEVICES|LD_LIBRARY_PATH)$"
@@ -153,8 +157,9 @@ def _framework(  # noqa: PLR0913, PLR0917 - a framework, and all evidence of it
 ) -> Program:
     """One framework as a program; `place` tells it from the same one in another environment."""
     trusted = (*of_framework(name, package, seen), *runtimes(seen), *stated)
-    found = _program(name, replace(contents, deep=seen), trusted, _code_in(seen, FOLDERS.get(name, ())), package)
-    return replace(found, name=f"{name} in /{place}") if place else found
+    code, lacking = _code_in(seen, FOLDERS.get(name, ()), trusted[0].value if trusted else "")
+    found = _program(name, replace(contents, deep=seen), trusted, code, package)
+    return replace(found, name=f"{name} in /{place}" if place else found.name, notes=(*found.notes, *lacking))
 
 
 def _program(
@@ -225,14 +230,57 @@ def _environment(contents: ImageContents) -> str:
     return text
 
 
-def _code_in(deep: Contents, folders: tuple[str, ...]) -> Targets | None:
-    """Targets of the files below these folders of site-packages; None if there is no device code."""
-    return _targets(
-        each
-        for each in deep.code
-        for folder in folders
-        if f"-packages/{folder}" in each.path and "/nvidia/" not in each.path
-    )
+def _code_in(deep: Contents, folders: tuple[str, ...], cuda: str) -> tuple[Targets | None, list[Note]]:
+    """Targets of the files below these folders of site-packages, None if there is no device code; and what lacks some.
+
+    A program is judged by the library that serves most targets: those that serve fewer have kernels for some GPUs
+    alone (FlashAttention), and what is in few fat binaries of others has few kernels.
+    """
+    own = [
+        code
+        for code in deep.code
+        if any(f"-packages/{folder}" in code.path for folder in folders) and "/nvidia/" not in code.path
+    ]
+    libraries = _chosen(own, cuda)
+    size = {code.path: _most(code) for code in libraries}
+    serious = [code for code in libraries if size[code.path] >= _SERIOUS * max(size.values())]
+    if not serious:
+        return None, []
+    main = max(serious, key=lambda code: (len(_counting(code)), size[code.path]))
+    served = set(_counting(main))
+    alike = [code for code in serious if set(_counting(code)) == served]
+    other = ((code, ", ".join(sorted(_counting(code), key=_order))) for code in serious if code not in alike)
+    notes = [
+        Note(f"{basename(code.path)} has code for {targets} alone: other GPUs are without what it does", code.path)
+        for code, targets in other
+    ]
+    return _targets(alike), notes
+
+
+def _chosen(codes: Sequence[Code], cuda: str) -> list[Code]:
+    """Of libraries for one CUDA each (`libbitsandbytes_cuda124.so`) the one that a program loads: the image's CUDA."""
+    groups: dict[str, dict[str, Code]] = {}
+    for code in codes:
+        match = _FOR_CUDA.search(code.path)
+        groups.setdefault(_FOR_CUDA.sub("cuda", code.path), {})[match[1] if match else ""] = code
+    wanted = cuda.replace(".", "")
+    found = []
+    for group in groups.values():
+        exact = {of: code for of, code in group.items() if of == wanted} if len(group) > 1 else group
+        same = {of: code for of, code in group.items() if wanted and of.startswith(cuda.partition(".")[0])}
+        by_number = exact or same or group
+        found.append(by_number[max(by_number, key=lambda of: int(of or 0))])
+    return found
+
+
+def _most(code: Code) -> int:
+    """Entries of its commonest target, which is about the number of its fat binaries."""
+    return max((count for _, count in (*code.cubins, *code.ptx)), default=0)
+
+
+def _counting(code: Code) -> list[str]:
+    """Targets with code of most kernels: those of at least a quarter of the fat binaries."""
+    return [target for target, count in (*code.cubins, *code.ptx) if count >= ENOUGH * _most(code)]
 
 
 def _own_code(deep: Contents) -> Targets | None:
@@ -256,14 +304,12 @@ def _targets(codes: Iterable[Code]) -> Targets | None:
     if not cubins and not ptx:
         return None
     by_zstd = ";".join(sorted(compressed, key=_order))
-    read = ";".join(f"{each}@{languages[each]}" if each in languages else each for each in _common(ptx))
-    return Targets(";".join(_common(cubins)) or "none", read or "none", by_zstd or "none")
-
-
-def _common(counts: Mapping[str, int]) -> list[str]:
-    """Targets of most of the code, in order: rarer ones have code of few kernels."""
-    least = ENOUGH * max(counts.values(), default=0)
-    return sorted((target for target, count in counts.items() if count >= least), key=_order)
+    # A few entries of PTX do not make everything runnable: it counts beside machine code.
+    least = ENOUGH * max((*cubins.values(), *ptx.values()))
+    counting = sorted((target for target, count in ptx.items() if count >= least), key=_order)
+    read = ";".join(f"{each}@{languages[each]}" if each in languages else each for each in counting)
+    machine = ";".join(sorted((target for target, count in cubins.items() if count >= least), key=_order))
+    return Targets(machine or "none", read or "none", by_zstd or "none")
 
 
 def _order(target: str) -> tuple[int, str]:

@@ -100,6 +100,74 @@ def test_a_loader_that_searches_the_compat_package_first_is_seen(look: Look) -> 
     assert judge(look(image(CUPY, first))).programs[0].fields["cuda_compat"] == "no"  # a folder without a library
 
 
+VLLM = {
+    f"{SITE}/vllm-0.9.1.dist-info/METADATA": "Name: vllm\n\n",
+    f"{SITE}/vllm/_C.abi3.so": library(*[fatbin(("cubin", 75), ("cubin", 80), ("cubin", 90)) for _ in range(3)]),
+}
+
+
+def test_a_library_for_some_gpus_does_not_hide_what_another_has_for_the_rest(look: Look) -> None:
+    attention: dict[str, Content] = {
+        f"{SITE}/vllm/vllm_flash_attn/_vllm_fa2_C.abi3.so": library(*[fatbin(("cubin", 80)) for _ in range(40)])
+    }
+    (program,) = judge(look(image(VLLM, attention))).programs
+    assert (program.fields["sm_list"], program.fields["ptx"]) == ("sm_75;sm_80;sm_90", "none")
+    (note,) = program.notes
+    assert note.says == "_vllm_fa2_C.abi3.so has code for sm_80 alone: other GPUs are without what it does"
+
+
+def test_a_small_helper_does_not_make_a_program_run_where_its_kernels_do_not(look: Look) -> None:
+    big = library(*[fatbin(("cubin", 80), ("cubin", 90)) for _ in range(60)])
+    helper = library(fatbin(("cubin", 50), ("cubin", 70), ("cubin", 80), ("cubin", 90)))
+    files: dict[str, Content] = {
+        f"{SITE}/vllm-0.9.1.dist-info/METADATA": "Name: vllm\n\n",
+        f"{SITE}/vllm/_C.abi3.so": big,
+        f"{SITE}/vllm/cumem.abi3.so": helper,
+    }
+    (program,) = judge(look(image(files))).programs
+    assert program.fields["sm_list"] == "sm_80;sm_90"
+
+
+def test_a_few_entries_of_ptx_do_not_make_everything_runnable(look: Look) -> None:
+    code = [fatbin(("cubin", 80), ("cubin", 90)) for _ in range(20)]
+    files: dict[str, Content] = {
+        f"{SITE}/vllm-0.9.1.dist-info/METADATA": "Name: vllm\n\n",
+        f"{SITE}/vllm/_C.abi3.so": library(*code, fatbin(("ptx", 70))),
+    }
+    (program,) = judge(look(image(files))).programs
+    assert (program.fields["sm_list"], program.fields["ptx"]) == ("sm_80;sm_90", "none")
+
+
+def test_code_that_is_mostly_ptx_counts_as_ptx(look: Look) -> None:
+    files: dict[str, Content] = {
+        f"{SITE}/tensorflow-2.20.0.dist-info/METADATA": "Name: tensorflow\n\n",
+        f"{SITE}/tensorflow/libtensorflow_cc.so.2": library(
+            *[fatbin(("ptx", 60)) for _ in range(16)], *[fatbin(("cubin", 60), ("cubin", 80)) for _ in range(3)]
+        ),
+    }
+    (program,) = judge(look(image(files))).programs
+    assert (program.fields["sm_list"], program.fields["ptx"]) == ("none", "compute_60@8.5")
+
+
+@pytest.mark.parametrize(("runtime", "chosen"), [("12.4.127", "sm_75"), ("11.8.89", "sm_50"), ("13.0.48", "sm_100")])
+def test_of_libraries_for_one_cuda_each_the_one_for_the_images_cuda_counts(
+    look: Look, runtime: str, chosen: str
+) -> None:
+    folder = f"{SITE}/bitsandbytes"
+    files: dict[str, Content] = {
+        f"{SITE}/bitsandbytes-0.48.0.dist-info/METADATA": "Name: bitsandbytes\n\n",
+        f"{folder}/libbitsandbytes_cuda118.so": library(fatbin(("cubin", 50))),
+        f"{folder}/libbitsandbytes_cuda124.so": library(fatbin(("cubin", 75))),
+        f"{folder}/libbitsandbytes_cuda130.so": library(fatbin(("cubin", 100), flags=0x8000)),
+        f"{SITE}/nvidia_cuda_runtime_cu12-{runtime}.dist-info/METADATA": (
+            f"Name: nvidia-cuda-runtime-cu12\nVersion: {runtime}\n"
+        ),
+    }
+    (program,) = judge(look(image(files))).programs
+    assert program.fields["sm_list"] == chosen
+    assert program.fields["compressed"] == ("sm_100" if chosen == "sm_100" else "none")
+
+
 def test_without_a_runtime_the_library_that_a_program_loads_tells_the_major(look: Look) -> None:
     files: dict[str, Content] = {
         "usr/local/bin/solver": library(fatbin(("cubin", 80))),
