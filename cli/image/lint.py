@@ -103,7 +103,8 @@ def lint(  # noqa: PLR0913 - one argument for each option
             of_kind = Kind(kind) if kind else None
             report = lint_recipe(_content(path), path, lint_context, kind=of_kind, waivers=waivers, ask=ask)
             found = [replace(each, path=str(folder / each.path)) for each in report.beside if folder]
-            reports += [replace(report, beside=()), *found]
+            left_out = tuple(str(folder / each) for each in report.left_out if folder)
+            reports += [replace(report, beside=(), left_out=left_out), *found]
         except LintError as error:
             problems.append(str(error))
     reports = _each_once(reports)
@@ -134,10 +135,10 @@ def _context_of(path: str, context: str | None) -> Path | None:
 
 
 def _reading(folder: Path | None) -> Callable[[str], bytes | None]:
-    """Reads regular files of the context. What a link names may lie outside it, so it is not followed."""
+    """Reads regular files of the context. What a link names may lie outside it, and is not read then."""
 
     def read(name: str) -> bytes | None:
-        if folder is None or name.startswith(("/", "..")) or (folder / name).is_symlink():
+        if folder is None or not (folder / name).resolve().is_relative_to(folder.resolve()):
             return None
         return _content(str(folder / name)) if (folder / name).is_file() else None
 

@@ -30,6 +30,7 @@ def remarks(report: Report) -> Iterator[str]:
     """Notes that are not findings, for standard error."""
     for line in report.unread:
         yield f"{report.path}:{line}: part of this line cannot be parsed and is not checked"
+    yield from (f"{text}: what it installs is not checked" for text in report.left_out)
     if report.hadolint.problem:
         yield f"{report.path}: {report.hadolint.problem}"
     for waiver in report.unused:

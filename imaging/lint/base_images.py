@@ -1,11 +1,12 @@
 """The images that a recipe uses, and their facts by reference: pinning, default user, CUDA."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from imaging.lint.recipe import Recipe
+from imaging.lint.recipe import Recipe, Stage
 from imaging.references import ImageReference, known_image
+from imaging.spec.os_support import Release, release_in
 
 # Images whose publishers set a default user other than root.
 _NOT_ROOT: Final = re.compile(
@@ -52,6 +53,15 @@ def is_devel(reference: ImageReference) -> bool:
 def starts_as_root(reference: ImageReference) -> bool:
     """Docker's default, unless the publisher sets a known user."""
     return not (_NOT_ROOT.search(reference.name) or re.search(r"(^|-)nonroot(-|$)", reference.tag or ""))
+
+
+def managing_release(stage: Stage, since: Mapping[str, float]) -> Release | None:
+    """The release of a base that is a distribution's own image, or NVIDIA's on it, from these numbers on."""
+    base = parse_reference(stage.base) if stage.is_base_known else None
+    if base is None or not (is_cuda_base(base) or base.repository.rpartition("/")[2] in since):
+        return None
+    release = release_in(str(base))
+    return release if release and float(release.number) >= since.get(release.system, 1e9) else None
 
 
 def cuda_in(text: str) -> str:

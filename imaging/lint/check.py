@@ -26,6 +26,7 @@ class Report:
     general: tuple[Finding, ...] = ()  # by line: mistakes in any image, ours and hadolint's
     hadolint: HadolintResult = field(default_factory=HadolintResult)
     beside: tuple["Report", ...] = ()  # of the environment files that it installs from
+    left_out: tuple[str, ...] = ()  # those that could not be read, a sentence each
 
     @property
     def all(self) -> tuple[Finding, ...]:
@@ -42,7 +43,7 @@ def lint(  # noqa: PLR0913 - one file, and everything that it does not state its
     waivers: Sequence[Waiver] = (),
     ask: Ask | None = None,
 ) -> Report:
-    """Read one file and what it installs from, and apply all rules. Raises LintError if one cannot be read."""
+    """Read one file and what it installs from, and apply all rules. Raises LintError if it cannot be read."""
     recipe = read_recipe(data, path, kind, context.read)
     text = text_of(data, path)
     found = findings(recipe, context)
@@ -54,7 +55,8 @@ def lint(  # noqa: PLR0913 - one file, and everything that it does not state its
         of_file = [replace(each, path="") for each in found if each.path == name]
         beside.append(_report(Recipe(name, Kind.ENVIRONMENT, ()), content, of_file, waivers))
     every = (*own, *without_duplicates(hadolint.findings, own, recipe))
-    return replace(_report(recipe, text, every, waivers, hadolint), beside=tuple(beside))
+    own_report = _report(recipe, text, every, waivers, hadolint)
+    return replace(own_report, beside=tuple(beside), left_out=recipe.left_out)
 
 
 def _report(

@@ -130,6 +130,8 @@ def _pip(command: Command, words: Sequence[Word], environment: str) -> Install |
 
 def _uv(command: Command, words: Sequence[Word]) -> Install | None:
     texts = [word.text for word in words]
+    if texts[:2] == ["pip", "sync"]:
+        return Install(Manager.UV, command, (), _environment_of(command), tuple(_plain(words[2:], _PIP_VALUED)))
     if texts[:1] == ["pip"]:
         python = option_value(words, "--python", "-p")
         environment = _named(re.sub(r"/bin/python[\d.]*$", "", python)) if "/" in python else _environment_of(command)

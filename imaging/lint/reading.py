@@ -1,11 +1,12 @@
 """Reads bytes as Recipe: detects the file's kind; definition files are parsed here."""
 
+import codecs
 import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from imaging.lint.dockerfile import INSTRUCTIONS, parse_dockerfile
-from imaging.lint.environment_files import LOCKS, parse_environment, with_files
+from imaging.lint.environment_files import locks_of, parse_environment, with_files
 from imaging.lint.recipe import Instruction, Kind, LintError, Recipe, Stage, Word
 from imaging.lint.shell import parse_shell, plain_text
 
@@ -44,13 +45,14 @@ def parse_definition(text: str, path: str) -> Recipe:
 
 def _stage(lines: _Lines, path: str, earlier: list[Stage]) -> Stage:
     header: dict[str, Word] = {}
-    sections: list[tuple[str, int, _Lines]] = []
+    sections: list[tuple[str, int, _Lines, str]] = []  # name, line, body, and the stage that files come from
     for number, line in lines:
         if match := re.match(r"\s*%(\w+)(.*)", line):
             name = match[1].lower()
             if name not in _SHELL and name not in _OTHER:
                 raise LintError(f'{path}:{number}: "%{match[1]}" is not a section; sections are {", ".join(SECTIONS)}')
-            sections.append((name, number, []))
+            of = re.match(r"\s*from\s+(\S+)", match[2])
+            sections.append((name, number, [], of[1] if of else ""))
         elif sections:
             sections[-1][2].append((number, line))
         elif match := re.match(r"\s*(\w+)\s*:\s*(.*?)\s*(?:#.*)?$", line):
@@ -62,12 +64,12 @@ def _stage(lines: _Lines, path: str, earlier: list[Stage]) -> Stage:
         name=header["stage"].text if "stage" in header else "",
         base=base.text if agent.text.lower() in _FROM_REGISTRY else "",
         line=base.line,
-        instructions=tuple(_instruction(name, number, body) for name, number, body in sections),
+        instructions=tuple(_instruction(*each) for each in sections),
         parent=names.get(base.text) if agent.text.lower() == "localimage" else None,
     )
 
 
-def _instruction(name: str, number: int, body: _Lines) -> Instruction:
+def _instruction(name: str, number: int, body: _Lines, of: str) -> Instruction:
     end = body[-1][0] if body else number
     if name in _SHELL:
         text = "\n".join(line for _, line in body)
@@ -78,7 +80,7 @@ def _instruction(name: str, number: int, body: _Lines) -> Instruction:
         words = tuple(
             Word(part, line) for line, text in body for part in text.split() if not text.lstrip().startswith("#")
         )
-        return Instruction("COPY", number, end, words=words, flags={"each": "line"})
+        return Instruction("COPY", number, end, words=words, flags={"each": "line", **({"from": of} if of else {})})
     return Instruction(name.upper(), number, end)
 
 
@@ -88,7 +90,13 @@ _NAMES: Final[tuple[tuple[Kind, str], ...]] = (
     (Kind.DOCKERFILE, r"(.*[.-])?(dockerfile|containerfile)([._-].*)?"),
     (Kind.DEFINITION, r".*\.def|(singularity|apptainer)([._-].*)?"),
     (Kind.SCRIPT, r".*\.(sh|bash|sbatch|slurm|pbs|job)"),
-    (Kind.ENVIRONMENT, r".*requirements.*\.(txt|in)|.*(environment|conda).*\.ya?ml|env\.ya?ml|pyproject\.toml"),
+    (
+        Kind.ENVIRONMENT,
+        (
+            r"(?!(apt|system|os|dnf|yum|npm)[-_]).*requirements.*\.(txt|in|lock)"
+            r"|(?!conda-lock).*(environment|conda).*\.ya?ml|env\.ya?ml|pyproject\.toml"
+        ),
+    ),
 )
 
 
@@ -104,8 +112,10 @@ def read_recipe(data: bytes, path: str, kind: Kind | None = None, read: Read = l
 
     text = text_of(data, path)
     kind = kind or kind_of(path, text)
+    if not text.strip() and kind is not Kind.ENVIRONMENT:
+        raise LintError(f"{path}: is empty; a Dockerfile begins with FROM")
     if kind is Kind.ENVIRONMENT:
-        recipe = parse_environment(text, path, is_locked=any(read(each) is not None for each in LOCKS))
+        recipe = parse_environment(text, path, is_locked=any(read(each) is not None for each in locks_of(path)))
     else:
         recipe = _READERS[kind](text, path)
     return with_files(recipe, beside)
@@ -114,7 +124,9 @@ def read_recipe(data: bytes, path: str, kind: Kind | None = None, read: Read = l
 def text_of(data: bytes, path: str) -> str:
     """The text of a file, with plain line ends. Raises LintError."""
     if len(data) > LARGEST_BYTES:
-        raise LintError(f"{path}: has more than {LARGEST_BYTES:,} bytes; give a Dockerfile, no archive or image")
+        raise LintError(f"{path}: has more than {LARGEST_BYTES:,} bytes; give a text file, no archive or image")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # what PowerShell writes, and pip reads
+        data = data.decode("utf-16", "replace").encode()
     if b"\0" in data:
         raise LintError(f"{path}: is binary; give a text file")
     try:
@@ -122,14 +134,14 @@ def text_of(data: bytes, path: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise LintError(f"{path}:{line}: is not UTF-8 text; save it as UTF-8") from None
-    if not text.strip():
-        raise LintError(f"{path}: is empty; a Dockerfile begins with FROM")
     return text.replace("\r\n", "\n")
 
 
 def kind_of(path: str, text: str) -> Kind:
     """By the name, else by the first meaningful line."""
     name = path.rpartition("/")[2].lower()
+    if re.search(r"(^|/)requirements/[^/]+\.(txt|in)$", path.lower()):
+        return Kind.ENVIRONMENT
     for kind, pattern in _NAMES:
         if re.fullmatch(pattern, name):
             return kind

@@ -51,10 +51,10 @@ class Word:
     def __str__(self) -> str:
         return self.text
 
-    @property
-    def place(self) -> str:
-        """For messages: `line 3`, `line 3 of requirements.txt`."""
-        return f"line {self.line} of {self.path}" if self.path else f"line {self.line}"
+    def place_from(self, other: "Word", recipe: "Recipe") -> str:
+        """Where it is, for a message at another word: `line 3`, or `line 3 of requirements.txt`."""
+        name = "" if self.path == other.path else (self.path or recipe.path).rpartition("/")[2]
+        return f"line {self.line} of {name}" if name else f"line {self.line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,20 @@ class Instruction:
     folder: str = "/"
 
     @property
+    def copies(self) -> tuple[tuple[tuple[Word, ...], Word], ...]:
+        """Sources and target of each copy; a definition file has several, one a line, and may leave the target out."""
+        if self.keyword not in {"COPY", "ADD"} or not self.words:
+            return ()
+        lines = {word.line: tuple(each for each in self.words if each.line == word.line) for word in self.words}
+        groups = lines.values() if "each" in self.flags else (self.words,)
+        return tuple((group[:-1] or group, group[-1]) for group in groups)
+
+    @property
+    def sources(self) -> tuple[Word, ...]:
+        """Everything that it copies."""
+        return tuple(word for sources, _ in self.copies for word in sources)
+
+    @property
     def copies_everything(self) -> bool:
         """`COPY . …`, from the context, not from another stage."""
         if self.keyword not in {"COPY", "ADD"} or "from" in self.flags or "each" in self.flags:
@@ -137,6 +151,7 @@ class Recipe:
     kind: Kind
     stages: tuple[Stage, ...]
     unread: tuple[int, ...] = ()  # lines that the grammar could not read: reported, not checked
+    left_out: tuple[str, ...] = ()  # environment files that could not be read, a sentence each
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -147,11 +162,13 @@ class Recipe:
     @property
     def image_stages(self) -> tuple[Stage, ...]:
         """The stages whose layers are in the image: the last one and its parents, outermost base first."""
-        chain: list[Stage] = []
-        index: int | None = len(self.stages) - 1
-        while index is not None and index >= 0:
-            chain.insert(0, self.stages[index])
-            index = self.stages[index].parent
+        return self.chain_of(self.stages[-1]) if self.stages else ()
+
+    def chain_of(self, stage: Stage) -> tuple[Stage, ...]:
+        """A stage and its parents, outermost base first."""
+        chain = [stage]
+        while (parent := chain[0].parent) is not None:
+            chain.insert(0, self.stages[parent])
         return tuple(chain)
 
     @property

@@ -300,9 +300,9 @@ def option_values(words: Sequence[Word], *names: str, may_touch: bool = False) -
         if word.text in names:
             yield from words[index + 1 : index + 2]
         elif equals and name in names:
-            yield Word(value, word.line)
+            yield replace(word, text=value)
         elif may_touch and word.text[:2] in names:
-            yield Word(word.text[2:], word.line)
+            yield replace(word, text=word.text[2:])
 
 
 def _script_of(command: Command) -> Word | None:

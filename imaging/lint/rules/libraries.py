@@ -16,7 +16,7 @@ _TOOLKIT: Final = re.compile(r"cudatoolkit|cuda-version|cuda-toolkit|cuda-runtim
 _NAMED: Final = re.compile(r"cuda-[\w-]*?-?\d+-\d+|cuda-\d+-\d+")  # apt: the line is in the name
 # Parts that decide which driver is needed.
 _OF_CONDA: Final = re.compile(rf"{_TOOLKIT.pattern}|cuda-python")
-_OF_SYSTEM: Final = re.compile(r"cuda|cuda-(toolkit|runtime|libraries)(-dev)?|nvidia-cuda-[\w-]+")
+_OF_SYSTEM: Final = re.compile(r"cuda-(toolkit|runtime|libraries)(-dev)?|nvidia-cuda-[\w-]+")
 _WHEEL: Final = re.compile(
     r"cuda-python|nvidia-(cuda-[a-z]+|cublas|cufft|cusolver|cusparse|curand|nccl|cudnn)(-cu\d+)?"
 )
@@ -32,7 +32,8 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
         for package in install.packages if not install.has_constraints else ():
             if package.is_pinned:
                 continue
-            if is_beside and _LIBRARY.fullmatch(package.name):
+            is_wheel_of_torch = _part(install) is _WHEEL and install.environment in decided
+            if is_beside and _LIBRARY.fullmatch(package.name) and not is_wheel_of_torch:
                 message = (
                     f"{package.name} has no version beside a pinned CUDA toolkit: a rebuild may bring a major "
                     "that nothing loads"
@@ -56,9 +57,10 @@ def _sign(install: Install) -> str:
 
 def _fix(install: Install, package: Package) -> str:
     line = "the CUDA line that the oldest driver reaches"
-    if _part(install) is _OF_SYSTEM and package.name.startswith("cuda"):
-        return f"put {line} into the name: {package.name}-12-4"
-    return f"write {package.name}{_sign(install)}<version> of {line}"
+    if _part(install) is _OF_SYSTEM:
+        named = "cuda-toolkit-12-4" if "toolkit" in package.name else "cuda-libraries-12-4"
+        return f"name {line} in NVIDIA's package: {named}"
+    return f"write {package.name}{_sign(install)}<version>, with {line}"
 
 
 def _pins_toolkit(install: Install) -> bool:

@@ -20,6 +20,7 @@ _PLACEHOLDER = re.compile(
 )
 _PRIVATE_KEY = re.compile(r"(^|/)id_(rsa|dsa|ecdsa|ed25519)$|(^|/)\.ssh/?$")
 _FIX_OF_SCRIPT = "keep it in a file that only you can read, and read it there: export NAME=$(cat ~/.secrets/name)"
+_FIX_OF_FILE = "leave it out; a build can mount a netrc file: RUN --mount=type=secret,target=/root/.netrc"
 _FIX = "mount it for the one RUN that needs it: RUN --mount=type=secret,id=NAME …; at run time give it as a secret"
 
 
@@ -27,18 +28,14 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
     for instruction in recipe.instructions:
         if instruction.keyword in {"ARG", "ENV"} and recipe.kind is Kind.DOCKERFILE:
             for name, word in instruction.variables:
-                if is_secret(name) and (instruction.keyword == "ARG" or _is_given(word.text)):
+                is_named = is_secret(name) and (instruction.keyword == "ARG" or _is_given(word.text))
+                if is_named or hide_in(word.text) != word.text:
                     message = f"{instruction.keyword} {name} stays readable in the image's history"
                     yield Mistake(word, message, _FIX)
-        elif instruction.keyword in {"COPY", "ADD"}:
-            for word in instruction.words[:-1] or instruction.words:
-                if _PRIVATE_KEY.search(word.text):
-                    yield Mistake(word, f"{word.text} is a private key: everybody who pulls the image has it", _FIX)
         for command in instruction.commands:
             yield from _of_command(command, recipe.kind)
-            if instruction.keyword == "RUN" and _makes_key(command, instruction):
-                message = "ssh-keygen makes a private key in a layer: all containers share it, and whoever pulls has it"
-                yield Mistake(command.line, message, "make it when the container starts, or mount it as a secret")
+    if recipe.kind is not Kind.SCRIPT:
+        yield from _keys(recipe)
 
 
 def _makes_key(command: Command, run: Instruction) -> bool:
@@ -62,41 +59,52 @@ def _of_command(command: Command, kind: Kind) -> Iterator[Mistake]:
                 "everybody to read",
                 fix,
             )
-    found = _written_out(command)
-    if found and (found.path or kind is Kind.ENVIRONMENT):
-        message = "the file has a secret: everybody who reads it, or pulls the image, has it"
-        fix = "leave it out, and give pip a netrc file by RUN --mount=type=secret,target=/root/.netrc"
-        yield Mistake(found, message, fix)
-    elif found:
-        yield Mistake(
-            found,
-            f"{command.program} gets a secret on its command line: it is in the history and in the list of processes",
-            fix,
-        )
+    for word in _written_out(command):
+        if word.path or kind is Kind.ENVIRONMENT:
+            message = "the file has a secret: everybody who reads it, or pulls the image, has it"
+            yield Mistake(word, message, _FIX_OF_FILE)
+        else:
+            message = f"{command.program} gets a secret on its command line: it is in the history, and among processes"
+            yield Mistake(word, message, fix)
 
 
-def _written_out(command: Command) -> Word | None:
+def _keys(recipe: Recipe) -> Iterator[Mistake]:
+    """Private keys that are copied into the image, or made while it is built."""
+    for instruction in recipe.image:
+        for word in instruction.sources if "from" not in instruction.flags else ():
+            if _PRIVATE_KEY.search(word.text):
+                message = f"{word.text} is copied into the image with private keys: everybody who pulls it has them"
+                yield Mistake(word, message, _FIX)
+        for command in instruction.commands if instruction.keyword == "RUN" else ():
+            if _makes_key(command, instruction):
+                message = "ssh-keygen makes a private key in a layer: all containers share it, and whoever pulls has it"
+                yield Mistake(command.line, message, "make it when the container starts, or mount it as a secret")
+
+
+def _written_out(command: Command) -> Iterator[Word]:
     arguments = command.arguments
     if command.program in _LOGS_IN and command.has("login"):
         by = ("-p", "--password", "-e", "--email")
         given = [
             word for word in arguments if word.text in by or word.text.partition("=")[0] in {"--password", "--email"}
         ]
-        return given[0] if given else None
+        yield from given[:1]
+        return
     for index, word in enumerate(arguments):
         name, equals, value = word.text.partition("=")
         if name.startswith("--") and is_secret(name):
             value = value if equals else _text_at(arguments, index + 1)
             # `--secret id=…` names a secret mount for docker build.
             if not re.match(r"[$`<-]|id=", value) and _is_given(value) and not is_harmless(value):
-                return word
+                yield word
+                continue
         if command.program in {"curl", "wget"} and word.text in {"-u", "--user"}:
             text = _text_at(arguments, index + 1)
             if ":" in text and "$" not in text:
-                return word
+                yield word
+                continue
         if hide_in(word.text) != word.text or _NPM_TOKEN.search(word.text):
-            return word
-    return None
+            yield word
 
 
 def _text_at(words: tuple[Word, ...], index: int) -> str:

@@ -51,7 +51,8 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
             if first and first.kind != source.kind:
                 yield Mistake(
                     source.at,
-                    f"CUDA is in the image twice: from {first.text}, {first.at.place}, and from {source.text}",
+                    f"CUDA is in the image twice: from {first.text}, {first.at.place_from(source.at, recipe)}, "
+                    f"and from {source.text}",
                     "take one source: with wheels that bring CUDA start from a slim OS or the base flavour, "
                     "and leave the conda or apt packages out; that saves 2 to 6 GB",
                 )

@@ -3,36 +3,42 @@
 import re
 from collections.abc import Iterator
 
+from imaging.lint.base_images import managing_release
 from imaging.lint.recipe import Command, LintContext, Recipe
 from imaging.lint.rules.rule import Mistake
-from imaging.spec.os_support import release_in
 
+_SINCE = {"ubuntu": 23.04}
 _USER = re.compile(r" (?:-[a-zA-Z]*u|--uid)[ =]?1000(?: |$)")
 _GROUP = re.compile(r" (?:-[a-zA-Z]*g|--gid)[ =]?1000(?: |$)")
 _ASKS = {"useradd": _USER, "adduser": _USER, "groupadd": _GROUP, "addgroup": _GROUP}
-_FREES = frozenset({"userdel", "deluser", "usermod", "groupmod", "groupdel"})
-_LOOKS = frozenset({"getent", "id"})  # a script that looks first may do the right thing
+_SHARES = re.compile(r" (?:-[a-zA-Z]*[of][a-zA-Z]*|--non-unique|--force)(?: |$)")
+# What frees the ID, or looks first whether it is free.
+_FREES = re.compile(r"\b(userdel|deluser|usermod|groupmod|groupdel)\b.*\bubuntu\b|/etc/passwd|\b(getent|id)\b")
 
 
 def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
-    base = recipe.base
-    release = release_in(base.base) if base and base.is_base_known else None
-    if release is None or release.system != "ubuntu" or float(release.number) < 23.04:
-        return
-    commands = [command for run in recipe.image if run.keyword == "RUN" for command in run.commands]
-    for command in commands:
-        if command.program in _FREES | _LOOKS:
-            return
-        if _is_taken(command):
-            yield Mistake(
-                command.line,
-                f"{command.program} fails: {release} has a user and a group ubuntu with ID 1000 already",
-                "remove it first (userdel --remove ubuntu), take another ID, or use the user as it is: USER 1000",
-            )
-            return
+    for stage in recipe.stages:
+        chain = recipe.chain_of(stage)
+        release = managing_release(chain[0], _SINCE)
+        before = [command for one in chain[:-1] for each in one.instructions for command in each.commands]
+        if release is None or any(map(_frees, before)):
+            continue
+        for command in (command for each in stage.instructions if each.keyword == "RUN" for command in each.commands):
+            if _frees(command):
+                break
+            if _is_taken(command):
+                yield Mistake(
+                    command.line,
+                    f"{command.program} fails: {release} already has a user and a group ubuntu with ID 1000",
+                    "remove it first (userdel --remove ubuntu), take another ID, or use the user as it is: USER 1000",
+                )
+                break
+
+
+def _frees(command: Command) -> bool:
+    return bool(_FREES.search(" ".join(command.texts)))
 
 
 def _is_taken(command: Command) -> bool:
     form, text = _ASKS.get(command.program), " ".join(command.texts)
-    shares = re.search(r" (?:-[a-zA-Z]*o[a-zA-Z]*|--non-unique)(?: |$)", text)
-    return form is not None and bool(form.search(text)) and not shares
+    return form is not None and bool(form.search(text)) and not _SHARES.search(text)

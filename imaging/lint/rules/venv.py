@@ -2,48 +2,59 @@
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
-from imaging.lint.base_images import is_cuda_base, parse_reference
+from imaging.lint.base_images import managing_release
 from imaging.lint.packages import Manager, install_of
-from imaging.lint.recipe import Command, LintContext, Recipe
+from imaging.lint.recipe import Command, Instruction, LintContext, Recipe
 from imaging.lint.rules.rule import Mistake
-from imaging.spec.os_support import Release, release_in
 
 _SINCE: Final = {"ubuntu": 23.04, "debian": 12}
-_ALLOWS: Final = frozenset({"--break-system-packages", "--target", "-t", "--prefix", "--root", "--python"})
-_VARIABLE: Final = "PIP_BREAK_SYSTEM_PACKAGES"
-# Another Python than the distribution's, or its marker gone.
-_OTHER: Final = re.compile(r"(?i)conda|mamba|pyenv|deadsnakes|EXTERNALLY-MANAGED|python-build-standalone|/uv\b|\buv$")
+_ALLOWS: Final = frozenset({"--target", "-t", "--prefix", "--root", "--python"})
+# Another Python than the distribution's, or its rule switched off.
+_OTHER: Final = re.compile(
+    r"(?i)conda|mamba|pyenv|deadsnakes|EXTERNALLY|break-system-packages|pip\.conf|^python:|python-build|altinstall|virtualenv"
+)
+_OF_SYSTEM: Final = re.compile(
+    r"\$\{?PATH\}?|/usr/.*|/s?bin|/opt/nvidia/.*|/root/.*|/home/.*/\.local/bin|~/.*|\$HOME/.*|"
+)
 
 
 def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
-    release = _managing(recipe)
-    if release is None:
-        return
-    for instruction in recipe.image:
-        texts = [word.text for word in instruction.words] + [t for each in instruction.commands for t in each.texts]
-        if any(name == _VARIABLE for name, _ in instruction.variables) or any(map(_OTHER.search, texts)):
-            return
-        for command in instruction.commands if instruction.keyword == "RUN" else ():
-            if any(name == _VARIABLE for name, _ in command.variables):
-                return
-            if _is_refused(command):
+    for stage in recipe.stages:
+        chain = recipe.chain_of(stage)
+        release = managing_release(chain[0], _SINCE)
+        if release is None or any(_is_other(each) for one in chain[:-1] for each in one.instructions):
+            continue
+        for instruction in stage.instructions:
+            if _is_other(instruction):
+                break
+            refused = next(filter(_is_refused, instruction.commands), None) if instruction.keyword == "RUN" else None
+            if refused is not None:
                 yield Mistake(
-                    command.line,
-                    f"pip ends with externally-managed-environment: {release} keeps its Python to its own packages",
-                    "make an environment first: python3 -m venv /opt/venv, and ENV PATH=/opt/venv/bin:$PATH",
+                    refused.line,
+                    f"pip ends with externally-managed-environment: {release} does not let pip change its Python",
+                    "make an environment first: apt-get install python3-venv, python3 -m venv /opt/venv, and "
+                    "ENV PATH=/opt/venv/bin:$PATH",
                 )
-                return
+                break
 
 
-def _managing(recipe: Recipe) -> Release | None:
-    """The release of a base whose Python is the distribution's, if it refuses pip."""
-    base = parse_reference(recipe.base.base) if recipe.base and recipe.base.is_base_known else None
-    if base is None or not (is_cuda_base(base) or base.name in _SINCE):
-        return None
-    release = release_in(str(base))
-    return release if release and float(release.number) >= _SINCE.get(release.system, 1e9) else None
+def _is_other(instruction: Instruction) -> bool:
+    """May pip be that of another Python from here on?"""
+    variables = chain(instruction.variables, *(each.variables for each in instruction.commands))
+    if any(name == "PIP_BREAK_SYSTEM_PACKAGES" or _is_path(name, word.text) for name, word in variables):
+        return True
+    if any(each.program == "make" and each.has("install") for each in instruction.commands):
+        return True  # perhaps a Python of its own
+    texts = [*instruction.flags.values()] + [word.text for word in instruction.words]
+    return any(map(_OTHER.search, [*texts, *(text for each in instruction.commands for text in each.texts)]))
+
+
+def _is_path(name: str, value: str) -> bool:
+    """Does it put a folder of programs into PATH that is none of the system's?"""
+    return name == "PATH" and not all(map(_OF_SYSTEM.fullmatch, value.strip("\"'").split(":")))
 
 
 def _is_refused(command: Command) -> bool:
