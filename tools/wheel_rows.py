@@ -18,7 +18,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from compat.facts import tables
 from compat.values.versions import CUDA_OF_PTX, CudaVersion, Target, parse_release
-from imaging.inspection.conclusions import ENOUGH
+from imaging.inspection.conclusions import ENOUGH, serving_most
+from imaging.inspection.facts import Code
 from tools.tables import TABLES
 from tools.wheel_code import Library, Wheel
 
@@ -26,6 +27,7 @@ Row = dict[str, str]
 _Span = tuple[str, str, Wheel]  # variant and CUDA, if each library of a wheel is for another CUDA
 FIRST_WITH_MODES: Final = CudaVersion(12, 8)
 """nvcc before it compresses nothing by zstd."""
+OBSERVED: Final = "observed in binary"
 _TABLE: Final = next(table for table in TABLES if table.name == "framework")
 _OF_SEVERAL: Final = {"8.5": "12.6"}  # the compiler of CUDA 12.6 writes the ISA of 12.5
 
@@ -145,7 +147,7 @@ def _code_row(product: Product, version: str, span: _Span, today: dt.date) -> Ro
     ptx = targets(wheel, "ptx")
     if product.links_code and ptx == "none":
         ptx = ""
-    known_by = str(CUDA_OF_PTX.get(_newest_isa(wheel), "")) if ptx not in {"", "none"} else ""
+    known_by = str(CUDA_OF_PTX.get(newest_isa(wheel), "")) if ptx not in {"", "none"} else ""
     cudnn = next((each.removeprefix("cudnn ") for each in sorted(wheel.loads) if each.startswith("cudnn ")), "")
     return _row(
         framework=product.framework,
@@ -157,7 +159,7 @@ def _code_row(product: Product, version: str, span: _Span, today: dt.date) -> Ro
         sm_list=targets(wheel, "cubins"),
         ptx=ptx,
         ptx_cuda=known_by if known_by != built_for else "",
-        sm_list_basis="observed in binary",
+        sm_list_basis=OBSERVED,
         compressed=wheel.compressed if built_for and CudaVersion.parse(built_for) >= FIRST_WITH_MODES else "",
         unverified_cells="cuda" if "only" in why else "",
         notes=" ".join(filter(None, (why, cudnn and f"Loads cuDNN {cudnn}."))),
@@ -175,9 +177,14 @@ def _variant(wheel: Wheel, cuda: str) -> str:
 
 
 def targets(wheel: Wheel, kind: str) -> str:
-    """`7.0;8.0;9.0a`: targets with a good share of all libraries' containers; `none` without such code."""
+    """`7.0;8.0;9.0a`: targets with a good share of the containers of the libraries that serve most of them.
+
+    `none` without such code. As in an image: `imaging.inspection.conclusions.serving_most`.
+    """
+    codes = [Code(each.path, 0, tuple(each.cubins.items()), tuple(each.ptx.items())) for each in wheel.libraries]
+    alike = {code.path for code in serving_most(codes)[0]}
     cubins, ptx = Counter[str](), Counter[str]()
-    for library in wheel.libraries:
+    for library in (each for each in wheel.libraries if each.path in alike):
         cubins.update(library.cubins)
         ptx.update(library.ptx)
     enough = ENOUGH * max([*cubins.values(), *ptx.values()], default=0)
@@ -186,7 +193,7 @@ def targets(wheel: Wheel, kind: str) -> str:
     return ";".join(map(str, kept)) or "none"
 
 
-def _newest_isa(wheel: Wheel) -> str:
+def newest_isa(wheel: Wheel) -> str:
     found = {isa for library in wheel.libraries for isa in library.isas}
     return max(found, key=lambda isa: tuple(map(int, isa.split("."))), default="")
 
@@ -197,7 +204,7 @@ def _cuda(product: Product, wheel: Wheel) -> tuple[str, str]:
         return stated, ""
     if compilers := {each for library in wheel.libraries for each in library.compilers}:
         return str(max(map(CudaVersion.parse, compilers))), "CUDA by the compiler that its code names."
-    isa = _newest_isa(wheel)
+    isa = newest_isa(wheel)
     if isa in CUDA_OF_PTX:
         also = f" ({_OF_SEVERAL[isa]} writes it too)" if isa in _OF_SEVERAL else ""
         return str(CUDA_OF_PTX[isa]), f"CUDA by the language of its PTX, {isa}{also}."

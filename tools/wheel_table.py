@@ -1,8 +1,9 @@
-"""`python -m tools.wheel_table [--dry-run] [--new] [NAME…]` reads wheels for framework.csv.
+"""`python -m tools.wheel_table [--dry-run] [--new | --targets] [NAME…]` reads wheels for framework.csv.
 
 For each build that the package index serves, and that a compiler made which can compress device code by zstd, it reads
 whether that was done. With --new it reads releases that the table lacks instead: those after the newest that it has,
-or `xgboost==3.0.0`, which is named. It prints what changed; without --dry-run it writes the table.
+or `xgboost==3.0.0`, which is named. With --targets it reads the code of releases that name only the torch they pin.
+It prints what changed; without --dry-run it writes the table.
 """
 
 from __future__ import annotations
@@ -22,14 +23,25 @@ import httpx
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from compat.facts.csv_files import DATA
-from compat.values.versions import CudaVersion, VersionError, parse_release
+from compat.values.versions import CUDA_OF_PTX, CudaVersion, VersionError, parse_release
 from imaging.inspection.faults import InspectError
 from imaging.inspection.image_locations import open_session
 from imaging.inspection.index import File, Index, index_url
 from tools.table_file import write_rows
 from tools.wheel_code import Wheel, find_wheel, observe, requirements
 from tools.wheel_file import opened
-from tools.wheel_rows import FIRST_WITH_MODES, PRODUCTS, Product, Row, code_rows, pinned_row, with_rows
+from tools.wheel_rows import (
+    FIRST_WITH_MODES,
+    OBSERVED,
+    PRODUCTS,
+    Product,
+    Row,
+    code_rows,
+    newest_isa,
+    pinned_row,
+    targets,
+    with_rows,
+)
 
 TABLE: Final = DATA / "framework.csv"
 _SAID: Final = " ; device code read from "
@@ -67,6 +79,26 @@ def refreshed(row: Row, wheel: Wheel, today: dt.date) -> Row:
     return found
 
 
+def with_targets(row: Row, wheel: Wheel, today: dt.date) -> Row:
+    """A row that pins another wheel, with the targets of its own code; unchanged if it has none."""
+    if not wheel.libraries:
+        return row
+    known_by = str(CUDA_OF_PTX.get(newest_isa(wheel), ""))
+    found = {"sm_list": targets(wheel, "cubins"), "ptx": targets(wheel, "ptx"), "sm_list_basis": OBSERVED}
+    found["ptx_cuda"] = known_by if found["ptx"] != "none" and known_by != row["cuda"] else ""
+    notes = re.sub(
+        r", whose PyPI wheel is (\S+): the driver and the code targets are those of that torch", r" (\1)", row["notes"]
+    )
+    source = row["source"].partition(_SAID)[0]
+    said = {"source": f"{source}{_SAID}{wheel.filename}, {today}", "collected": today.isoformat()}
+    return {**row, **found, "compressed": row["compressed"] or wheel.compressed, "notes": notes, **said}
+
+
+def lacks_targets(row: Row) -> bool:
+    """Does it pin another wheel, and say nothing of its own code?"""
+    return bool(row["pins"]) and not row["sm_list"] and bool(package_of(row)) and row["version"][:1].isdigit()
+
+
 def _of_variant(wheel: Wheel, variant: str) -> Wheel:
     """Of a wheel with a library per CUDA (`libbitsandbytes_cuda128.so`), those of a variant."""
     span = re.fullmatch(r"cu(\d+)(?:-cu(\d+))?", variant)
@@ -77,12 +109,20 @@ def _of_variant(wheel: Wheel, variant: str) -> Wheel:
     return replace(wheel, libraries=tuple(each for number, each in numbered if low <= number <= high))
 
 
-def refresh(rows: list[Row], read: Callable[[str, str], Wheel], wanted: Sequence[str], today: dt.date) -> list[str]:
+def refresh(  # noqa: PLR0913, PLR0917 - the table, the index, and which rows become what
+    rows: list[Row],
+    read: Callable[[str, str], Wheel],
+    wanted: Sequence[str],
+    today: dt.date,
+    due: Callable[[Row], bool] = is_due,
+    made: Callable[[Row, Wheel, dt.date], Row] = refreshed,
+) -> list[str]:
     """Change rows in place; one line for each wheel that changed something or could not be read."""
+    column = "compressed" if made is refreshed else "sm_list"
     lines = []
     wheels: dict[tuple[str, str], Wheel | InspectError] = {}
     for number, row in enumerate(rows):
-        if not is_due(row) or (wanted and row["framework"] not in wanted):
+        if not due(row) or (wanted and row["framework"] not in wanted):
             continue
         key = package_of(row), row["version"]
         if key not in wheels:
@@ -95,9 +135,9 @@ def refresh(rows: list[Row], read: Callable[[str, str], Wheel], wanted: Sequence
         if isinstance(wheel, InspectError):
             lines.append(f"{name}: not read: {wheel.problem.reason}")
             continue
-        rows[number] = refreshed(row, wheel, today)
+        rows[number] = made(row, wheel, today)
         if rows[number] != row:
-            lines.append(f"{name}: {row['compressed'] or 'empty'} -> {rows[number]['compressed']}")
+            lines.append(f"{name}: {row[column] or 'empty'} -> {rows[number][column]}")
     return lines
 
 
@@ -160,6 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK", help="only builds of these; all if none is named")
     parser.add_argument("--dry-run", action="store_true", help="print what would change, and change nothing")
     parser.add_argument("--new", action="store_true", help="read releases that the table lacks")
+    parser.add_argument("--targets", action="store_true", help="read the code of releases that name only what they pin")
     options = parser.parse_args(arguments)
     today = dt.datetime.now(tz=dt.UTC).date()
     with TABLE.open(newline="") as file:
@@ -179,6 +220,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = (
             added(rows, index, options.frameworks, today)
             if options.new
+            else refresh(rows, read, options.frameworks, today, lacks_targets, with_targets)
+            if options.targets
             else refresh(rows, read, options.frameworks, today)
         )
     print("\n".join(lines) or "nothing changed")

@@ -241,20 +241,24 @@ def _code_in(deep: Contents, folders: tuple[str, ...], cuda: str) -> tuple[Targe
         for code in deep.code
         if any(f"-packages/{folder}" in code.path for folder in folders) and "/nvidia/" not in code.path
     ]
-    libraries = _chosen(own, cuda)
-    size = {code.path: _most(code) for code in libraries}
-    serious = [code for code in libraries if size[code.path] >= _SERIOUS * max(size.values())]
-    if not serious:
-        return None, []
-    main = max(serious, key=lambda code: (len(_counting(code)), size[code.path]))
-    served = set(_counting(main))
-    alike = [code for code in serious if set(_counting(code)) == served]
-    other = ((code, ", ".join(sorted(_counting(code), key=_order))) for code in serious if code not in alike)
+    alike, other = serving_most(_chosen(own, cuda))
+    named = ((code, ", ".join(sorted(_counting(code), key=_order))) for code in other)
     notes = [
         Note(f"{basename(code.path)} has code for {targets} alone: other GPUs are without what it does", code.path)
-        for code, targets in other
+        for code, targets in named
     ]
     return _targets(alike), notes
+
+
+def serving_most(libraries: Sequence[Code]) -> tuple[list[Code], list[Code]]:
+    """The libraries that serve most targets, and the others that are no helpers with few fat binaries."""
+    size = {code.path: _most(code) for code in libraries}
+    serious = [code for code in libraries if size[code.path] >= _SERIOUS * max(size.values())]
+    served = (
+        set(_counting(max(serious, key=lambda code: (len(_counting(code)), size[code.path])))) if serious else set()
+    )
+    alike = [code for code in serious if set(_counting(code)) == served]
+    return alike, [code for code in serious if code not in alike]
 
 
 def _chosen(codes: Sequence[Code], cuda: str) -> list[Code]:
