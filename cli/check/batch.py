@@ -12,12 +12,11 @@ import click
 import orjson
 
 from cli.answers import body_data, problem_lines, unreadable_data
+from cli.check.answered import answered
 from cli.check.mapping import case_from
-from cli.clock import today
 from cli.json_lines import LONGEST, numbered_lines
 from cli.words import counted
-from compat import CaseError, Verdict, check
-from compat.verdict.staleness import aged
+from compat import CaseError, Verdict
 
 _KEPT: Final = 64 << 20  # bytes of encoded answers, kept for cases that differ only in their id
 _EVERY = 10_000
@@ -127,8 +126,7 @@ def _solved(request: dict[str, Any], *, with_remedy: bool) -> tuple[str, bytes]:
     key = fields[1:] if with_remedy else fields[:-1]
     encoded = _answers.get(key)
     if encoded is None:
-        case = case_from(request)
-        answer = aged(check(case, with_remedy=with_remedy), case, today())
+        answer = answered(case_from(request), with_remedy=with_remedy)
         encoded = answer.verdict.value, orjson.dumps(body_data(answer))[1:]
         _answers.keep(key, encoded)
     return encoded

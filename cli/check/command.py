@@ -5,12 +5,10 @@ from typing import Any, BinaryIO
 import click
 
 from cli.answers import answer_data, answer_text, problem_lines
+from cli.check.answered import answered
 from cli.check.fields import case_fields
-from cli.clock import today
 from cli.terminal import InputError, as_json, json_text, painter, width
 from compat import Answer, Case, CaseError
-from compat import check as solve
-from compat.verdict.staleness import aged
 
 
 @click.command(
@@ -80,13 +78,7 @@ def _answer(fields: dict[str, Any], inspected: str | None) -> Answer:
 
             return answer_for(inspected, {name: value.strip() for name, value in fields.items()})
         case = Case(**{name: value.strip() for name, value in fields.items()})
-        if "@sha256:" in case.image:
-            from cli.check.inspected import answer_from, read_before  # noqa: PLC0415 - see above
-
-            if contents := read_before(case.image):
-                rest = {name: value.strip() for name, value in fields.items() if name != "image"}
-                return answer_from(case.image, contents, rest)
-        return aged(solve(case), case, today())
+        return answered(case)
     except CaseError as error:
         options = {field.name: field.option for field in case_fields()}
         raise InputError("\n       ".join(problem_lines(error, options))) from None

@@ -40,25 +40,33 @@ def answer_for(reference: str, stated: Mapping[str, str]) -> Answer:
     return answer_from(reference, contents, stated)
 
 
-def read_before(image: str) -> ImageContents | None:
-    """What this machine has read of an image by digest, with all layers; contacts no registry."""
-    if "@sha256:" not in image:
+def read_before(case: Case) -> ImageContents | None:
+    """What this machine has read of a case's image by digest, with all layers, if it is for the host's processor."""
+    if "@sha256:" not in case.image:
         return None
     from imaging.size.pushed import known  # noqa: PLC0415 - a check of a name needs no pydantic
 
-    contents = known(image)
-    return contents if contents and contents.deep else None
+    contents = known(case.image)
+    is_for_host = contents is not None and contents.platform.startswith(f"linux/{case.cpu_arch or 'amd64'}")
+    return contents if contents and contents.deep and is_for_host else None
+
+
+def stated_in(case: Case) -> dict[str, str]:
+    """The fields that override what was read."""
+    return {name: getattr(case, name) for name in FIELDS if name != "image" and getattr(case, name)}
 
 
 def cases_read(case: Case) -> tuple[tuple[Case, ...], str]:
-    """The case, or in its place what was read of its image, with the basis; stated fields override what was read."""
-    contents = read_before(case.image)
-    if contents is None:
+    """The case, or in its place what was read of its image, with the basis.
+
+    A list of cases cannot say that a part was not read: such an image is judged by its name.
+    """
+    contents = read_before(case)
+    if contents is None or contents.deep is None or contents.deep.left_out:
         return (case,), ""
     from imaging.inspection.conclusions import judge  # noqa: PLC0415 - a check without an image needs no pydantic
 
-    stated = {name: getattr(case, name) for name in FIELDS if name != "image" and getattr(case, name)}
-    programs = (Case(**{**program.fields, **stated}) for program in judge(contents).programs)
+    programs = (Case(**{**program.fields, **stated_in(case)}) for program in judge(contents).programs)
     return tuple(programs), f"{BY_CONTENT} {contents.digest}"
 
 

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -70,8 +71,8 @@ def lint(  # noqa: PLR0913 - one argument for each option
     hadolint: bool,
     is_json: bool,
 ) -> None:
-    """Find mistakes in Dockerfiles, Apptainer definition files, job scripts, and files with requirements of pip, an
-    environment of conda or a pyproject.toml, that cost GPUs, bytes or repeatability.
+    """Find mistakes that cost GPUs, bytes or repeatability: in Dockerfiles, Apptainer definition files, job scripts,
+    requirements.txt, environment.yml and pyproject.toml.
 
     FILE - reads standard input. Each finding has the file, the line, the rule and the fix. The files that a
     Dockerfile installs from are read too, out of its build context. If hadolint is installed, it checks Dockerfiles.
@@ -137,6 +138,7 @@ def _context_of(path: str, context: str | None) -> Path | None:
 def _reading(folder: Path | None) -> Callable[[str], bytes | None]:
     """Reads regular files of the context. What a link names may lie outside it, and is not read then."""
 
+    @cache
     def read(name: str) -> bytes | None:
         if folder is None or not (folder / name).resolve().is_relative_to(folder.resolve()):
             return None

@@ -123,8 +123,8 @@ def _code(reader: Reader, case: Case, stated: BuildField) -> Code | None:
     if found is None and stated.targets is not None:
         own = stated.targets
         is_bare = own.cubins is not None and own.ptx is None
-        found = without_ptx(own.cubins or ()) if is_bare else None
-        found = found or Code(own.cubins, own.ptx, AS_LISTED, languages=own.languages)
+        listed = Code(own.cubins, own.ptx, AS_LISTED, languages=own.languages)
+        found = without_ptx(own.cubins or ()) if is_bare else listed
     if stated.is_ptx_only:
         return only_ptx(found)
     return replace(found, ptx=()) if found is not None and stated.has_no_ptx and not case.ptx else found

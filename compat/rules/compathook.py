@@ -56,12 +56,6 @@ def _put_first(image: ImageFacts, package: str, why: str) -> tuple[Finding, ...]
     return (warn(ID, f"the library path puts {package} before {why}", fact),)
 
 
-def _is_forced(image: ImageFacts) -> bool:
-    variables = dict(image.environment)
-    is_switched = variables.get(_VLLM_SWITCH, "0").lower() in {"1", "true"}
-    return image.compat_use == "first" or is_switched or bool(re.search(_ON_PATH, variables.get("LD_LIBRARY_PATH", "")))
-
-
 def check(image: ImageFacts, pool: PoolFacts) -> tuple[Finding, ...]:
     cuda, driver = image.compat_line or image.cuda, pool.driver
     if cuda is None or driver is None or image.compat_package is not Present.YES:
@@ -86,11 +80,9 @@ def _by_toolkit(
     if image.compat_use == "checked":
         fact = Fact("the entrypoint uses the compat package only if it works", _NGC, _DATE)
         return (note(ID, f"the image tries {package} when it starts, and runs without it if it does not work", fact),)
-    if _is_forced(image) and pool.gpu.forward_compat is Present.YES:
-        fact = Fact(
-            "compat libraries that the loader finds first replace the driver's own", compat_package.SOURCE, _DATE
-        )
-        return (note(ID, f"the image puts {package} first: it is loaded whatever the container toolkit does", fact),)
+    if pool.gpu.forward_compat is Present.YES and (first := _put_first(image, package, "the driver")):
+        message = f"the image puts {package} first: it is loaded whatever the container toolkit does"
+        return (note(ID, message, first[0].fact),)
     loaded = image.cuda or cuda
     floor = major_floor(loaded)
     native = reaches(loaded, driver, pool.platform) is True

@@ -251,7 +251,7 @@ def _code_in(deep: Contents, folders: tuple[str, ...], cuda: str) -> tuple[Targe
 
 
 def serving_most(libraries: Sequence[Code]) -> tuple[list[Code], list[Code]]:
-    """The libraries that serve most targets, and the others that are no helpers with few fat binaries."""
+    """The libraries that serve most targets, and the other big ones; helpers with few fat binaries are in neither."""
     size = {code.path: _most(code) for code in libraries}
     serious = [code for code in libraries if size[code.path] >= _SERIOUS * max(size.values())]
     served = (

@@ -103,7 +103,7 @@ def _uses(image: ImageFacts, site: Site) -> tuple[tuple[Use, ...], str]:
     if read is not None and read.deep is None and image.is_own and image.name in site.own_images:
         read = None  # its spec says more than a config
     if read is not None:
-        return uses_read(read), f"{BY_CONTENT} {read.digest}"
+        return uses_read(read), f"{BY_CONTENT} it"
     if image.is_own and image.name in site.own_images:
         return site.uses_of(image.name), BY_SPEC
     return ((Use("", None, Case(image=image.text)),) if image.text else ()), BY_NAME

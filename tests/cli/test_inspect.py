@@ -332,3 +332,8 @@ def test_an_image_that_was_read_is_answered_from_its_content_without_its_registr
     cells = json.loads(run("matrix", "--images", str(images), "--pools", str(pools), "--json").stdout)["answers"]
     assert [(each["image"], each["basis"]) for each in cells] == [("a", answer["basis"]), ("b", "its name")]
     assert cells[0]["verdict"] == answer["verdict"]
+    batch = tmp_path / "batch.jsonl"
+    batch.write_text(json.dumps({"gpu": "T4", "driver": "535.183.01", "image": pinned}) + "\n")
+    assert json.loads(run("check", "--batch", str(batch)).stdout) == {**answer, "id": "1"}
+    arm = json.loads(run(*host, "--image", pinned, "--cpu-arch", "arm64").stdout)
+    assert arm["basis"] == "its name"  # what was read is for another processor

@@ -45,7 +45,7 @@ def _of_install(install: Install, *, is_forge: bool) -> Iterator[Mistake]:
             version = package.version if package.is_pinned else "<version>"
             yield Mistake(
                 package.word,
-                f"a build has no GPU, so conda-forge installs the build of {package.name} for the CPU",
+                f"no GPU is there while an image is built, so conda-forge installs {package.name} for the CPU",
                 f"set {_OVERRIDE}=12.4, the CUDA of the nodes, for the command, and ask for "
                 f"'{package.name}={version}=cuda*'; for the CPU on purpose, '{package.name}={version}=cpu*'",
             )

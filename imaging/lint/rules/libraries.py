@@ -42,7 +42,7 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
                 yield Mistake(package.word, message, fix)
             elif install.environment not in decided and _part(install).fullmatch(package.name):
                 least = least_of(package)
-                message = f"{package.name} has no exact version: a rebuild may bring a CUDA for a newer driver{least}"
+                message = f"{package.name} has no exact version: a rebuild may need a newer driver{least}"
                 yield Mistake(package.word, message, _fix(install, package))
 
 
@@ -56,11 +56,11 @@ def _sign(install: Install) -> str:
 
 
 def _fix(install: Install, package: Package) -> str:
-    line = "the CUDA line that the oldest driver reaches"
+    line = "the newest CUDA line that your oldest driver reaches"
     if _part(install) is _OF_SYSTEM:
         named = "cuda-toolkit-12-4" if "toolkit" in package.name else "cuda-libraries-12-4"
-        return f"name {line} in NVIDIA's package: {named}"
-    return f"write {package.name}{_sign(install)}<version>, with {line}"
+        return f"install NVIDIA's package of {line}, such as {named}"
+    return f"pin {line}: {package.name}{_sign(install)}<version>"
 
 
 def _pins_toolkit(install: Install) -> bool:

@@ -44,8 +44,8 @@ def check(recipe: Recipe, _: LintContext) -> Iterator[Mistake]:
         is_for_gpu = device_of(package.name, package.version, package.extras) is Device.GPU
         is_pip = install.manager in {Manager.PIP, Manager.UV}
         if is_pip and lacks and is_for_gpu and install.environment not in brings:
-            message = f"{package.name} loads {' and '.join(lacks)} from the image, and nothing in it brings that"
-            yield Mistake(package.word, f"{message}: it finds no GPU", _fix(package))
+            message = f"the image lacks {' and '.join(lacks)}, which {package.name} loads: it finds no GPU"
+            yield Mistake(package.word, message, _fix(package))
 
 
 def _may_bring(instruction: Instruction) -> bool:
