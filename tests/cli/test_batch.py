@@ -152,7 +152,7 @@ def test_a_bug_costs_one_answer_and_not_the_batch(monkeypatch: pytest.MonkeyPatc
     def broken(_: object, **__: object) -> object:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr(module, "check", broken)
+    monkeypatch.setattr(module, "answered", broken)
     outcome = module.answer_line(3, b'{"gpu": "T4", "cuda": "12.3"}')
     assert outcome.verdict == "unknown"
     assert "a bug in gpu-commons: ZeroDivisionError" in outcome.problem
