@@ -169,8 +169,8 @@ def tools(stack: str, for_tests: bool) -> None:  # noqa: FBT001 - click's flag
     """Install the tools that the stack needs, nothing else."""
     toolchain, extras = Toolchain(), sdks.of(_stack_file(stack))
     if for_tests:
+        toolchain.ensure_test_packages(report)  # first: pages are tested while tools are built
         toolchain.ensure(report, for_tests=True)
-        toolchain.ensure_test_packages(report)
         return
     read = steps.read_stack(_stack_file(stack))
     has_cluster, kind = steps.needs_cluster(read), read.site.kind

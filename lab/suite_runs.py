@@ -50,6 +50,9 @@ class SuiteRun:
         by_need = {need: [suite for suite in suites if suite.needs is need] for need in Needs}
         with self._beside(beside):
             self._run_suites(by_need[Needs.NOTHING])
+            if by_need[Needs.BROWSER]:
+                self.tools.ensure_test_packages(self.report)  # on a new machine the tools are still being built
+                self._run_suites(by_need[Needs.BROWSER])
         if not by_need[Needs.TOOLS] and not by_need[Needs.STACK]:
             return
         with self._step("tools and plugins"):

@@ -23,8 +23,9 @@ class Needs(IntEnum):
     """What a suite needs before it begins. Suites run in this order."""
 
     NOTHING = 0  # except Python
-    TOOLS = 1  # of labs, which its tests start themselves
-    STACK = 2  # the lab with dsmlp-fall on it
+    BROWSER = 1  # from Debian
+    TOOLS = 2  # of labs, which its tests start themselves
+    STACK = 3  # the lab with dsmlp-fall on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ TEST = (
         spread="worksteal",
         numbers={"EXAMPLES": 25, "TREES": 400, "RANDOM_INPUTS": 1000},
     ),
-    Suite("pages in a browser", "browser and not lab and not soak", needs=Needs.NOTHING),
+    Suite("pages in a browser", "browser and not lab and not soak", needs=Needs.BROWSER),
     Suite("a contract for each stack", "lab and not soak", ("tests/stacks",), workers=3),
     Suite("conformance", "lab and not soak", ("tests/conformance",), Needs.STACK),
     Suite("dsmlp-fall, end to end", "lab and not soak", ("tests/e2e",), Needs.STACK),
@@ -96,7 +97,7 @@ EVERYTHING = "lab or browser or slow"
 def run_suite(instance: Instance, tools: Toolchain, suite: Suite, report: Path) -> int:
     """Run one suite, which leaves its counts in `report`; returns pytest's exit code."""
     options = [*suite.options, f"--junitxml={report}"]
-    if suite.needs is Needs.NOTHING:
+    if suite.needs < Needs.TOOLS:
         return _pytest(options, suite.variables)
     return run_tests(instance, tools, options, suite.variables)
 

@@ -123,10 +123,12 @@ class Toolchain:
         report(f"apt-get install {' '.join(packages)} …")
         log = self.root / "logs" / "apt.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        with _no_service_starts():
-            quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-            processes.run(["apt-get", "update", "-q"], env=quiet, log=log)
-            processes.run(command.split(), env=quiet, log=log, timeout_s=1200)
+        with (self.root / "apt.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a test run and the tools that it builds meanwhile both install
+            with _no_service_starts():
+                quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+                processes.run(["apt-get", "update", "-q"], env=quiet, log=log)
+                processes.run(command.split(), env=quiet, log=log, timeout_s=1200)
         report(f"apt-get install done in {time.monotonic() - started:.0f} s")
 
     def _install(self, pin: Pin, report: Report) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,16 @@ def test_a_suite_that_fails_does_not_keep_the_next_from_running(
 def test_a_run_without_a_failure_succeeds(run: SuiteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.run([suite(tmp_path, "good", GOOD)], {}) == 0
     assert capsys.readouterr().out.endswith("\n2 passed, 0 failed\n")
+
+
+@pytest.mark.slow
+def test_a_browser_is_installed_before_the_first_page_is_opened(
+    run: SuiteRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = tmp_path / "chromium"
+    monkeypatch.setattr(Toolchain, "ensure_test_packages", lambda *_: browser.touch())
+    opens = suite(tmp_path, "pages", f"def test_page():\n    assert __import__('os').path.exists({str(browser)!r})\n")
+    assert run.run([replace(opens, needs=Needs.BROWSER)], {}) == 0
 
 
 def test_what_keeps_suites_from_running_is_a_failure(
