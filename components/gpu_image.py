@@ -1,6 +1,7 @@
 """GpuImage: an image built from a spec, pushed and identified by digest."""
 
 import asyncio
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from fleet.machines import Rates
 from imaging.build.building import LEVELS, content_tag, dockerfiles
 from imaging.build.instructions import CA_CONTEXT
 from imaging.build.labels import installed_pins
-from imaging.build.render import build_arguments, stage_of
+from imaging.build.render import VERIFYING_CONTEXT, build_arguments, stage_of, verify_stage_of
 from imaging.inspection.conclusions import judge
 from imaging.inspection.facts import ImageContents
 from imaging.inspection.faults import InspectError
@@ -25,7 +26,7 @@ from imaging.size.expected import Expected, expected
 from imaging.size.forecast import Deployed, Megabytes, Speed, first_starts, forecast, sizes_of
 from imaging.size.measured import size_of
 from imaging.size.pushed import known, read_pushed, size_of_tag
-from imaging.spec.load import IMAGES, load_family, load_sizes
+from imaging.spec.load import IMAGES, VERIFYING, load_family, load_sizes
 from imaging.spec.model import ImageSpec
 from imaging.spec.plan import NOTHING, Plan, Substitute, kernel_pins, plan_image
 from imaging.spec.problems import SpecError
@@ -135,7 +136,9 @@ class GpuImageArgs(TypedDict):
 
 
 class GpuImage(pulumi.ComponentResource):
-    """An image from `images/<image>/image.yaml`: Dockerfile rendered, built by BuildKit, pushed.
+    """An image from `images/<image>/image.yaml`: Dockerfile rendered, built by BuildKit, checked, pushed.
+
+    The check is the stage `verify`, which runs the image's verify.py: an image that fails it is not pushed.
 
     The content of the spec (base, CUDA lines, packages) is a separate input, `facts`, so a preview shows what a change
     of the spec means, and policies read it before the build. Its source is `origin`: "spec".
@@ -186,10 +189,30 @@ class GpuImage(pulumi.ComponentResource):
         texts = dockerfiles(family, substitutes=substitutes, ca_bundle=bundle)
         tag = f"{args['repository']}:{content_tag(family, folder, texts)}"
         compression = args.get("compression") or "zstd"
-        built = docker_build.Image(
+        site = {CA_CONTEXT: {"location": _near(bundle.parent)}} if bundle else {}
+        from_spec = functools.partial(
+            docker_build.Image,
+            push=False,  # it would make previews skip the build with a warning; an export pushes too
+            dockerfile={"inline": texts[0]},
+            build_args={
+                **build_arguments(family[0]),
+                **({"BASE": args["base"]} if args.get("base") is not None else {}),
+            },
+            platforms=[docker_build.Platform.LINUX_AMD64],
+            builder={"name": args["builder"]} if args.get("builder") else None,
+            build_on_preview=bool(args.get("build_on_preview")),
+        )
+        location = _near(folder / args["image"])
+        # Both are retained: the plug-in would look for the check's image in a Docker engine to delete it there.
+        checked = from_spec(
+            f"{name}-check",
+            exports=[{"cacheonly": {}}],
+            context={"location": location, "named": {**site, VERIFYING_CONTEXT: {"location": _near(VERIFYING)}}},
+            target=verify_stage_of(plan.spec),
+            opts=pulumi.ResourceOptions(parent=self, retain_on_delete=True),
+        )
+        built = from_spec(
             f"{name}-build",
-            # `push` would make previews skip the build with a warning; the export pushes too.
-            push=False,
             exports=[
                 {
                     "registry": {
@@ -202,22 +225,11 @@ class GpuImage(pulumi.ComponentResource):
                 }
             ],
             tags=[tag],
-            context={
-                "location": _near(folder / args["image"]),
-                "named": {CA_CONTEXT: {"location": _near(bundle.parent)}} if bundle else None,
-            },
-            dockerfile={"inline": texts[0]},
-            build_args={
-                **build_arguments(family[0]),
-                **({"BASE": args["base"]} if args.get("base") is not None else {}),
-            },
+            context={"location": location, "named": site or None},
             target=stage_of(plan.spec)
             if kind_of(plan.spec)
             else None,  # without one: the last stage, the spec's own image
-            platforms=[docker_build.Platform.LINUX_AMD64],
-            builder={"name": args["builder"]} if args.get("builder") else None,
-            build_on_preview=bool(args.get("build_on_preview")),
-            opts=pulumi.ResourceOptions(parent=self, retain_on_delete=True),
+            opts=pulumi.ResourceOptions(parent=self, retain_on_delete=True, depends_on=[checked]),
         )
         # Not the provider's own `ref`, which includes the first tag.
         digest = built.digest.apply(_digest)

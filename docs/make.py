@@ -9,6 +9,7 @@ import json
 import re
 import tokenize
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,9 @@ from tools import component_arguments
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 REFERENCE: Final = ROOT / "docs" / "reference"
+PROOF: Final = ROOT / "docs" / "proof.csv"
+PINS: Final = ROOT / "lab" / "tools" / "pins.toml"
+OF_EACH_STACK: Final = "all"
 CASES: Final = ROOT / "tests" / "compat" / "cases.csv"
 HEAD: Final = "<!-- Written by `make docs` from {source}. Change that, not this page. -->\n\n"
 EVERYWHERE: Final = {"assumptions"}  # stands in most sections, and is described once
@@ -66,7 +70,39 @@ def pages() -> dict[Path, str]:
         REFERENCE / "facts.md": facts_page(),
         REFERENCE / "lint-rules.md": lint_rules_page(),
         REFERENCE / "modules.md": modules_page(),
+        PROOF.with_suffix(".md"): proof_page(),
     }
+
+
+# --- what was seen
+
+
+def proof_page() -> str:
+    """For each stack, the parts that ran, how and when they were seen, and those that nobody has seen."""
+    versions = {name: pin["version"] for name, pin in tomllib.loads(PINS.read_text()).items() if "version" in pin}
+    with PROOF.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    stacks = sorted({name for row in rows for name in row["stacks"].split()} - {OF_EACH_STACK})
+    sections = {name: [row for row in rows if name in row["stacks"].split()] for name in (OF_EACH_STACK, *stacks)}
+    blocks = [
+        "# What was seen to run\n",
+        "The parts of each stack in [the lab](lab.md), a single machine without a GPU.",
+        "`real` is the program that a site runs, `stand-in` is something of the lab in its place, and nobody has seen",
+        "a part that is `never` run.",
+        "The test shows it, and the day is the last on which somebody looked at its result.\n",
+        "| stack | real | stand-ins | never |\n|---|---|---|---|",
+    ]
+    for name in stacks:
+        how = Counter(row["how"] for row in (*sections[OF_EACH_STACK], *sections[name]))
+        blocks.append(f"| [{name}](#{name}) | {how['real']} | {how['stand-in']} | {how['never']} |")
+    for name, parts in sections.items():
+        blocks.append(f"\n## {'Every stack' if name == OF_EACH_STACK else name}\n")
+        blocks.append("| part | how | with | shown by | seen |\n|---|---|---|---|---|")
+        for row in parts:
+            shown = f"[{row['shown_by']}](../{row['shown_by']})" if row["shown_by"] else ""
+            cells = (row["part"], row["how"], row["with"].format(**versions), shown, row["seen"])
+            blocks.append(f"| {' | '.join(map(_cell, cells))} |")
+    return HEAD.format(source=PROOF.name) + "\n".join(blocks) + "\n"
 
 
 # --- modules

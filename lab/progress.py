@@ -140,8 +140,8 @@ class Progress:
             return []
         self._failed[urn] = resource
         if resource.type == BUILD:
-            tags = mapping(mapping(resource.metadata.get("new")).get("inputs")).get("tags") or [""]
-            if lines := self.output_of(text(tags[0])):
+            tags = mapping(mapping(resource.metadata.get("new")).get("inputs")).get("tags")
+            if tags and (lines := self.output_of(text(tags[0]))):  # a check has none
                 resource.status = deque(lines, maxlen=LAST_LINES)
         line = f"  ✗ failed   {_kind(resource.type)} {resource.name} ({at - resource.started:.0f} s)"
         # Most plug-ins give a reason before the engine does; otherwise it may still come.

@@ -1,7 +1,6 @@
 """`gpu-commons image build`: builds an image, checks it, pushes or writes it, and reads it back."""
 
 import os
-import re
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -125,7 +124,7 @@ def built_by(family: Sequence[ImageSpec], images: Path, options: Options) -> Bui
     except NoBuilderError:
         raise
     except BuildError as error:
-        raise FailedError(_failed(str(error), order.spec)) from None
+        raise FailedError(str(error)) from None
     try:
         found = _read_back(order.destination, digest) if digest else None
     except InspectError as error:
@@ -232,12 +231,6 @@ def _cache(text: str, more: Mapping[str, str]) -> dict[str, str]:
     if "=" in text:
         return dict(part.partition("=")[::2] for part in text.split(","))
     return {"type": "registry", "ref": str(_reference("--cache-from, --cache-to", text)), **more}
-
-
-def _failed(text: str, spec: ImageSpec) -> str:
-    if re.search(r"^ > \[verify(-\S+)? ", text, re.MULTILINE):
-        return f"the check of {spec.full_name} (verify.py in its folder) failed, so it was not exported\n{text}"
-    return text
 
 
 def _read_back(destination: Destination, digest: str) -> Inspected:

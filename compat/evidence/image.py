@@ -319,8 +319,10 @@ def _of_framework(reader: Reader, given: ImageFields, spec: BuildSpec) -> tuple[
     if not choice.builds:
         return _unlisted(reader, given, spec)
     _say_how(reader, given, spec, choice)
-    builds = _able(choice.builds, given)
-    images = (_with_build(given, spec, build, build.cuda, is_likely=choice.is_likely) for build in builds)
+    loads = (
+        (build, each) for build in _able(choice.builds, given) for each in _with_loaded(reader, given, spec, build)
+    )
+    images = (_with_build(each, spec, build, build.cuda, is_likely=choice.is_likely) for build, each in loads)
     # A user's own build targets other GPUs than the wheel of the same release.
     is_own = spec.from_source and spec.version is not None
     by_driver = spec.framework in TAKEN_BY_DRIVER and not spec.cuda and len(choice.builds) > 1
@@ -328,6 +330,17 @@ def _of_framework(reader: Reader, given: ImageFields, spec: BuildSpec) -> tuple[
         replace(image, own_build=is_own, code=given.code if is_own else image.code, taken_by_driver=by_driver)
         for image in images
     )
+
+
+def _with_loaded(reader: Reader, given: ImageFields, spec: BuildSpec, build: Build) -> tuple[ImageFields, ...]:
+    """The image with each CUDA that a build for a whole major (`cupy-cuda12x`) may find in it."""
+    if given.around or build.cuda is None or _brings_cuda(spec) or not re.fullmatch(r"cu\d+x", build.variant):
+        return (given,)
+    lines = tuple(line for line in tables.cuda_lines() if line.major == build.cuda.major and line >= build.cuda.line)
+    unsaid = OpenField("cuda", f"which CUDA {build.cuda.major}.x it finds in the image")
+    if unsaid not in reader.open:
+        reader.open.append(unsaid)
+    return tuple(replace(given, cudas=(line,)) for line in lines)
 
 
 def _gpu_free(given: ImageFields, spec: BuildSpec, fact: Fact) -> ImageFacts:

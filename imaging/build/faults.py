@@ -16,6 +16,7 @@ ERROR_LINES_SHOWN: Final = 40
 _REFUSED: Final = re.compile(
     r"\b(401|403)\b|denied|unauthorized|authorization failed|insufficient_scope|no basic auth", re.IGNORECASE
 )
+_CHECK_FAILED: Final = re.compile(r"/run/verify\.py\W+did not complete")
 
 
 class BuildError(Exception):
@@ -44,26 +45,33 @@ def _explained(lines: Sequence[str], client: Client) -> str:
 
 def advice(lines: Sequence[str], error: str, client: Client) -> str:
     """Advice for known faults, from a build's output and its error; empty for all others."""
-    if "no space left on device" in "\n".join([*lines, error]).lower():
-        return (
-            f"the disk of {client.builder} (or of the registry) is full. Free space there, "
-            f"or empty the builder's cache: {client.prune}"
-        )
-    if "failed to push" in error and _REFUSED.search(error):
-        return (
-            "the registry refuses the image: log in with docker login as somebody who may push there, then run the "
-            "same command again; what was built stays in the builder's cache"
-        )
-    if "failed to push" in error or ("failed to do request" in error and "connection refused" in error):
-        return (
-            "the registry does not take the image: start it (in the lab: make up) or correct its address, "
-            "then run the same command again; what was built stays in the builder's cache"
-        )
-    if "failed to resolve source metadata" in error:
-        return "a base image cannot be pulled: name one that this machine reaches, or set `site.substitutes`"
-    if "waiting for connection" in "\n".join(lines[-3:]) and "deadline exceeded" in error:
-        return f"{client.builder} does not answer: start it (in the lab: make up), then run the same command again"
-    return ""
+    is_push = "failed to push" in error
+    is_refused = "failed to do request" in error and "connection refused" in error
+    is_silent = "waiting for connection" in "\n".join(lines[-3:]) and "deadline exceeded" in error
+    disk = (
+        f"the disk of {client.builder} (or of the registry) is full. Free space there, "
+        f"or empty the builder's cache: {client.prune}"
+    )
+    login = (
+        "the registry refuses the image: log in with docker login as somebody who may push there, then run the "
+        "same command again; what was built stays in the builder's cache"
+    )
+    registry = (
+        "the registry does not take the image: start it (in the lab: make up) or correct its address, "
+        "then run the same command again; what was built stays in the builder's cache"
+    )
+    base = "a base image cannot be pulled: name one that this machine reaches, or set `site.substitutes`"
+    check = "the image's check (verify.py in its folder) refuses it, so it was not exported:"
+    builder = f"{client.builder} does not answer: start it (in the lab: make up), then run the same command again"
+    known = (
+        ("no space left on device" in "\n".join([*lines, error]).lower(), disk),
+        (is_push and _REFUSED.search(error), login),
+        (is_push or is_refused, registry),
+        ("failed to resolve source metadata" in error, base),
+        (_CHECK_FAILED.search(error), check),
+        (is_silent, builder),
+    )
+    return next((says for is_so, says in known if is_so), "")
 
 
 def _without_query(line: str) -> str:

@@ -139,3 +139,25 @@ def test_a_remedy_writes_builds_that_are_read_again() -> None:
     assert answer.remedy is not None
     assert {change.field: change.to for change in answer.remedy.changes}["build"] == "cu118"
     assert check(case.with_changes(answer.remedy.changes)).verdict.runs
+
+
+BLACKWELL = {"gpu": "RTX 5090", "driver": "580.95.05"}
+
+
+def test_cupy_for_a_major_compiles_by_whichever_cuda_of_it_the_image_has() -> None:
+    alone = check(Case(build="cupy-cuda12x==13.6.0", **BLACKWELL), with_remedy=False)
+    assert alone.verdict is Verdict.UNKNOWN
+    assert alone.findings[0].message.count("which CUDA 12.x it finds in the image") == 1
+    assert check(Case(build="cupy-cuda12x==13.6.0", cuda="12.8", **BLACKWELL), with_remedy=False).verdict.runs
+    old = check(Case(build="cupy-cuda12x==13.6.0", cuda="12.4", **BLACKWELL), with_remedy=False)
+    assert old.verdict is Verdict.INCOMPATIBLE
+
+
+@pytest.mark.parametrize(
+    ("driver", "verdict"),
+    [("535.183.01", Verdict.UNKNOWN), ("580.95.05", Verdict.WITH_WARNING), ("470.256.02", Verdict.INCOMPATIBLE)],
+)
+def test_a_release_between_two_with_other_code_may_be_built_like_either(driver: str, verdict: Verdict) -> None:
+    """ctranslate2 4.6.0 has PTX of CUDA 12.2, and 4.6.3 of 12.8; H100 runs nothing else of them."""
+    answer = check(Case(gpu="H100", driver=driver, build="ctranslate2==4.6.2"), with_remedy=False)
+    assert answer.verdict is verdict, answer.findings

@@ -50,8 +50,10 @@ ML: GpuImageArgs = {
 Recorded = Callable[..., Any]
 
 
-def build_of(recorded: Recorded, args: GpuImageArgs, **options: Any) -> dict[str, Any]:
-    return dict(recorded(lambda: GpuImage("it", args) and None, **options).only(BUILT).inputs)
+def build_of(recorded: Recorded, args: GpuImageArgs, step: str = "build", **options: Any) -> dict[str, Any]:
+    run = recorded(lambda: GpuImage("it", args) and None, **options)
+    (build,) = [each for each in run.of_type(BUILT) if each.name == f"it-{step}"]
+    return dict(build.inputs)
 
 
 def facts_of(recorded: Recorded, args: GpuImageArgs, **options: Any) -> Mapping[str, Any]:
@@ -76,9 +78,10 @@ def test_an_image_is_built_and_pushed_by_an_export_and_not_in_previews(recorded:
     run = recorded(lambda: GpuImage("hub", HUB) and None, preview=preview)
     assert [(resource.type, resource.name) for resource in run.resources] == [
         ("gpu-commons:index:GpuImage", "hub"),
+        (BUILT, "hub-check"),
         (BUILT, "hub-build"),
     ]
-    build = run.only(BUILT).inputs
+    build = run.of_type(BUILT)[0].inputs
     assert build["push"] is False
     assert build["buildOnPreview"] is False
     assert build["exports"] == [{"registry": {"ociMediaTypes": True, "compression": "zstd", "compressionLevel": 3}}]
@@ -86,6 +89,20 @@ def test_an_image_is_built_and_pushed_by_an_export_and_not_in_previews(recorded:
     assert build["platforms"] == ["linux/amd64"]
     assert build["context"] == {"location": "images/hub"}
     assert build["dockerfile"]["inline"].startswith("# check=error=true\n# hub ")
+
+
+def test_the_check_is_a_stage_of_the_same_dockerfile_that_goes_nowhere_and_that_the_push_waits_for(
+    recorded: Recorded,
+) -> None:
+    check, build = (build_of(recorded, HUB, step) for step in ("check", "build"))
+    assert (check["exports"], check["push"]) == ([{"cacheonly": {}}], False)
+    assert (check["target"], build.get("target")) == ("verify", None)
+    assert check["context"] == {**build["context"], "named": {"verifying": {"location": "imaging/verifying"}}}
+    alike = ("dockerfile", "platforms", "builder", "buildArgs", "buildOnPreview")
+    assert [check[name] for name in alike] == [build[name] for name in alike]
+    assert build_of(recorded, {**CUPY, "target": "batch"}, "check")["target"] == "verify-batch"
+    requests = requested()
+    assert [each.rpartition("::")[2] for each in requests["hub-build"].dependencies] == ["hub-check"]
 
 
 def test_no_text_that_is_handed_on_is_empty(recorded: Recorded) -> None:
@@ -266,7 +283,8 @@ def test_an_image_that_stays_as_it_is_is_silent_in_previews_and_every_image_is_i
     assert logged == []
 
 
-def test_the_image_stays_in_the_registry_and_belongs_to_the_component() -> None:
+def requested() -> dict[str, Any]:
+    """What the engine is asked for by name, options included."""
     monitor = Requests()
 
     def program() -> None:
@@ -278,8 +296,14 @@ def test_the_image_stays_in_the_registry_and_belongs_to_the_component() -> None:
         await run_pulumi_func(program)
 
     asyncio.run(run())
-    assert monitor.seen["hub-build"].retainOnDelete
-    assert monitor.seen["hub-build"].parent.endswith("gpu-commons:index:GpuImage::hub")
+    return monitor.seen
+
+
+def test_the_image_stays_in_the_registry_and_belongs_to_the_component() -> None:
+    for name in ("hub-check", "hub-build"):
+        request = requested()[name]
+        assert request.retainOnDelete
+        assert request.parent.endswith("gpu-commons:index:GpuImage::hub")
 
 
 @pytest.mark.slow
@@ -365,7 +389,8 @@ def test_a_ca_bundle_is_a_build_context_and_its_content_is_in_no_input(recorded:
     bundle = tmp_path / "site.pem"
     bundle.write_text("the certificate of the site")
     run = recorded(lambda: GpuImage("hub", {**HUB, "ca_bundle": str(bundle)}) and None)
-    build = run.only(BUILT).inputs
+    build, check = (each.inputs for each in run.of_type(BUILT))
+    assert check["context"]["named"].keys() == {"ca", "verifying"}
     assert build["context"]["named"] == {"ca": {"location": str(tmp_path)}}
     assert "/run/site-ca/site.pem" in build["dockerfile"]["inline"]
     assert "secrets" not in build

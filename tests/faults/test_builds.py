@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from projects import write_image
 from second_lab import STACK
@@ -62,10 +63,12 @@ def test_a_registry_or_builder_that_is_down_fails_one_build_and_the_next_up_push
     text = deployed.up().refused()
     assert re.search(expected.format(registry=re.escape(deployed.instance.registry_address)), text)
     assert kept(deployed, before) == before
-    assert images(deployed) == {"tiny-build"}
+    name = f"without-{server}"
+    was_checked = {f"{name}-check"} if server == "registry" else set()
+    assert images(deployed) == {"tiny-check", "tiny-build", *was_checked}
     deployed.start()
-    assert "+ 1 created" in deployed.up().succeeded()
-    assert images(deployed) == {"tiny-build", f"without-{server}-build"}
+    assert f"+ {2 - len(was_checked)} created" in deployed.up().succeeded()
+    assert images(deployed) == {"tiny-check", "tiny-build", f"{name}-check", f"{name}-build"}
     assert deployed.pending() == []
 
 
@@ -75,11 +78,32 @@ def test_a_failing_step_is_shown_with_its_last_lines(deployed: Lab, stack: Setti
     spec = deployed.project / "images" / "broken" / "image.yaml"
     spec.write_text(spec.read_text() + "os_packages: [no-such-package]\n")
     text = deployed.python_m_lab("up", "--simulated", "--stack", STACK).refused()
-    assert "✗ failed   Image broken-build" in text
+    assert "✗ failed   Image broken-check" in text
     assert re.search(r"no-such-package|apt-get: not found", text)
     assert re.search(r"exit code: (100|127)", text)
     builder = Buildctl(deployed.tools.path("buildctl"), f"unix://{buildkit.socket_path(deployed.instance)}")
     assert failed_build(builder, f"{deployed.instance.registry_address}/gpu-commons/broken:another") == []
+
+
+def test_an_image_that_its_own_check_refuses_is_not_pushed_and_one_that_passes_again_is(
+    deployed: Lab, stack: Settings
+) -> None:
+    before = deployed.resources()
+    add_image(deployed, stack, "refused", size_mib=1)
+    check = deployed.project / "images" / "refused" / "verify.py"
+    passes = check.read_text()
+    check.write_text('raise SystemExit("the course needs torch 2.6")\n')
+    text = deployed.python_m_lab("up", "--simulated", "--stack", STACK).refused()
+    assert "✗ failed   Image refused-check" in text
+    assert "the image's check (verify.py in its folder) refuses it, so it was not exported" in text
+    assert "the course needs torch 2.6" in text
+    assert kept(deployed, before) == before
+    assert images(deployed) == {"tiny-check", "tiny-build"}
+    tags = httpx.get(f"http://{deployed.instance.registry_address}/v2/gpu-commons/refused/tags/list")
+    assert tags.status_code == httpx.codes.NOT_FOUND
+    check.write_text(passes)
+    assert "+ 2 created" in deployed.up().succeeded()
+    assert images(deployed) == {"tiny-check", "tiny-build", "refused-check", "refused-build"}
 
 
 @contextmanager
@@ -107,5 +131,5 @@ def test_a_full_disk_of_the_builder_is_one_clear_error_and_with_room_the_image_i
     assert "is full" in text
     assert "prune" in text
     assert kept(deployed, before) == before
-    assert images(deployed) == {"tiny-build"}
-    assert "+ 1 created" in deployed.up().succeeded()
+    assert images(deployed) == {"tiny-check", "tiny-build"}
+    assert "+ 2 created" in deployed.up().succeeded()

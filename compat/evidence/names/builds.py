@@ -1,6 +1,7 @@
 """Finds framework builds by people's names for them (`torch==2.6.0+cu124`, `jax[cuda12]`, `cupy-cuda11x`)."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -248,7 +249,7 @@ def _choose(spec: BuildSpec, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compa
     elif len(rows) > 1 and not spec.conda:
         with_default = {row.version for row in rows if row.is_default}
         rows = tuple(row for row in rows if row.is_default or row.version not in with_default)
-    found = _most_detailed(rows, conda=spec.conda)
+    found = _most_detailed(rows, conda=spec.conda, are_neighbours=bool(near))
     return Choice(tuple(_as_read(row, spec.system, is_near=bool(near)) for row in found), near, is_likely)
 
 
@@ -301,9 +302,9 @@ def _same_version(row: Build, version: Version) -> bool:
 def _neighbours(rows: tuple[Build, ...], version: Version) -> tuple[tuple[Build, ...], str, bool]:
     """Builds of releases close to one that the tables lack.
 
-    Variants and targets change at minors, seldom at patches: only an older release of the same minor stands for it. A
-    pre-release may be built like the release that it became, or like the one before; a release candidate is like the
-    release, which is on its branch.
+    Variants and targets change at minors, seldom at patches: an older release of the same minor stands for it, unless
+    a newer one of that minor has other code: then it may be either. A pre-release may be built like the release that it
+    became, or like the one before; a release candidate is like the release, which is on its branch.
     """
     known = {row.version: parse_release(row.version) for row in rows if row.version[:1].isdigit()}
     if version.pre is not None and version.pre[0] == "rc" and not version.is_devrelease:
@@ -314,10 +315,19 @@ def _neighbours(rows: tuple[Build, ...], version: Version) -> tuple[tuple[Build,
     older = max((each for each in major.values() if each <= version), default=None)
     newer = min((each for each in major.values() if each > version), default=None)
     if older is not None and older.release[:2] == version.release[:2]:
-        newer = None
+        is_changed = (
+            newer is not None and newer.release[:2] == older.release[:2] and _code(rows, older) != _code(rows, newer)
+        )
+        newer = newer if is_changed else None
     is_likely = newer is None and older is not None and older.release[:2] != version.release[:2]
     near = [text for text, each in major.items() if each in {older, newer}]
     return tuple(row for row in rows if row.version in near), " and ".join(near), is_likely
+
+
+def _code(rows: Iterable[Build], version: Version) -> set[tuple[object, ...]]:
+    """CUDA and device code of all variants of a release."""
+    own = (row for row in rows if row.version[:1].isdigit() and parse_release(row.version) == version)
+    return {(row.variant, row.cuda and row.cuda.line, row.cubins, row.ptx, row.ptx_cuda) for row in own}
 
 
 def _one_variant(rows: tuple[Build, ...]) -> tuple[Build, ...]:
@@ -327,7 +337,7 @@ def _one_variant(rows: tuple[Build, ...]) -> tuple[Build, ...]:
     return tuple(newest.values())
 
 
-def _most_detailed(rows: tuple[Build, ...], *, conda: bool) -> tuple[Build, ...]:
+def _most_detailed(rows: tuple[Build, ...], *, conda: bool, are_neighbours: bool) -> tuple[Build, ...]:
     """One row for each version and CUDA line: of the requested distribution, the most detailed one."""
     best: dict[tuple[str, CudaVersion | None], Build] = {}
     for row in rows:
@@ -336,7 +346,7 @@ def _most_detailed(rows: tuple[Build, ...], *, conda: bool) -> tuple[Build, ...]
             best[key] = row
     found = tuple(best.values())
     versions = {row.version for row in found}
-    if len(versions) > 1 and len({v.rpartition(".")[0] for v in versions}) == 1:
+    if not are_neighbours and len(versions) > 1 and len({v.rpartition(".")[0] for v in versions}) == 1:
         first = min(versions, key=parse_release)
         return tuple(row for row in found if row.version == first)
     return found
