@@ -13,7 +13,7 @@ import pulumi_docker_build as docker_build
 
 from errors.problems import Problem, nearest, show
 from fleet.machines import Rates
-from imaging.build.building import LEVELS, content_tag, dockerfiles
+from imaging.build.building import CHECKED_LABEL, LEVELS, content_tag, dockerfiles
 from imaging.build.instructions import CA_CONTEXT
 from imaging.build.labels import installed_pins
 from imaging.build.render import VERIFYING_CONTEXT, build_arguments, stage_of, verify_stage_of
@@ -208,6 +208,7 @@ class GpuImage(pulumi.ComponentResource):
             f"{name}-check",
             exports=[{"cacheonly": {}}],
             context={"location": location, "named": {**site, VERIFYING_CONTEXT: {"location": _near(VERIFYING)}}},
+            labels={CHECKED_LABEL: tag},  # by which its log is found
             target=verify_stage_of(plan.spec),
             opts=pulumi.ResourceOptions(parent=self, retain_on_delete=True),
         )

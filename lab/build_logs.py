@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from imaging.build.building import CHECKED_LABEL
 from imaging.build.buildkit import stream
 
 if TYPE_CHECKING:
@@ -37,8 +38,10 @@ def _records(client: Buildctl) -> Iterator[dict[str, Any]]:
 
 
 def _names(record: dict[str, Any]) -> set[str]:
+    """What a build exports, or what it checks."""
     exporters = record.get("Exporters") or []
-    return {name for exporter in exporters for name in (exporter.get("Attrs") or {}).get("name", "").split(",")}
+    exported = {name for exporter in exporters for name in (exporter.get("Attrs") or {}).get("name", "").split(",")}
+    return exported | {(record.get("FrontendAttrs") or {}).get(f"label:{CHECKED_LABEL}", "")} - {""}
 
 
 def _output(client: Buildctl, arguments: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, Final
 
 from cli.engine_values import NOTHING, differences, elided, mapping, place, shown, text, without_secrets
+from imaging.build.building import CHECKED_LABEL
 from imaging.build.buildkit import Buildx, Client
 from imaging.build.faults import advice
 from policies.report import for_people
@@ -140,8 +141,9 @@ class Progress:
             return []
         self._failed[urn] = resource
         if resource.type == BUILD:
-            tags = mapping(mapping(resource.metadata.get("new")).get("inputs")).get("tags")
-            if tags and (lines := self.output_of(text(tags[0]))):  # a check has none
+            inputs = mapping(mapping(resource.metadata.get("new")).get("inputs"))
+            tags = inputs.get("tags") or [mapping(inputs.get("labels")).get(CHECKED_LABEL)]
+            if lines := self.output_of(text(tags[0])):
                 resource.status = deque(lines, maxlen=LAST_LINES)
         line = f"  ✗ failed   {_kind(resource.type)} {resource.name} ({at - resource.started:.0f} s)"
         # Most plug-ins give a reason before the engine does; otherwise it may still come.

@@ -44,12 +44,14 @@ def write_image(folder: Path, files: Files) -> None:
     folder.mkdir()
     spec = yaml.safe_load((TINY / "image.yaml").read_text())
     sources = {target.strip("/").replace("/", "_"): target for target in files}
-    spec |= {"name": folder.name, "files": [{"source": each, "target": target} for each, target in sources.items()]}
+    spec["files"] += [{"source": each, "target": target} for each, target in sources.items()]
+    spec["name"] = folder.name
     (folder / "image.yaml").write_text(yaml.safe_dump(spec))
     for source, target in sources.items():
         (folder / source).write_bytes(files[target])
-    (folder / "verify.py").write_bytes((TINY / "verify.py").read_bytes())
-    let_in = sorted([*sources, "verify.py"])
+    for name in ("python3", "verify.py"):
+        (folder / name).write_bytes((TINY / name).read_bytes())
+    let_in = sorted([*sources, "python3", "verify.py"])
     (folder / ".dockerignore").write_text("".join(f"{line}\n" for line in ("*", *(f"!{name}" for name in let_in))))
 
 

@@ -25,6 +25,7 @@ from imaging.spec.plan import Substitute
 from imaging.spec.targets import kind_of
 
 PLATFORM: Final = "linux/amd64"
+CHECKED_LABEL: Final = "org.gpu-commons.checks"  # of a build that is only a check: what it checks, by its tag
 # At level 0, the default, the plug-in drops all three options: the result is silently gzip, or the builder's setting.
 LEVELS: Final = MappingProxyType({"zstd": 3, "gzip": 6})
 _TAG_DIGITS: Final = 16

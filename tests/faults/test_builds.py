@@ -92,7 +92,7 @@ def test_an_image_that_its_own_check_refuses_is_not_pushed_and_one_that_passes_a
     add_image(deployed, stack, "refused", size_mib=1)
     check = deployed.project / "images" / "refused" / "verify.py"
     passes = check.read_text()
-    check.write_text('raise SystemExit("the course needs torch 2.6")\n')
+    check.write_text("echo the course needs torch 2.6; exit 1\n")
     text = deployed.python_m_lab("up", "--simulated", "--stack", STACK).refused()
     assert "✗ failed   Image refused-check" in text
     assert "the image's check (verify.py in its folder) refuses it, so it was not exported" in text

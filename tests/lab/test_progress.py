@@ -123,11 +123,11 @@ def test_the_whole_output_of_a_build_that_failed_is_not_repeated() -> None:
     ]
 
 
-def test_the_end_of_a_failed_build_comes_from_the_builder_where_the_plugin_lost_it() -> None:
+@pytest.mark.parametrize("names", [{"tags": ["r/hub:1"]}, {"labels": {"org.gpu-commons.checks": "r/hub:1"}}])
+def test_the_end_of_a_failed_build_comes_from_the_builder_where_the_plugin_lost_it(names: dict[str, object]) -> None:
     progress = Progress(Mode.UPDATE, output_of=lambda tag: [f"#7 of {tag}", "#7 E: no such package"])
-    new = {"inputs": {"tags": ["r/hub:1"]}}
     events = [
-        step("resourcePreEvent", "update", IMAGE, new=new),
+        step("resourcePreEvent", "update", IMAGE, new={"inputs": names}),
         says("info", "#6 CACHED", IMAGE, ephemeral=True),
         says("error", "failed to solve: exit code 1", IMAGE),
         step("resOpFailedEvent", "update", IMAGE, at=5),
