@@ -14,6 +14,7 @@ import argparse
 import csv
 import datetime as dt
 import hashlib
+import io
 import json
 import os
 import re
@@ -92,8 +93,8 @@ class Wanted:
     """A pattern for the libraries without which the package is of no use; empty: all count together."""
     asked: str = ""
     """How a user names it: `jax[cuda12]==0.6.0`; empty: package and version."""
-    stated: str = ""
-    """Other fields of the case: `cuda=12.4`."""
+    cuda: str = ""
+    """The CUDA around a wheel with a library for each: `12.4`."""
 
     @property
     def name(self) -> str:
@@ -106,6 +107,8 @@ class Read:
 
     filename: str
     libraries: tuple[Dumped, ...]
+    unread: Mapping[str, str]
+    """Libraries that cuobjdump does not read, with its words."""
     contents: ImageContents
 
 
@@ -130,14 +133,18 @@ class Compared:
 # --- reading a wheel twice
 
 
-def read(package: str, version: str, index: Index, folder: Path) -> Read:
-    """From the cache, or from the index. Raises InspectError, CuobjdumpError and httpx.HTTPError."""
+def read(package: str, version: str, cuda: str, index: Index, folder: Path) -> Read:
+    """From the cache, or from the index; with a runtime of that CUDA in the image, if one is named.
+
+    Raises InspectError and httpx.HTTPError.
+    """
     source = find_wheel(index, package, version)
-    kept = folder / f"{source.filename}.{source.sha256[:16]}.{VERSION}.json"
+    kept = folder / f"{source.filename}.{source.sha256[:16]}.{cuda}.{VERSION}.json"
     if kept.exists():
         found = json.loads(kept.read_text())
         dumped = tuple(Dumped(**each) for each in found["libraries"])
-        return Read(source.filename, dumped, CONTENTS.validate_python(found["contents"], strict=False))
+        contents = CONTENTS.validate_python(found["contents"], strict=False)
+        return Read(source.filename, dumped, found["unread"], contents)
     sys.stderr.write(f"{source.filename}, {(source.size or 0) / 1e6:.0f} MB\n")
     with tempfile.TemporaryDirectory(dir=folder) as name, ExitStack() as stack:
         draft = Path(name)
@@ -145,16 +152,21 @@ def read(package: str, version: str, index: Index, folder: Path) -> Read:
         _download(source, wheel)
         archive = stack.enter_context(zipfile.ZipFile(wheel))
         program = cuobjdump.bring(index, folder)
-        dumped = tuple(_dumped(archive, program, draft))
-        contents = inspect(OciLayout(_layout(archive, draft / "image")), deep=True).contents
+        unread: dict[str, str] = {}
+        dumped = tuple(_dumped(archive, program, draft, unread))
+        contents = inspect(OciLayout(_layout(archive, cuda, draft / "image")), deep=True).contents
     draft_of_kept = kept.with_suffix(".draft")
     draft_of_kept.write_text(
         json.dumps(
-            {"libraries": [asdict(each) for each in dumped], "contents": CONTENTS.dump_python(contents, mode="json")}
+            {
+                "libraries": [asdict(each) for each in dumped],
+                "unread": unread,
+                "contents": CONTENTS.dump_python(contents, mode="json"),
+            }
         )
     )
     draft_of_kept.rename(kept)
-    return Read(source.filename, dumped, contents)
+    return Read(source.filename, dumped, unread, contents)
 
 
 def _download(source: File, target: Path) -> None:
@@ -167,15 +179,18 @@ def _download(source: File, target: Path) -> None:
         raise InspectError(source.filename, "has another digest than the index says", "try again")
 
 
-def _dumped(archive: zipfile.ZipFile, program: Path, folder: Path) -> Iterator[Dumped]:
+def _dumped(archive: zipfile.ZipFile, program: Path, folder: Path, unread: dict[str, str]) -> Iterator[Dumped]:
     for member in archive.infolist():
         if not _LIBRARY.search(member.filename) or _OF_CUDA.search(member.filename):
             continue
         library = folder / "library.so"
         with archive.open(member) as content, library.open("wb") as out:
             _copy(content, out)
-        if library.stat().st_size and (found := cuobjdump.dump(program, library, member.filename)):
-            yield found
+        try:
+            if library.stat().st_size and (found := cuobjdump.dump(program, library, member.filename)):
+                yield found
+        except CuobjdumpError as error:
+            unread[member.filename] = str(error).replace(f"{folder}/", "")
         library.unlink()
 
 
@@ -184,8 +199,8 @@ def _copy(content: IO[bytes], out: IO[bytes]) -> None:
         out.write(piece)
 
 
-def _layout(archive: zipfile.ZipFile, folder: Path) -> Path:
-    """An OCI layout of one layer: the wheel as an installer unpacks it."""
+def _layout(archive: zipfile.ZipFile, cuda: str, folder: Path) -> Path:
+    """An OCI layout of one layer: the wheel as an installer unpacks it, and the record of NVIDIA's runtime."""
     blobs = folder / "blobs" / "sha256"
     blobs.mkdir(parents=True)
     layer = blobs / "layer"
@@ -197,6 +212,11 @@ def _layout(archive: zipfile.ZipFile, folder: Path) -> Path:
             info.size = member.file_size
             with archive.open(member) as content:
                 tar.addfile(info, content)
+        if cuda:
+            record = f"Name: nvidia-cuda-runtime\nVersion: {cuda}.0\n".encode()
+            info = tarfile.TarInfo(f"{SITE_PACKAGES}nvidia_cuda_runtime-{cuda}.0.dist-info/METADATA")
+            info.size = len(record)
+            tar.addfile(info, io.BytesIO(record))
     with layer.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     layer.rename(blobs / digest)
@@ -280,15 +300,14 @@ def outcome(answer: Answer | None, is_true: bool) -> str:  # noqa: FBT001 - the 
 
 def compared(wanted: Wanted, found: Read, beside: Read | None) -> Iterator[Compared]:
     """Both ways of asking, for each GPU and driver."""
-    stated = dict(each.split("=") for each in wanted.stated.split(";") if each)
     own = main_libraries(wanted, found.libraries)
     for gpu, capability, first in GPUS:
         for driver in DRIVERS:
             alone = runs(own, capability, first, driver)
             both = alone and (beside is None or runs(beside.libraries, capability, first, driver))
-            pool = {"gpu": gpu, "driver": driver, **stated}
+            pool = {"gpu": gpu, "driver": driver}
             try:
-                named = check(Case(**pool, build=wanted.name), with_remedy=False)
+                named = check(Case(**pool, build=wanted.name, cuda=wanted.cuda), with_remedy=False)
             except CaseError:
                 named = None
             yield Compared(BY_NAME, f"{gpu}, {driver}", outcome(named, both), named)
@@ -384,11 +403,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.names and wanted.package not in options.names:
                 continue
             try:
-                found = read(wanted.package, wanted.version, index, folder)
+                found = read(wanted.package, wanted.version, wanted.cuda, index, folder)
                 name, _, version = wanted.beside.partition("==")
-                beside = read(name, version, index, folder) if name else None
-            except (InspectError, CuobjdumpError, httpx.HTTPError) as error:
+                beside = read(name, version, "", index, folder) if name else None
+            except (InspectError, httpx.HTTPError) as error:
                 problems.append(f"{wanted.name}: not read: {error}")
+                continue
+            if unread := [why for path, why in found.unread.items() if re.search(wanted.main, path)]:
+                problems.append(f"{wanted.name}: not read: {unread[0]}")
                 continue
             if not main_libraries(wanted, found.libraries):
                 problems.append(f"{wanted.name}: no device code in a main library")

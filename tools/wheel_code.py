@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email.parser import BytesParser
 from pathlib import PurePosixPath
@@ -23,16 +22,13 @@ from imaging.inspection.conclusions import FOLDERS
 from imaging.inspection.fatbin import Scanner
 from imaging.inspection.faults import InspectError
 from imaging.inspection.index import File, Index
+from imaging.inspection.loaded_libraries import LoadedLibraries, surroundings
 
 _LIBRARY: Final = re.compile(r"\.so(?:\.\d+)*$")
 _PIECE: Final = 1 << 20
-_LONGEST_WORDS: Final = 160  # bytes kept between two pieces
+_LONGEST_WORDS: Final = 80  # bytes kept between two pieces
 # The end of "Cuda compilation tools, release 11.8, V11.8.89", which heads PTX: its beginning is often compressed.
 _COMPILER: Final = re.compile(rb"ation tools, release (\d+\.\d+)")
-_LOADED: Final = re.compile(
-    rb"\0lib(cudart|cublas|cublasLt|cudnn|nvrtc|cusparse|cusolver|curand|cufft|nvinfer|nccl)(?:-[0-9a-f]{8})?"
-    rb"\.so\.(\d+(?:\.\d+)*)(?=\0)"
-)
 _BROUGHT: Final = re.compile(r"(?:^|/)lib(cudart|cublas|cudnn|nvrtc|nvinfer)(?:-[0-9a-f]{8})?\.so\.(\d+(?:\.\d+)*)$")
 
 
@@ -111,16 +107,14 @@ def requirements(file: IO[bytes]) -> tuple[str, ...]:
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[Library, set[str]]:
     """The device code of one library, and the CUDA libraries that it loads."""
-    scanner = Scanner()
-    before, compilers, loads = b"", set[str](), set[str]()
+    scanner, loads = Scanner(), LoadedLibraries()
+    before, compilers = b"", set[str]()
     with archive.open(member) as content:
         while piece := content.read(_PIECE):
             scanner.feed(piece)
-            words = before + piece
-            for around in _around(words, b" tools, release "):
+            loads.feed(piece)
+            for around in surroundings(before + piece, b" tools, release ", _LONGEST_WORDS):
                 compilers |= {found.decode() for found in _COMPILER.findall(around)}
-            for around in _around(words, b".so."):
-                loads |= {f"{of.decode()} {version.decode()}" for of, version in _LOADED.findall(around)}
             before = piece[-_LONGEST_WORDS:]
     loaded = scanner.loaded()
     library = Library(
@@ -131,15 +125,7 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[Library, s
         scanner.isas(),
         frozenset(compilers),
     )
-    return library, loads
-
-
-def _around(words: bytes, what: bytes) -> Iterator[bytes]:
-    """The surroundings of some bytes: a regular expression over a whole library takes ten times as long."""
-    at = words.find(what)
-    while at >= 0:
-        yield words[max(0, at - _LONGEST_WORDS // 2) : at + _LONGEST_WORDS // 2]
-        at = words.find(what, at + len(what))
+    return library, loads.found
 
 
 def _requires(archive: zipfile.ZipFile) -> tuple[str, ...]:

@@ -42,8 +42,6 @@ class Product:
     """The distribution that its metadata fixes, and whose code it runs: `torch`."""
     variant: str = ""
     """Empty: `cu` with the major that it loads, or with the CUDA that it was built by."""
-    links_code: bool = False
-    """Its PTX is input of the device linker: whether a newer GPU gets it is not known."""
 
 
 PRODUCTS: Final = (
@@ -52,7 +50,7 @@ PRODUCTS: Final = (
     Product("sglang", "sglang", "torch"),
     Product("torchvision", "torchvision", "torch"),
     Product("torchaudio", "torchaudio", "torch"),
-    Product("bitsandbytes", "bitsandbytes", links_code=True),
+    Product("bitsandbytes", "bitsandbytes"),
     Product("catboost", "catboost"),
     Product("ctranslate2", "ctranslate2"),
     Product("faiss", "faiss-gpu"),
@@ -145,9 +143,7 @@ def _code_row(product: Product, version: str, span: _Span, today: dt.date) -> Ro
     variant, cuda, wheel = span
     built_for, why = (cuda, "") if cuda else _cuda(product, wheel)
     ptx = targets(wheel, "ptx")
-    if product.links_code and ptx == "none":
-        ptx = ""
-    known_by = str(CUDA_OF_PTX.get(newest_isa(wheel), "")) if ptx not in {"", "none"} else ""
+    known_by = str(CUDA_OF_PTX.get(newest_isa(wheel), "")) if ptx != "none" else ""
     cudnn = next((each.removeprefix("cudnn ") for each in sorted(wheel.loads) if each.startswith("cudnn ")), "")
     return _row(
         framework=product.framework,

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from compat.evidence.case import COMPAT_FIRST
 from compat.evidence.names.distributions import Device, device_of, framework_of
 from compat.values.versions import CUDA_OF_PTX
-from imaging.inspection.cuda_evidence import Evidence, of_framework, runtimes, written
+from imaging.inspection.cuda_evidence import Evidence, compilers, loaded, of_framework, runtimes, written
 from imaging.inspection.environments import SYSTEM, conda_roots, environment_of
 from imaging.inspection.facts import Code, Contents, ImageContents, Library, Package, Statement
 from imaging.inspection.finders.libraries import LOADER
@@ -83,7 +83,11 @@ FOLDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "xformers": ("xformers/",),
     "mlx": ("mlx/",),
 }
-_BY_NVIDIA: Final = re.compile(r"(?:^|/)nvidia/|(?:^|/)lib(?:cu|nv|nccl)[\w]*(?:-[0-9a-f]+)?\.so|/cuda(?:-[\d.]+)?/")
+# Libraries of CUDA have code for all targets of their CUDA.
+_BY_NVIDIA: Final = re.compile(
+    r"(?:^|/)nvidia/|(?:^|/)(?:local|opt)/cuda(?:-[\d.]+)?/|(?:^|/)lib(?:cu(?:da|blas|dnn|dss|fft|file|inj|pti|rand|solver|sparse|tensor)|nv|npp|nccl)"
+    r"\w*(?:-[0-9a-f]+)?\.so"
+)
 
 
 def judge(contents: ImageContents) -> Conclusions:
@@ -102,11 +106,13 @@ def judge(contents: ImageContents) -> Conclusions:
         _framework(name, package, contents, _seen_from(deep, environment), stated, environment * (name in several))
         for environment, name, package in on_gpu
     )
-    found = tuple(dict.fromkeys([*runtimes(deep), *stated]))
+    own = [code for code in deep.code if not _BY_NVIDIA.search(code.path)]
+    there = (*runtimes(deep), *_of_code(own))
+    found = tuple(dict.fromkeys([*there, *stated]))
     # What people wrote about an image says nothing of a program when all that is there is built for the CPU.
-    counts = tuple(runtimes(deep)) if on_cpu else found
-    if not programs and (counts or _own_code(deep)):
-        programs = (_program("", contents, counts, _own_code(deep)),)
+    counts = there if on_cpu else found
+    if not programs and (counts or _targets(own)):
+        programs = (_program("", contents, counts, _targets(own)),)
     lines = {program.name: program.fields["cuda"] for program in programs if "cuda" in program.fields}
     return Conclusions(programs, tuple(remarks(contents, lines, stated)), found, tuple(on_cpu), _around(contents))
 
@@ -156,8 +162,9 @@ def _framework(  # noqa: PLR0913, PLR0917 - a framework, and all evidence of it
     name: str, package: Package, contents: ImageContents, seen: Contents, stated: tuple[Evidence, ...], place: str
 ) -> Program:
     """One framework as a program; `place` tells it from the same one in another environment."""
-    trusted = (*of_framework(name, package, seen), *runtimes(seen), *stated)
-    code, lacking = _code_in(seen, FOLDERS.get(name, ()), trusted[0].value if trusted else "")
+    own = _code_below(seen, FOLDERS.get(name, ()))
+    trusted = (*of_framework(name, package, seen), *runtimes(seen), *_of_code(own), *stated)
+    code, lacking = _code_in(own, trusted[0].value if trusted else "")
     found = _program(name, replace(contents, deep=seen), trusted, code, package)
     return replace(found, name=f"{name} in /{place}" if place else found.name, notes=(*found.notes, *lacking))
 
@@ -230,17 +237,21 @@ def _environment(contents: ImageContents) -> str:
     return text
 
 
-def _code_in(deep: Contents, folders: tuple[str, ...], cuda: str) -> tuple[Targets | None, list[Note]]:
-    """Targets of the files below these folders of site-packages, None if there is no device code; and what lacks some.
-
-    A program is judged by the library that serves most targets: those that serve fewer have kernels for some GPUs
-    alone (FlashAttention), and what is in few fat binaries of others has few kernels.
-    """
-    own = [
+def _code_below(deep: Contents, folders: tuple[str, ...]) -> list[Code]:
+    """Files with device code below these folders of site-packages."""
+    return [
         code
         for code in deep.code
         if any(f"-packages/{folder}" in code.path for folder in folders) and "/nvidia/" not in code.path
     ]
+
+
+def _code_in(own: Sequence[Code], cuda: str) -> tuple[Targets | None, list[Note]]:
+    """Targets of a program's files, None if there is no device code; and what lacks some.
+
+    A program is judged by the library that serves most targets: those that serve fewer have kernels for some GPUs
+    alone (FlashAttention), and what is in few fat binaries of others has few kernels.
+    """
     alike, other = serving_most(_chosen(own, cuda))
     named = ((code, ", ".join(sorted(_counting(code), key=_order))) for code in other)
     notes = [
@@ -261,15 +272,26 @@ def serving_most(libraries: Sequence[Code]) -> tuple[list[Code], list[Code]]:
     return alike, [code for code in serious if code not in alike]
 
 
-def _chosen(codes: Sequence[Code], cuda: str) -> list[Code]:
-    """Of libraries for one CUDA each (`libbitsandbytes_cuda124.so`) the one that a program loads: the image's CUDA."""
+def _of_code(own: Sequence[Code]) -> tuple[Evidence, ...]:
+    """What a program's files say of their CUDA. Of libraries for one CUDA each it loads one: nothing says which."""
+    single = [code for group in _by_cuda(own) if len(group) == 1 for code in group.values()]
+    return (*loaded(single), *compilers(single))
+
+
+def _by_cuda(codes: Sequence[Code]) -> list[dict[str, Code]]:
+    """Groups of libraries that differ only in the CUDA of their name (`libbitsandbytes_cuda124.so`), by it."""
     groups: dict[str, dict[str, Code]] = {}
     for code in codes:
         match = _FOR_CUDA.search(code.path)
         groups.setdefault(_FOR_CUDA.sub("cuda", code.path), {})[match[1] if match else ""] = code
+    return [*groups.values()]
+
+
+def _chosen(codes: Sequence[Code], cuda: str) -> list[Code]:
+    """Of libraries for one CUDA each the one that a program loads: the image's CUDA."""
     wanted = cuda.replace(".", "")
     found = []
-    for group in groups.values():
+    for group in _by_cuda(codes):
         exact = {of: code for of, code in group.items() if of == wanted} if len(group) > 1 else group
         same = {of: code for of, code in group.items() if wanted and of.startswith(cuda.partition(".")[0])}
         by_number = exact or same or group
@@ -285,11 +307,6 @@ def _most(code: Code) -> int:
 def _counting(code: Code) -> list[str]:
     """Targets with code of most kernels: those of at least a quarter of the fat binaries."""
     return [target for target, count in (*code.cubins, *code.ptx) if count >= ENOUGH * _most(code)]
-
-
-def _own_code(deep: Contents) -> Targets | None:
-    """Targets of programs other than NVIDIA's libraries, which have code for all targets of their CUDA."""
-    return _targets(each for each in deep.code if not _BY_NVIDIA.search(each.path))
 
 
 def _targets(codes: Iterable[Code]) -> Targets | None:

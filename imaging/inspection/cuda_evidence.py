@@ -1,16 +1,19 @@
 """Collects an image's statements on its CUDA: framework builds, runtimes, toolkit, environment, labels. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from compat.evidence.names.distributions import framework_of
-from imaging.inspection.facts import Contents, ImageContents, Package
+from imaging.inspection.facts import Code, Contents, ImageContents, Package
 
 _LABEL: Final = re.compile(r"(?:^|[._-])cuda(?:[._-]?version)?$|cuda[._-]version", re.IGNORECASE)
 _LINE: Final = re.compile(r"(\d{1,2})(?:\.(\d{1,2}))?")
 
+# Majors of the PTX language that one CUDA major has to itself: its compilers write no other.
+_CUDA_OF_LANGUAGE: Final = MappingProxyType({"7": 11, "8": 12, "9": 13})
 _BUILT_FOR: Final = "because the program was built for it"
 _LIES_THERE: Final = "because it is what the program loads"
 _IN_TOOLKIT: Final = "because that toolkit is in the image"
@@ -70,6 +73,30 @@ def runtimes(deep: Contents) -> Iterator[Evidence]:
         if statement.of == "toolkit" and statement.what == "cuda":
             what = f"the toolkit's own note of {statement.value}"
             yield Evidence(_line(statement.value), what, statement.path, _IN_TOOLKIT)
+
+
+def loaded(codes: Iterable[Code]) -> Iterator[Evidence]:
+    """What files with device code load: the runtime, or cuBLAS or NVRTC, which have CUDA's major; each once."""
+    shown = set()
+    for code in codes:
+        names = dict(each.split(" ") for each in code.loads)
+        if name := next((each for each in ("cudart", "cublas", "cublasLt", "nvrtc") if each in names), ""):
+            value = _cudart_line(names[name]) if name == "cudart" else names[name].partition(".")[0]
+            if value in shown:
+                continue
+            shown.add(value)
+            yield Evidence(value, f"lib{name}.so.{names[name]}, which {code.path} loads,", code.path, _LIES_THERE)
+
+
+def compilers(codes: Iterable[Code]) -> Iterator[Evidence]:
+    """The CUDA that made files with PTX, which may have its runtime inside, by the language; the newest first."""
+    by_major: dict[int, tuple[str, str]] = {}
+    for code in codes:
+        for _, language in code.languages:
+            if (major := _CUDA_OF_LANGUAGE.get(language.partition(".")[0])) is not None:
+                by_major.setdefault(major, (language, code.path))
+    for major, (language, path) in sorted(by_major.items(), reverse=True):
+        yield Evidence(str(major), f"PTX {language} in {path}", path, _BUILT_FOR)
 
 
 def _cudart_line(version: str) -> str:

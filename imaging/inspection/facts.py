@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-VERSION: Final = 6
+VERSION: Final = 7
 """Version of facts and finders: raise it when one changes, so that cached facts are read again."""
 
 
@@ -67,7 +67,8 @@ class Library:
 class Code:
     """Device code in a file: targets as `sm_90a`, `compute_90`, with their number of entries.
 
-    `compressed` are those with code compressed by zstd, `languages` the newest version of the PTX of each.
+    `compressed` are those with code compressed by zstd, `languages` the newest version of the PTX of each, `loads` the
+    libraries of CUDA that the file loads.
     """
 
     path: str
@@ -76,6 +77,7 @@ class Code:
     ptx: tuple[tuple[str, int], ...] = ()
     compressed: tuple[str, ...] = ()
     languages: tuple[tuple[str, str], ...] = ()  # ("compute_90", "8.5")
+    loads: tuple[str, ...] = ()  # "cudart 12"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from imaging.inspection.facts import Code
 from imaging.inspection.fatbin import Scanner
 from imaging.inspection.finders.finder import MOST, THIS_LAYER, Sink
 from imaging.inspection.layers import Entry
+from imaging.inspection.loaded_libraries import LoadedLibraries
 
 _NAMED: Final = re.compile(r"\.(so(\.\d+)*|fatbin|nv_fatbin|cubin|ptx|pyd)$")
 _NO_SUFFIX: Final = re.compile(r"(^|/)[^/.]+$")
@@ -37,6 +38,7 @@ class _Binary:
         self._found, self._path = found, path
         self._head = b""
         self._scanner: Scanner | None = Scanner()
+        self._loads = LoadedLibraries()
         self._is_new = True
 
     def feed(self, piece: bytes) -> None:
@@ -47,6 +49,7 @@ class _Binary:
                 self._scanner = None
         if self._scanner is not None:
             self._scanner.feed(piece)
+            self._loads.feed(piece)
 
     def end(self) -> None:
         if self._scanner is None:
@@ -59,7 +62,8 @@ class _Binary:
         if (cubins or ptx) and len(self._found) < MOST:
             compressed = tuple(map(str, sorted(self._scanner.compressed())))
             languages = tuple((str(target), isa) for target, isa in sorted(self._scanner.languages().items()))
-            self._found.append(Code(self._path, THIS_LAYER, cubins, ptx, compressed, languages))
+            loads = tuple(sorted(self._loads.found))
+            self._found.append(Code(self._path, THIS_LAYER, cubins, ptx, compressed, languages, loads))
 
 
 class _Ptx:

@@ -177,6 +177,48 @@ def test_without_a_runtime_the_library_that_a_program_loads_tells_the_major(look
     assert program.fields["cuda"] == "12"
 
 
+def test_the_runtime_that_a_file_with_code_loads_tells_the_major(look: Look) -> None:
+    names = b"\0libcudart.so.12\0libcublas-1a2b3c4d.so.12\0"
+    files: dict[str, Content] = {f"{SITE}/lesson/cuda/liblesson.so": library(fatbin(("cubin", 80)), text=names)}
+    (program,) = judge(look(image(files))).programs
+    assert (program.fields["cuda"], program.fields["sm_list"]) == ("12", "sm_80")
+
+
+def test_a_name_that_is_cut_by_two_pieces_is_read(look: Look) -> None:
+    at_the_cut = b"\0" * ((1 << 18) - 512 - 5) + b"\0libcudart.so.11.0\0"
+    files: dict[str, Content] = {f"{SITE}/lesson/liblesson.so": library(fatbin(("cubin", 80)), text=at_the_cut)}
+    (program,) = judge(look(image(files))).programs
+    assert program.fields["cuda"] == "11"
+
+
+def test_ptx_tells_the_major_of_the_compiler_whose_runtime_may_be_inside(look: Look) -> None:
+    files: dict[str, Content] = {f"{SITE}/lesson/liblesson.so": library(fatbin(("cubin", 80), ("ptx", 80)))}
+    (program,) = judge(look(image(files))).programs
+    assert (program.fields["cuda"], program.fields["ptx"]) == ("12", "compute_80@8.5")
+
+
+def test_of_libraries_for_one_cuda_each_none_says_which_cuda_there_is(look: Look) -> None:
+    names = {cuda: f"\0libcudart.so.{cuda}\0".encode() for cuda in ("11.0", "12", "13")}
+    files: dict[str, Content] = {
+        f"{SITE}/bitsandbytes-0.48.0.dist-info/METADATA": "Name: bitsandbytes\n\n",
+        **{
+            f"{SITE}/bitsandbytes/libbitsandbytes_cuda{number}.so": library(fatbin(("cubin", 80)), text=names[cuda])
+            for number, cuda in (("118", "11.0"), ("124", "12"), ("130", "13"))
+        },
+    }
+    (program,) = judge(look(image(files, env=["CUDA_VERSION=12.4.1"]))).programs
+    assert program.fields["cuda"] == "12.4"
+
+
+def test_libraries_of_rapids_are_programs_and_those_of_cuda_are_not(look: Look) -> None:
+    files: dict[str, Content] = {
+        f"{SITE}/libcuml/lib64/libcuml.so": library(fatbin(("cubin", 70))),
+        f"{SITE}/libcuml/lib64/libcusolver.so.12": library(fatbin(("cubin", 50), ("cubin", 90))),
+    }
+    (program,) = judge(look(image(files))).programs
+    assert program.fields["sm_list"] == "sm_70"
+
+
 def test_wheels_count_and_not_a_label_that_says_otherwise(look: Look) -> None:
     env = ["CUDA_VERSION=10.1.243", "NVIDIA_REQUIRE_CUDA=cuda>=10.1"]
     judged = judge(look(image(CUPY, labels={"com.nvidia.cuda.version": "10.1"}, env=env)))

@@ -110,7 +110,7 @@ def compare(index: Path, monkeypatch: pytest.MonkeyPatch, *, toolkit: str) -> in
     serve(index, cuobjdump.PACKAGE, cuobjdump.VERSION, {"nvidia/cu13/bin/cuobjdump": program})
     serve(index, "lesson", "1.0", {"lesson/a.so": library(fatbin(("cubin", 80))), "lesson/b.so": library()})
     wheels = index / "wheels.csv"
-    wheels.write_text("package,version,beside,main,asked,stated\nlesson,1.0,,,,\n")
+    wheels.write_text("package,version,beside,main,asked,cuda\nlesson,1.0,,,,\n")
     monkeypatch.setattr(wheel_answers, "WHEELS", wheels)
     return wheel_answers.main(["--differences"])
 
