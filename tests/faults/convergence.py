@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from second_lab import Lab
 
-# Resources of the stack: 1 stack, 1 provider, 1 image with its build, 3 pools with 15 patches, the runtime with class,
-# namespace and 2 DaemonSets, 1 namespace of jobs, the job and its Job. The 15 nodes are read, not made.
-RESOURCES = 31
+# Resources of the stack: 1 stack, 1 provider, 1 image with its check and its build, 3 pools with 15 patches, the
+# runtime with class, namespace and 2 DaemonSets, 1 namespace of jobs, the job and its Job. The 15 nodes are only read.
+RESOURCES = 32
 DAEMONS = "/apis/apps/v1/namespaces/gpu-runtime/daemonsets"
 JOBS = "/apis/batch/v1/namespaces/batch/jobs"
 CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from bystander import Bystander, kept_files, running_servers
+from convergence import RESOURCES
 
 from lab.machine import network
 
@@ -26,7 +27,7 @@ def test_after_kill_9_of_every_server_up_finds_everything_again(deployed: Lab) -
     assert set(killed) == SERVERS
     deployed.kill(*SERVERS)
     text = deployed.python_m_lab("up", "--simulated", "--stack", "small").succeeded()
-    assert "31 unchanged" in text
+    assert f"{RESOURCES} unchanged" in text
     assert "15 nodes, 119 GPUs" in text
     assert set(deployed.running()) == SERVERS
     assert not set(deployed.running().values()) & set(killed.values())
@@ -48,7 +49,7 @@ def test_down_leaves_no_process_no_address_and_no_route_and_keeps_the_data(deplo
     assert networks.bridge not in {link["ifname"] for link in network.ip_json("link", "show")}
 
     deployed.start()
-    assert "31 unchanged" in deployed.pulumi("preview", "--expect-no-changes").succeeded()
+    assert f"{RESOURCES} unchanged" in deployed.pulumi("preview", "--expect-no-changes").succeeded()
 
 
 def test_the_users_lab_has_other_ranges_and_ports_and_is_as_it_was(deployed: Lab, bystander: Bystander) -> None:
