@@ -268,12 +268,11 @@ def rows() -> tuple[dict[str, str], ...]:
 def is_known(wanted: Wanted) -> bool:
     """Whether the table has the release, from whatever source."""
     name, _, version = wanted.name.partition("==")
-    package = re.compile(rf"(?:pip {re.escape(name)}|{'wheel' if name == 'torch' else '(?!)'})(?: |$)")
+    package = re.compile(rf"pip (?:{'wheel' if name == 'torch' else re.escape(name)})(?: |$)")
+    frameworks = {"pytorch"} if name == "torch" else {row["framework"] for row in rows()}
     return any(
-        package.match(each["distribution"])
-        and each["version"] == version
-        and (name != "torch" or each["framework"] == "pytorch")
-        for each in rows()
+        row["framework"] in frameworks and package.match(row["distribution"]) and row["version"] == version
+        for row in rows()
     )
 
 

@@ -24,6 +24,8 @@ ENOUGH: Final = 0.25
 """A target counts with this share of the commonest one's entries: a rarer one has code of few kernels."""
 _SERIOUS: Final = 0.05
 """A library with fewer fat binaries, by this share of the biggest one's, is a helper."""
+# Below a framework's folder, and not what all of it needs: NVIDIA's libraries, and linear algebra, which loads late.
+_BESIDE: Final = re.compile(r"/nvidia/|/libtorch_cuda_linalg\.so")
 _FOR_CUDA: Final = re.compile(r"cuda(\d{2,3})(?=[^/]*$)")
 _LONGEST_ENV: Final = 3500  # characters; a case allows 4000 in a field
 _ENV_READ: Final = re.compile(
@@ -242,7 +244,7 @@ def _code_below(deep: Contents, folders: tuple[str, ...]) -> list[Code]:
     return [
         code
         for code in deep.code
-        if any(f"-packages/{folder}" in code.path for folder in folders) and "/nvidia/" not in code.path
+        if any(f"-packages/{folder}" in code.path for folder in folders) and not _BESIDE.search(code.path)
     ]
 
 

@@ -23,10 +23,10 @@ class LoadedLibraries:
         self._before = b""
 
     def feed(self, piece: bytes) -> None:
-        words = self._before + piece
-        for around in surroundings(words, _MIDDLE, _LONGEST):
-            self.found |= {f"{name.decode()} {version.decode()}" for name, version in _NAMED.findall(around)}
-        self._before = words[-2 * _LONGEST :]
+        for words in (self._before + piece[: 2 * _LONGEST], piece):  # the cut apart: a copy of all would cost more
+            for around in surroundings(words, _MIDDLE, _LONGEST):
+                self.found |= {f"{name.decode()} {version.decode()}" for name, version in _NAMED.findall(around)}
+        self._before = piece[-2 * _LONGEST :]
 
 
 def surroundings(words: bytes, what: bytes, most: int) -> Iterator[bytes]:

@@ -161,3 +161,9 @@ def test_a_release_between_two_with_other_code_may_be_built_like_either(driver: 
     """ctranslate2 4.6.0 has PTX of CUDA 12.2, and 4.6.3 of 12.8; H100 runs nothing else of them."""
     answer = check(Case(gpu="H100", driver=driver, build="ctranslate2==4.6.2"), with_remedy=False)
     assert answer.verdict is verdict, answer.findings
+
+
+def test_a_row_for_libraries_of_several_cudas_is_that_of_each() -> None:
+    old = check(Case(build="bitsandbytes==0.45.5", cuda="12.4", **BLACKWELL), with_remedy=False)
+    assert old.verdict is Verdict.INCOMPATIBLE  # its library for 12.4 has code up to sm_90
+    assert check(Case(build="bitsandbytes==0.45.5", cuda="12.4", **A100), with_remedy=False).verdict.runs

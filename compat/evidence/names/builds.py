@@ -243,6 +243,7 @@ def _choose(spec: BuildSpec, _as_written: str) -> Choice:  # 2.3 and 2.3.0 compa
         wanted = set(spec.cuda)
         rows = (*rows, *_beside(rows, wanted, spec.system))
         exact = tuple(row for row in rows if row.cuda is not None and row.cuda.line in wanted)
+        exact = exact or tuple(replace(row, cuda=line) for row in rows for line in spec.cuda if _spans(row, line))
         rows = exact or tuple(row for row in rows if _is_of_major(row, {line.major for line in wanted}))
         if len(wanted) > 1:  # cu12, cuda11x: as one variant if the tables have it
             rows = _one_variant(rows)
@@ -271,6 +272,12 @@ def _beside(rows: tuple[Build, ...], wanted: set[CudaVersion], system: str) -> t
         for each in tables.pinned_by(row)
         if each.cuda and each.cuda.line in wanted - have and for_system(each, system)
     )
+
+
+def _spans(row: Build, line: CudaVersion) -> bool:
+    """A row for all libraries of a wheel whose code is alike: `cu118-cu126`."""
+    match = re.fullmatch(r"cu(\d{3})-cu(\d{3})", row.variant)
+    return match is not None and int(match[1]) <= int(f"{line.major}{line.minor}") <= int(match[2])
 
 
 def _is_of_major(row: Build, majors: set[int]) -> bool:

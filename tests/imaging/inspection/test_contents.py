@@ -116,6 +116,18 @@ def test_a_library_for_some_gpus_does_not_hide_what_another_has_for_the_rest(loo
     assert note.says == "_vllm_fa2_C.abi3.so has code for sm_80 alone: other GPUs are without what it does"
 
 
+def test_linear_algebra_for_more_gpus_does_not_make_torch_run_on_them(look: Look) -> None:
+    files: dict[str, Content] = {
+        f"{SITE}/torch-2.8.0.dist-info/METADATA": "Name: torch\nVersion: 2.8.0\n\n",
+        f"{SITE}/torch/lib/libtorch_cuda.so": library(*[fatbin(("cubin", 70), ("cubin", 80)) for _ in range(40)]),
+        f"{SITE}/torch/lib/libtorch_cuda_linalg.so": library(
+            *[fatbin(("cubin", 50), ("cubin", 60), ("cubin", 70), ("cubin", 80)) for _ in range(10)]
+        ),
+    }
+    (program,) = judge(look(image(files))).programs
+    assert program.fields["sm_list"] == "sm_70;sm_80"
+
+
 def test_a_small_helper_does_not_make_a_program_run_where_its_kernels_do_not(look: Look) -> None:
     big = library(*[fatbin(("cubin", 80), ("cubin", 90)) for _ in range(60)])
     helper = library(fatbin(("cubin", 50), ("cubin", 70), ("cubin", 80), ("cubin", 90)))
