@@ -28,6 +28,7 @@ _LIBRARY: Final = re.compile(r"\.so(?:\.\d+)*$")
 _PIECE: Final = 1 << 20
 _LONGEST_WORDS: Final = 80  # bytes kept between two pieces
 # The end of "Cuda compilation tools, release 11.8, V11.8.89", which heads PTX: its beginning is often compressed.
+_BEFORE_RELEASE: Final = re.compile(rb" tools, release ")
 _COMPILER: Final = re.compile(rb"ation tools, release (\d+\.\d+)")
 _BROUGHT: Final = re.compile(r"(?:^|/)lib(cudart|cublas|cudnn|nvrtc|nvinfer)(?:-[0-9a-f]{8})?\.so\.(\d+(?:\.\d+)*)$")
 
@@ -113,7 +114,7 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[Library, s
         while piece := content.read(_PIECE):
             scanner.feed(piece)
             loads.feed(piece)
-            for around in surroundings(before + piece, b" tools, release ", _LONGEST_WORDS):
+            for around in surroundings(before + piece, _BEFORE_RELEASE, _LONGEST_WORDS):
                 compilers |= {found.decode() for found in _COMPILER.findall(around)}
             before = piece[-_LONGEST_WORDS:]
     loaded = scanner.loaded()

@@ -38,7 +38,7 @@ class _Binary:
         self._found, self._path = found, path
         self._head = b""
         self._scanner: Scanner | None = Scanner()
-        self._loads = LoadedLibraries()
+        self._loads = LoadedLibraries() if "/nvidia/" not in path else None  # NVIDIA's own are no program
         self._is_new = True
 
     def feed(self, piece: bytes) -> None:
@@ -49,7 +49,8 @@ class _Binary:
                 self._scanner = None
         if self._scanner is not None:
             self._scanner.feed(piece)
-            self._loads.feed(piece)
+            if self._loads is not None:
+                self._loads.feed(piece)
 
     def end(self) -> None:
         if self._scanner is None:
@@ -62,7 +63,7 @@ class _Binary:
         if (cubins or ptx) and len(self._found) < MOST:
             compressed = tuple(map(str, sorted(self._scanner.compressed())))
             languages = tuple((str(target), isa) for target, isa in sorted(self._scanner.languages().items()))
-            loads = tuple(sorted(self._loads.found))
+            loads = tuple(sorted(self._loads.found)) if self._loads else ()
             self._found.append(Code(self._path, THIS_LAYER, cubins, ptx, compressed, languages, loads))
 
 
