@@ -126,7 +126,7 @@ class Progress:
         sign, done, would = _WORDS[resource.op]
         is_build = resource.type == BUILD and resource.op in _BUILDS
         if is_build:
-            done, would = "built", "build"
+            done, would = ("checked", "check") if _checked(resource) else ("built", "build")
         word = done if self.mode is Mode.UPDATE else would
         took = at - resource.started
         is_timed = self.mode is Mode.UPDATE and (is_build or took >= WORTH_SHOWING_S)
@@ -141,9 +141,8 @@ class Progress:
             return []
         self._failed[urn] = resource
         if resource.type == BUILD:
-            inputs = mapping(mapping(resource.metadata.get("new")).get("inputs"))
-            tags = inputs.get("tags") or [mapping(inputs.get("labels")).get(CHECKED_LABEL)]
-            if lines := self.output_of(text(tags[0])):
+            tags = mapping(mapping(resource.metadata.get("new")).get("inputs")).get("tags") or [""]
+            if lines := self.output_of(_checked(resource) or text(tags[0])):
                 resource.status = deque(lines, maxlen=LAST_LINES)
         line = f"  ✗ failed   {_kind(resource.type)} {resource.name} ({at - resource.started:.0f} s)"
         # Most plug-ins give a reason before the engine does; otherwise it may still come.
@@ -200,6 +199,12 @@ class Progress:
             parts = [f"{part.partition(' ')[0]} to {part.partition(' ')[2]}" for part in parts]
         parts.append(f"{counts.get('same', 0)} unchanged")
         return [*lines, f"  {', '.join(parts)} in {body.get('durationSeconds', 0)} s"]
+
+
+def _checked(resource: _Resource) -> str:
+    """The tag of the image that a build only checks; empty for one that pushes."""
+    inputs = mapping(mapping(resource.metadata.get("new")).get("inputs"))
+    return text(mapping(inputs.get("labels")).get(CHECKED_LABEL))
 
 
 def _kind(of: str) -> str:

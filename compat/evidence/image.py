@@ -337,7 +337,7 @@ def _with_loaded(reader: Reader, given: ImageFields, spec: BuildSpec, build: Bui
     if given.around or build.cuda is None or _brings_cuda(spec) or not re.fullmatch(r"cu\d+x", build.variant):
         return (given,)
     lines = tuple(line for line in tables.cuda_lines() if line.major == build.cuda.major and line >= build.cuda.line)
-    unsaid = OpenField("cuda", f"which CUDA {build.cuda.major}.x it finds in the image")
+    unsaid = OpenField("cuda", f"which CUDA {build.cuda.major}.x is in the image")
     if unsaid not in reader.open:
         reader.open.append(unsaid)
     return tuple(replace(given, cudas=(line,)) for line in lines)

@@ -61,7 +61,7 @@ def advice(lines: Sequence[str], error: str, client: Client) -> str:
         "then run the same command again; what was built stays in the builder's cache"
     )
     base = "a base image cannot be pulled: name one that this machine reaches, or set `site.substitutes`"
-    check = "the image's check (verify.py in its folder) refuses it, so it was not exported:"
+    check = "the image fails its own check (verify.py in its folder), so it was not exported:"
     builder = f"{client.builder} does not answer: start it (in the lab: make up), then run the same command again"
     known = (
         ("no space left on device" in "\n".join([*lines, error]).lower(), disk),

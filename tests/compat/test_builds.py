@@ -147,7 +147,7 @@ BLACKWELL = {"gpu": "RTX 5090", "driver": "580.95.05"}
 def test_cupy_for_a_major_compiles_by_whichever_cuda_of_it_the_image_has() -> None:
     alone = check(Case(build="cupy-cuda12x==13.6.0", **BLACKWELL), with_remedy=False)
     assert alone.verdict is Verdict.UNKNOWN
-    assert alone.findings[0].message.count("which CUDA 12.x it finds in the image") == 1
+    assert alone.findings[0].message.count("which CUDA 12.x is in the image") == 1
     assert check(Case(build="cupy-cuda12x==13.6.0", cuda="12.8", **BLACKWELL), with_remedy=False).verdict.runs
     old = check(Case(build="cupy-cuda12x==13.6.0", cuda="12.4", **BLACKWELL), with_remedy=False)
     assert old.verdict is Verdict.INCOMPATIBLE

@@ -95,7 +95,7 @@ def test_an_image_that_its_own_check_refuses_is_not_pushed_and_one_that_passes_a
     check.write_text("echo the course needs torch 2.6; exit 1\n")
     text = deployed.python_m_lab("up", "--simulated", "--stack", STACK).refused()
     assert "✗ failed   Image refused-check" in text
-    assert "the image's check (verify.py in its folder) refuses it, so it was not exported" in text
+    assert "the image fails its own check (verify.py in its folder), so it was not exported" in text
     assert "the course needs torch 2.6" in text
     assert kept(deployed, before) == before
     assert images(deployed) == {"tiny-check", "tiny-build"}

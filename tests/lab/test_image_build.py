@@ -251,7 +251,7 @@ def test_an_image_that_its_check_refuses_is_not_pushed_unless_the_check_is_left_
     (lesson / "content").write_text("two\n")
     done = site.build(lesson, "--push", f"{site.registry}/{repository(lesson)}:1")
     assert done.returncode == 1
-    assert "the image's check (verify.py in its folder) refuses it, so it was not exported" in done.stderr
+    assert "the image fails its own check (verify.py in its folder), so it was not exported" in done.stderr
     assert "Traceback" not in done.stderr
     assert site.manifest(repository(lesson), "1").status_code == 404
     done = site.build(lesson, "--push", f"{site.registry}/{repository(lesson)}:1", "--no-verify")

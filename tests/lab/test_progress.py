@@ -123,6 +123,12 @@ def test_the_whole_output_of_a_build_that_failed_is_not_repeated() -> None:
     ]
 
 
+def test_a_build_that_only_checks_is_named_as_that() -> None:
+    new = {"inputs": {"labels": {"org.gpu-commons.checks": "r/hub:1"}}}
+    events = [step("resourcePreEvent", "create", IMAGE, new=new), step("resOutputsEvent", "create", IMAGE, at=71)]
+    assert lines_of(events) == ["  + checked  Image hub-build (71 s)"]
+
+
 @pytest.mark.parametrize("names", [{"tags": ["r/hub:1"]}, {"labels": {"org.gpu-commons.checks": "r/hub:1"}}])
 def test_the_end_of_a_failed_build_comes_from_the_builder_where_the_plugin_lost_it(names: dict[str, object]) -> None:
     progress = Progress(Mode.UPDATE, output_of=lambda tag: [f"#7 of {tag}", "#7 E: no such package"])

@@ -110,7 +110,7 @@ def compare(index: Path, monkeypatch: pytest.MonkeyPatch, *, toolkit: str) -> in
     serve(index, cuobjdump.PACKAGE, cuobjdump.VERSION, {"nvidia/cu13/bin/cuobjdump": program})
     serve(index, "lesson", "1.0", {"lesson/a.so": library(fatbin(("cubin", 80))), "lesson/b.so": library()})
     wheels = index / "wheels.csv"
-    wheels.write_text("package,version,beside,main,asked,cuda\nlesson,1.0,,,,\n")
+    wheels.write_text("package,version,beside,main,asked,cuda,apart\nlesson,1.0,,,,,\n")
     monkeypatch.setattr(wheel_answers, "WHEELS", wheels)
     return wheel_answers.main(["--differences"])
 
@@ -121,8 +121,8 @@ def test_answers_that_agree_with_the_code_hold_the_bars(
 ) -> None:
     assert compare(index, monkeypatch, toolkit="11.0") == 0
     shown = capsys.readouterr()
-    assert "| read, wheels that no row is made of | 72 | 100.0 | 0.0 | 0.0 | 0.0 |" in shown.out
-    assert "| by name, other releases | 72 | 20.8 | 0.0 | 0.0 | 79.2 |" in shown.out  # the driver is none for the GPU
+    assert "| read, wheels that no row is made of | 72 | 100.00 | 0.00 | 0.00 | 0.00 |" in shown.out
+    assert "| by name, other releases | 72 | 20.83 | 0.00 | 0.00 | 79.17 |" in shown.out
 
 
 @pytest.mark.slow
