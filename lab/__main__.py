@@ -76,7 +76,7 @@ def up(name: str, stack: str, without_stack: bool, simulated: bool, detail: oper
     sdks.ensure(_stack_file(stack), report)
     nodes = steps.Nodes.SIMULATED if simulated else steps.Nodes.ONE_REAL
     steps.start(instance, tools, _stack_file(stack), nodes, report)
-    engine.prepare(instance, tools, report, sdks=sdks.of(_stack_file(stack)))
+    engine.prepare(instance, tools, report, plugins=steps.plugins_of(steps.read_stack(_stack_file(stack))))
     if without_stack:
         report(f"checked: {health.check(instance)}")
         return
@@ -113,7 +113,7 @@ def preview(name: str, stack: str, events: Path | None, detail: operations.Detai
     """What `up` would change; the servers must run. The stack need not have been deployed."""
     sdks.ensure(_stack_file(stack), report)
     instance, tools = find_instance(name), Toolchain()
-    engine.prepare(instance, tools, report, sdks=sdks.of(_stack_file(stack)))
+    engine.prepare(instance, tools, report, plugins=steps.plugins_of(steps.read_stack(_stack_file(stack))))
     engine.select_stack(instance, tools, stack)
     migration.adopt(instance, tools, stack, report)
     ended = operations.preview(instance, tools, stack, detail, events)
@@ -167,17 +167,18 @@ def env(name: str) -> None:
 @_plain_errors
 def tools(stack: str, for_tests: bool) -> None:  # noqa: FBT001 - click's flag
     """Install the tools that the stack needs, nothing else."""
-    toolchain, extras = Toolchain(), sdks.of(_stack_file(stack))
+    toolchain = Toolchain()
     if for_tests:
         toolchain.ensure_test_packages(report)  # first: pages are tested while tools are built
         toolchain.ensure(report, for_tests=True)
         return
     read = steps.read_stack(_stack_file(stack))
-    has_cluster, kind = steps.needs_cluster(read), read.site.kind
-    toolchain.ensure(report, for_clusters=has_cluster, for_docker="docker" in extras, for_slurm=kind == "slurm")
+    has_cluster, kind, also = steps.needs_cluster(read), read.site.kind, engine.to_build(steps.plugins_of(read))
+    toolchain.ensure(
+        report, for_clusters=has_cluster, for_docker=kind == "docker", for_slurm=kind == "slurm", also=also
+    )
     if kind == "slurm":
         toolchain.ensure_one(sif_runtime.NAME, report)
-    engine.ensure_plugins(toolchain, report, sdks=extras)
 
 
 @main.command()

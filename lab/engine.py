@@ -22,16 +22,13 @@ from lab.servers import buildkit, docker, moto, slurm_files, slurmctld
 from lab.toolchain import Report, Toolchain
 
 PROJECT = Path(__file__).parent.parent
-# Plugins of the SDKs that the project uses: those that are tools of the lab, and those with a stand-in (its version and
-# module) if the publisher's plugin is not available.
-TOOL_PLUGINS = ("docker-build",)
-# Plugin → version of its SDK, and its stand-in's module. Those of one kind of site are installed for its stacks.
-# Installed if the publisher's own is not available, and only for sites that need them.
-BUILT = ("docker",)
-STAND_INS = {"kubernetes": ("4.34.2", "lab.providers.kubernetes"), "aws": ("7.51.1", "lab.providers.aws")}
-OF_SITES = frozenset({"aws"})
+TOOL_PLUGINS = ("docker-build",)  # tools of every lab
+# Plugin → the tool that builds it where the engine cannot download the publisher's own.
+BUILT = {"kubernetes": "pulumi-kubernetes", "docker": "docker"}
+STAND_INS = {"aws": ("7.51.1", "lab.providers.aws")}  # its SDK's version and our module, where it cannot be downloaded
 PROGRESS = {"up", "preview", "destroy", "refresh"}
 PUBLISHER = "https://get.pulumi.com"
+CLUSTER = frozenset({"kubernetes"})
 
 
 def bin_folder(instance: Instance) -> Path:
@@ -75,8 +72,8 @@ def shell_exports(variables: Mapping[str, str]) -> str:
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
 
 
-def prepare(instance: Instance, tools: Toolchain, report: Report, *, sdks: Collection[str] = ()) -> None:
-    """Language host, provider plugins and state folder. Safe to repeat. `sdks`: those of this kind of site."""
+def prepare(instance: Instance, tools: Toolchain, report: Report, *, plugins: Collection[str] = CLUSTER) -> None:
+    """Language host, provider plugins and state folder. Safe to repeat. `plugins`: those of the stack's SDKs."""
     state.make(instance)
     bin_folder(instance).mkdir(exist_ok=True)
     if not tools.is_official("pulumi"):
@@ -86,25 +83,20 @@ def prepare(instance: Instance, tools: Toolchain, report: Report, *, sdks: Colle
             _place(tools.path(name), bin_folder(instance))
         language_host.write_launcher(bin_folder(instance) / "pulumi-language-python", Path(sys.executable))
     origins = installed_plugins(instance)
-    for name in STAND_INS:
-        if name in OF_SITES and name not in (*sdks, *origins):
-            continue
-        if origins.get(name) != "official":
-            origins[name] = _install_plugin(instance, tools, name, report)
     for name in TOOL_PLUGINS:
-        _install_tool(instance, tools, name)
+        _install_tool(instance, tools, name, name)
         origins[name] = "official" if tools.is_official(name) else "built"
-    for name in BUILT:
-        if name in (*sdks, *origins) and origins.get(name) != "official":
-            origins[name] = _install_built(instance, tools, name, report)
+    for name in sorted(plugins):
+        if origins.get(name) != "official":
+            install = _install_built if name in BUILT else _install_stand_in
+            origins[name] = install(instance, tools, name, report)
     files.write(_plugins_record(instance), json.dumps(origins, indent=2) + "\n")
 
 
-def ensure_plugins(tools: Toolchain, report: Report, *, sdks: Collection[str]) -> None:
-    """Build the plugins of these SDKs that the engine cannot download."""
-    for name in BUILT:
-        if name in sdks and not _answers(PUBLISHER):
-            tools.ensure_one(name, report)
+def to_build(plugins: Collection[str]) -> tuple[str, ...]:
+    """The tools that build those of these plugins that the engine cannot download."""
+    wanted = tuple(tool for name, tool in BUILT.items() if name in plugins)
+    return wanted if wanted and not _answers(PUBLISHER) else ()
 
 
 def _place(program: Path, folder: Path) -> None:
@@ -127,16 +119,16 @@ def installed_plugins(instance: Instance) -> dict[str, str]:
         return {}
 
 
-def _install_tool(instance: Instance, tools: Toolchain, name: str) -> None:
+def _install_tool(instance: Instance, tools: Toolchain, name: str, tool: str) -> None:
     """Put a plugin from the toolchain into the engine's cache, which may hold an earlier lab's stand-in."""
-    pin = tools.pins[name]
+    pin = tools.pins[tool]
     brought = tools.path(pin.programs[0])
     cache = instance.config / "pulumi" / "plugins" / f"resource-{name}-v{pin.version}"
     pairs = [(path, cache / path.name) for path in sorted(brought.parent.iterdir())]
     if all(cached.exists() and filecmp.cmp(path, cached) for path, cached in pairs):
         return
     command = [program(instance, tools), "plugin", "install", "resource", name, pin.version, "--reinstall"]
-    source = brought.parent if pin.beside else brought
+    source = brought.parent if len(pairs) > 1 else brought
     processes.run([*command, "--file", str(source)], env=environment(instance, tools))
     for path, cached in pairs:
         if cached.exists():
@@ -144,16 +136,17 @@ def _install_tool(instance: Instance, tools: Toolchain, name: str) -> None:
 
 
 def _install_built(instance: Instance, tools: Toolchain, name: str, report: Report) -> str:
-    if _install_official(instance, tools, name, tools.pins[name].version, report):
+    tool = BUILT[name]
+    if _install_official(instance, tools, name, tools.pins[tool].version, report):
         return "official"
-    tools.ensure_one(name, report)
-    _install_tool(instance, tools, name)
+    tools.ensure_one(tool, report)
+    _install_tool(instance, tools, name, tool)
     return "built"
 
 
 def _install_official(instance: Instance, tools: Toolchain, name: str, version: str, report: Report) -> bool:
     """Let the engine download a plugin that it lacks, if the publisher answers."""
-    if name in installed_plugins(instance) or not _answers(PUBLISHER):
+    if installed_plugins(instance).get(name) in {"built", "official"} or not _answers(PUBLISHER):
         return False
     report(f"Pulumi plugin {name} {version}: official download …")
     command = [program(instance, tools), "plugin", "install", "resource", name, version]
@@ -161,7 +154,7 @@ def _install_official(instance: Instance, tools: Toolchain, name: str, version: 
     return True
 
 
-def _install_plugin(instance: Instance, tools: Toolchain, name: str, report: Report) -> str:
+def _install_stand_in(instance: Instance, tools: Toolchain, name: str, report: Report) -> str:
     version, module = STAND_INS[name]
     if _install_official(instance, tools, name, version, report):
         return "official"

@@ -1,7 +1,8 @@
-"""Converts state from the docker-build stand-in of earlier versions to the plugin's own format.
+"""Converts state that stand-ins of earlier versions wrote to the format of the plugins.
 
-The plugin adds more defaults and hashes a build context differently, so it would rebuild every image. Here the plugin
-computes both, the state is rewritten, and nothing is built.
+docker-build adds more defaults and hashes a build context differently, so it would rebuild every image. Here the plugin
+computes both, the state is rewritten, and nothing is built. That for Kubernetes looks for an object's last inputs among
+its outputs, and would replace or update each object without them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 PROVIDER: Final = "pulumi:providers:docker-build"
 IMAGE: Final = "docker-build:index:Image"
 OURS: Final = f"$gpu-commons:index:GpuImage${IMAGE}"  # its tag is a hash of its inputs, so a change still shows
+OBJECT: Final = "kubernetes:"
+LAST_INPUTS: Final = "__inputs"
 MARK: Final = "__pulumi-go-provider-infer"  # the plugin leaves it in its checked inputs
 NOBODY: Final = "127.0.0.1:1"  # where the plugin would log to
 
@@ -33,21 +36,40 @@ Values = dict[str, Any]
 
 
 def adopt(instance: Instance, tools: Toolchain, stack: str, report: Report) -> None:
-    """Rewrite a stack's state that the stand-in wrote. Safe to repeat; reads one file if there is nothing to do.
+    """Rewrite a stack's state that stand-ins wrote. Safe to repeat; reads one file if there is nothing to do.
 
     Raises LabError if plugin or engine do not start or the state cannot be read; the state is then unchanged.
     """
     path = state.stack_file(instance, stack)
-    if not path.exists() or not needs_adoption(_resources(json.loads(path.read_text())["checkpoint"].get("latest"))):
+    if not path.exists():
         return
-    report(f"the state of stack {stack} was written with a stand-in for the docker-build plugin: adopting it")
+    written = _resources(json.loads(path.read_text())["checkpoint"].get("latest"))
+    if not needs_adoption(written) and not any(map(lacks_inputs, written)):
+        return
+    report(f"the state of stack {stack} was written with a stand-in for a plugin: adopting it")
     command, env = [engine.program(instance, tools), "stack"], engine.environment(instance, tools)
     run = functools.partial(processes.run, cwd=engine.PROJECT, env=env)
     exported = json.loads(run([*command, "export", "--stack", stack]))
-    with _plugin(tools, env) as plugin:
-        images = rewrite(_resources(exported["deployment"]), plugin)
+    resources = _resources(exported["deployment"])
+    images, objects = 0, give_inputs(resources)
+    if needs_adoption(resources):
+        with _plugin(tools, env) as plugin:
+            images = rewrite(resources, plugin)
     run([*command, "import", "--stack", stack], stdin=json.dumps(exported))
-    report(f"images that were adopted and not built: {images}")
+    report(f"adopted: {objects} objects, and {images} images without a build")
+
+
+def lacks_inputs(resource: Values) -> bool:
+    """Whether it is an object of a cluster that the stand-in wrote."""
+    return resource["type"].startswith(OBJECT) and LAST_INPUTS not in resource.get("outputs", {LAST_INPUTS: {}})
+
+
+def give_inputs(resources: list[Values]) -> int:
+    """Put the last inputs of objects where the plugin looks for them, in place; returns how many objects."""
+    found = [each for each in resources if lacks_inputs(each)]
+    for each in found:
+        each["outputs"][LAST_INPUTS] = each.get("inputs", {})
+    return len(found)
 
 
 def needs_adoption(resources: list[Values]) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.engine_events import StreamError, read_stream
 from imaging.build.buildkit import Buildctl
-from lab import engine, full_disk, processes
+from lab import engine, full_disk, processes, unready_pods
 from lab.build_logs import failed_build
 from lab.instance import LabError
 from lab.progress import Mode, Progress
@@ -132,7 +132,7 @@ def up(instance: Instance, tools: Toolchain, stack: str, detail: Detail) -> tupl
         if ended.code != 0:
             raise LabError(
                 f"pulumi up ended with exit code {ended.code}; the output above says why.\n"
-                f"{full_disk.reason(instance, before)}"
+                f"{full_disk.reason(instance, before)}{unready_pods.explained(instance)}"
                 f"The servers keep running. Try again: {again} ({again} V=1 shows everything). Logs: {instance.logs}"
             )
         return read_verdict(events.read_bytes()), ended.notices

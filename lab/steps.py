@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from lab import bases, certificates, control_plane, fleet, orphans, processes, site, slurm_stack
+from lab import bases, certificates, control_plane, engine, fleet, orphans, processes, site, slurm_stack
 from lab.instance import Instance, LabError, check_ports, stored_instance
 from lab.machine import builder, docker_host, network, node, sif_runtime, slurm_cluster, stand_in_gpus
 from lab.servers import buildkit, docker, moto, registry, slurmctld, slurmd, slurmdbd, sshd
@@ -16,6 +16,7 @@ from settings.host_pools import HostPool
 from settings.instance_table import instance_pools
 from settings.reading import SettingsError, Stack, load_stack
 from settings.resolve import driver_containers
+from settings.sdks import EXTRAS
 
 
 class Nodes(Enum):
@@ -84,6 +85,11 @@ def read_stack(stack_file: Path, overlay: Path | None = None) -> Stack:
 def needs_cluster(stack: Stack) -> bool:
     """Whether a stack has more than images, and neither a Docker host nor a Slurm to run it."""
     return stack.site.kind not in {"docker", "slurm"} and bool(stack.fleet.pools or stack.hubs or stack.jobs)
+
+
+def plugins_of(stack: Stack) -> frozenset[str]:
+    """Provider plugins of the stack, besides that of images."""
+    return (engine.CLUSTER if needs_cluster(stack) else frozenset()) | {*EXTRAS.get(stack.site.kind, ())}
 
 
 def _registry(context: Context) -> None:
@@ -194,7 +200,8 @@ def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, 
     kind = context.stack().site.kind
     is_on_aws = kind == "eks"
     needless = {name for name, of_kind in OF_SITES.items() if kind != of_kind}
-    tools.ensure(report, for_clusters=has_cluster, for_docker=kind == "docker", for_slurm=kind == "slurm")
+    also = engine.to_build(plugins_of(context.stack()))
+    tools.ensure(report, for_clusters=has_cluster, for_docker=kind == "docker", for_slurm=kind == "slurm", also=also)
     started = running(instance)
     taken = ports_to_take(started, instance.ports, has_cluster=has_cluster, is_on_aws=is_on_aws, kind=kind)
     check_ports(instance, [name for name in taken if name != "registry" or not instance.lender])

@@ -90,8 +90,7 @@ def moved_hub(written: Stack, here: Stack) -> list[str]:
 
 def stand_ins(kind: str, origins: Mapping[str, str]) -> list[str]:
     """Stand-in provider plugins that stacks on this kind of site use; empty if there are none."""
-    needed = {"kubernetes"} if kind not in WITHOUT_A_CLUSTER else set()
-    needed |= set(sdks.EXTRAS.get(kind, ()))
+    needed = sdks.EXTRAS.get(kind, ())
     names = [name for name, origin in origins.items() if origin == "stand-in" and name in needed]
     return [f"  provider plugins that are stand-ins of this project: {', '.join(names)}"] if names else []
 

@@ -13,7 +13,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -67,7 +67,7 @@ class Toolchain:
     def missing(self) -> list[Pin]:
         return [pin for pin in self.pins.values() if not (self.root / pin.key / "origin").exists()]
 
-    def ensure(
+    def ensure(  # noqa: PLR0913 - what kind of lab it is for
         self,
         report: Report,
         *,
@@ -75,8 +75,11 @@ class Toolchain:
         for_docker: bool = False,
         for_slurm: bool = False,
         for_tests: bool = False,
+        also: Collection[str] = (),
     ) -> None:
         """Install every tool, two at a time, and report how long each took. A lab for images needs fewer, tests all.
+
+        `also`: tools that are otherwise installed on demand.
 
         Raises LabError for the first tool that could not be installed, with the end of its build log.
         """
@@ -90,7 +93,7 @@ class Toolchain:
                 pin
                 for pin in self.missing()
                 if (for_clusters or not pin.for_clusters or (for_docker and pin.for_docker))
-                and (for_tests or not (pin.for_tests or pin.on_demand))
+                and (for_tests or pin.name in also or not (pin.for_tests or pin.on_demand))
             ],
             report,
         )

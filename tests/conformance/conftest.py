@@ -1,6 +1,6 @@
 """A real API server, a plugin from the environment, a namespace for each case.
 
-GPU_COMMONS_KUBERNETES_PLUGIN    the plugin's executable; without it the project's stand-in
+GPU_COMMONS_KUBERNETES_PLUGIN    the plugin's executable; without it the one that the lab of PULUMI_HOME has
 GPU_COMMONS_TEST_KUBECONFIG      the cluster, else KUBECONFIG; it needs a node that kwok simulates: no image is pulled,
                                  pods become ready and those of Jobs succeed
 GPU_COMMONS_TEST_NODE_SELECTOR   a label of those nodes (kwok.x-k8s.io/node=fake) when there are real ones besides
@@ -25,11 +25,8 @@ from kubernetes.client import ApiClient
 from kubernetes.client.exceptions import ApiException
 from pulumi import automation
 
-from lab.providers.plugin import write_launcher
-
 sys.path.insert(0, str(Path(__file__).parent))  # for conversation.py and others: folders of tests are no packages here
 from conversation import Conversation
-from differences import Intended
 
 
 class Cluster:
@@ -101,20 +98,19 @@ def cluster(kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="session")
-def executable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def executable() -> Path:
     named = os.environ.get("GPU_COMMONS_KUBERNETES_PLUGIN")
     if named:
         return Path(named)
-    target = tmp_path_factory.mktemp("plugin") / "pulumi-resource-kubernetes"
-    return write_launcher(target, Path(sys.executable), "lab.providers.kubernetes")
-
-
-@pytest.fixture(scope="session")
-def official(executable: Path) -> Callable[[Intended], bool]:
-    """`official(Intended.X)`: whether the plugin is the official one, for use where the two differ on purpose."""
-    with executable.open("rb") as file:
-        is_binary = file.read(4) == b"\x7fELF"  # the stand-in is a script
-    return lambda difference: is_binary and difference in Intended
+    installed = Path(os.environ.get("PULUMI_HOME", "")) / "plugins"
+    found = sorted(installed.glob("resource-kubernetes-v*/pulumi-resource-kubernetes"))
+    if not found:
+        pytest.fail(
+            "the conformance suite needs Pulumi's plugin for Kubernetes: run `make up`, then "
+            '`eval "$(make -s env)"`, or set GPU_COMMONS_KUBERNETES_PLUGIN',
+            pytrace=False,
+        )
+    return found[-1]
 
 
 Configured = Callable[..., Conversation]
@@ -144,16 +140,6 @@ def configured(executable: Path, kubeconfig: Path, tmp_path_factory: pytest.Temp
 def plugin(configured: Configured, cluster: Cluster) -> Conversation:
     del cluster  # first of all the cluster must answer
     return configured()
-
-
-@pytest.fixture
-def imports_whole(plugin: Conversation, official: Callable[[Intended], bool]) -> bool:
-    """Whether an import brings what the object has.
-
-    The official plugin looks into its schema for which fields those are. One that was built from its sources without
-    the generated schema imports metadata alone; the released one carries the schema, and the stand-in needs none.
-    """
-    return not official(Intended.DEFAULTS) or "kubernetes:core/v1:ConfigMap" in plugin.described_kinds()
 
 
 @pytest.fixture

@@ -165,14 +165,6 @@ class Conversation:
         with _refusals():
             return _difference(self.stub.DiffConfig(request))
 
-    def described_kinds(self) -> set[str]:
-        """The resources of the plugin's own schema; none where it carries no schema."""
-        try:
-            response = self.stub.GetSchema(provider_pb2.GetSchemaRequest())
-        except grpc.RpcError:
-            return set()
-        return set(json.loads(response.schema or "{}").get("resources", {}))
-
     def invoke(self, token: str, arguments: Mapping[str, Any]) -> Values:
         with _refusals():
             response = self.stub.Invoke(provider_pb2.InvokeRequest(tok=token, args=to_struct(arguments)))

@@ -6,13 +6,10 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from differences import Intended
 
 from lab.providers.values import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from conftest import Configured
     from conversation import Conversation, Resource
 
@@ -90,13 +87,11 @@ def test_additions_and_removals_are_distinguished(web: Resource, namespace: str)
     }
 
 
-def test_a_value_that_is_not_known_yet_counts_as_a_change(
-    web: Resource, namespace: str, official: Callable[[Intended], bool]
-) -> None:
+def test_a_value_that_is_not_known_yet_counts_as_a_change(web: Resource, namespace: str) -> None:
     """Pulumi docs, "Previews": an unknown value may differ, so the preview shows an update."""
     unknown = changed(deployment(namespace), "spec/template/spec/containers/0/image", UNKNOWN)
-    # Beside an unknown the official plugin compares spellings: the server has written 1000m as 1.
-    spelt = {"spec.template.spec.containers[0].resources.limits.cpu": "update"} if official(Intended.UNKNOWN) else {}
+    # Beside an unknown it compares spellings: the server has written 1000m as 1.
+    spelt = {"spec.template.spec.containers[0].resources.limits.cpu": "update"}
     assert web.diff(unknown).changes == {"spec.template.spec.containers[0].image": "update", **spelt}
 
 

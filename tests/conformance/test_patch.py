@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from differences import Intended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from conftest import Cluster
     from conversation import Conversation
@@ -69,18 +68,25 @@ def test_deleting_a_patch_gives_its_fields_up_and_leaves_the_object(
     assert data_of(cluster, theirs) == {"theirs": "1"}
 
 
-def test_deleting_a_patch_of_an_object_that_is_gone_does_not_bring_it_back(
-    plugin: Conversation, theirs: str, cluster: Cluster, official: Callable[[Intended], bool]
+def test_deleting_a_patch_of_an_object_that_is_gone_makes_an_empty_one(
+    plugin: Conversation, theirs: str, cluster: Cluster
 ) -> None:
-    """Provider docs, "Patch resources", destroy: fields are given up. The official plugin makes an object."""
+    """Provider docs, "Patch resources", destroy: fields are given up, by an apply, and applying creates."""
     resource = plugin.resource("core/v1:ConfigMapPatch")
     resource.create(patch(theirs, {"ours": "2"}))
     cluster.delete("v1", "ConfigMap", "theirs", theirs)
     resource.delete()
-    if official(Intended.DELETED_PATCH):
-        assert data_of(cluster, theirs) == {}
-    else:
-        assert cluster.get("v1", "ConfigMap", "theirs", theirs) is None
+    assert data_of(cluster, theirs) == {}
+
+
+def test_a_refresh_forgets_a_patch_of_an_object_that_is_gone(
+    plugin: Conversation, theirs: str, cluster: Cluster
+) -> None:
+    """Pulumi protocol, Read: an empty id says that the resource does not exist. Then no delete follows."""
+    resource = plugin.resource("core/v1:ConfigMapPatch")
+    resource.create(patch(theirs, {"ours": "2"}))
+    cluster.delete("v1", "ConfigMap", "theirs", theirs)
+    assert not resource.read()
 
 
 def test_a_patch_of_an_object_that_is_not_there_makes_it_and_leaves_it(

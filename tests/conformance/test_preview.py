@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from conversation import GONE, Conversation, Refused
-from differences import Intended
 
 from lab.providers.values import UNKNOWN, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from conftest import Cluster, Configured
 
 Values = dict[str, Any]
@@ -104,15 +101,10 @@ def test_a_list_that_is_not_known_yet_stays_unknown(plugin: Conversation, namesp
     assert plugin.resource("core/v1:Service").preview(body)["spec"]["ports"] == [{"port": 80}, UNKNOWN]
 
 
-def test_an_address_that_the_server_will_allocate_is_not_promised(
-    plugin: Conversation, namespace: str, official: Callable[[Intended], bool]
-) -> None:
-    """Pulumi docs, "Previews": an output that the update decides is unknown before it. A dry run allocates one."""
+def test_the_address_in_a_preview_is_that_of_a_dry_run(plugin: Conversation, namespace: str) -> None:
+    """A dry run allocates an address, and the update another."""
     address = plugin.resource("core/v1:Service").preview(service(namespace))["spec"]["clusterIP"]
-    if official(Intended.ADDRESS):
-        assert ip_address(address)
-    else:
-        assert address is UNKNOWN
+    assert ip_address(address)
 
 
 def test_secrets_stay_secret_in_a_preview(plugin: Conversation, namespace: str) -> None:

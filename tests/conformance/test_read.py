@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from conversation import Conversation, NotReady, landing
-from differences import Intended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from conftest import Cluster
 
 Values = dict[str, Any]
@@ -129,7 +126,7 @@ def test_getting_an_object_that_is_not_there_finds_nothing(plugin: Conversation,
 
 
 def test_an_imported_object_matches_the_program_that_describes_it(
-    plugin: Conversation, namespace: str, cluster: Cluster, imports_whole: bool
+    plugin: Conversation, namespace: str, cluster: Cluster
 ) -> None:
     """Pulumi docs, "Importing resources": a program that says what is there causes no change."""
     cluster.create(config_map(namespace), namespace)
@@ -137,18 +134,14 @@ def test_an_imported_object_matches_the_program_that_describes_it(
     assert resource.read(f"{namespace}/settings")
     assert "uid" not in resource.inputs["metadata"]
     assert "status" not in resource.inputs
-    if imports_whole:
-        assert resource.inputs["data"] == {"a": "1", "b": "2"}
-        assert resource.diff(config_map(namespace)).changes == {}
-    else:
-        assert "data" not in resource.inputs
-        assert "data" in resource.diff(config_map(namespace)).replaces
+    assert resource.inputs["data"] == {"a": "1", "b": "2"}
+    assert resource.diff(config_map(namespace)).changes == {}
 
 
-def test_what_the_server_filled_in_is_no_difference_on_import(
-    plugin: Conversation, namespace: str, cluster: Cluster, official: Callable[[Intended], bool]
+def test_what_the_server_filled_in_is_a_difference_on_import(
+    plugin: Conversation, namespace: str, cluster: Cluster
 ) -> None:
-    """Pulumi docs, "Importing resources": the program has to repeat the server's defaults, but for the stand-in's."""
+    """Pulumi docs, "Importing resources": the program has to repeat the server's defaults."""
     body = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -159,22 +152,17 @@ def test_what_the_server_filled_in_is_no_difference_on_import(
     resource = plugin.resource("core/v1:Service")
     assert resource.read(f"{namespace}/web")
     found = resource.diff(body).changes
-    if official(Intended.DEFAULTS):
-        assert found
-        assert {path.partition(".")[0] for path in found} == {"spec"}
-    else:
-        assert found == {}
+    assert found
+    assert {path.partition(".")[0] for path in found} == {"spec"}
 
 
-def test_an_import_shows_where_the_program_differs(
-    plugin: Conversation, namespace: str, cluster: Cluster, imports_whole: bool
-) -> None:
+def test_an_import_shows_where_the_program_differs(plugin: Conversation, namespace: str, cluster: Cluster) -> None:
     """Pulumi docs, "Importing resources": a difference is shown."""
     cluster.create(config_map(namespace), namespace)
     resource = plugin.resource("core/v1:ConfigMap")
     resource.read(f"{namespace}/settings")
     found = resource.diff(config_map(namespace, {"a": "other", "b": "2"})).changes
-    assert ("data.a" if imports_whole else "data") in found
+    assert "data.a" in found
 
 
 def test_an_imported_object_can_be_changed(plugin: Conversation, namespace: str, cluster: Cluster) -> None:

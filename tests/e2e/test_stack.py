@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import sys
 from pathlib import Path
@@ -199,3 +200,21 @@ def test_the_job_ran_on_the_real_node(lab: RunningLab) -> None:
     ]
     assert pod["spec"]["nodeName"] == "n01"
     assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+
+
+def test_the_server_knows_every_field_of_what_the_stack_makes(lab: RunningLab, tmp_path: Path) -> None:
+    """The plugin creates an object without its misspelt fields and says nothing; an apply names them."""
+    exported = json.loads(lab.run(lab.pulumi, "stack", "export", "--stack", STACK).out)
+    objects = [
+        {key: value for key, value in each["inputs"].items() if not key.startswith("__")}
+        for each in exported["deployment"]["resources"]
+        if each["type"].startswith("kubernetes:") and not each["type"].endswith("Patch") and not each.get("external")
+    ]
+    assert len(objects) > 20
+    file = tmp_path / "objects.json"
+    apply = ["kubectl", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--filename", str(file)]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    assert lab.run(*apply).code == 0, lab.run(*apply).err
+    misspelt = {**objects[-1], "metadata": {**objects[-1]["metadata"], "lables": {"a": "b"}}}
+    file.write_text(json.dumps(misspelt))
+    assert "lables" in lab.run(*apply).err

@@ -77,3 +77,13 @@ def test_what_the_plugin_wrote_is_left_alone() -> None:
     assert migration.rewrite(resources, Plugin()) == 0
     assert resources == before
     assert not migration.needs_adoption([])
+
+
+def test_an_object_that_the_stand_in_for_kubernetes_wrote_has_its_inputs_where_the_plugin_looks_for_them() -> None:
+    inputs = {"kind": "ConfigMap", "data": {"a": "1"}}
+    written = {"type": "kubernetes:core/v1:ConfigMap", "inputs": inputs, "outputs": {**inputs, "status": {}}}
+    component = {"type": "gpu-commons:index:NotebookHub", "inputs": {}}
+    resources = [written, component, {"type": "pulumi:providers:kubernetes", "inputs": {}, "outputs": {}}]
+    assert migration.give_inputs(resources) == 1
+    assert written["outputs"] == {**inputs, "status": {}, "__inputs": inputs}
+    assert migration.give_inputs(resources) == 0

@@ -62,10 +62,10 @@ def test_a_stack_of_images_says_where_they_are_and_how_big() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "named"),
-    [("kubernetes", "kubernetes"), ("eks", "kubernetes, aws"), ("docker", None), ("slurm", None)],
+    [("kubernetes", None), ("eks", "aws"), ("docker", None), ("slurm", None)],
 )
 def test_only_stand_ins_that_the_stack_uses_are_named(kind: str, named: str | None) -> None:
-    origins = {"kubernetes": "stand-in", "aws": "stand-in", "docker-build": "built", "docker": "built"}
+    origins = {"kubernetes": "built", "aws": "stand-in", "docker-build": "built", "docker": "built"}
     line = f"  provider plugins that are stand-ins of this project: {named}"
     assert summary.stand_ins(kind, origins) == ([line] if named else [])
 

@@ -1,14 +1,41 @@
-"""A pod's problems: the container and the reason. Pure."""
+"""Why pods are not ready: what Pulumi's plugin for Kubernetes leaves out when a Deployment or a Job is late."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from lab import processes
+from lab.cluster import Cluster
+from lab.instance import LabError
+
+if TYPE_CHECKING:
+    from lab.instance import Instance
 
 Object = Mapping[str, Any]
 
 # Reasons of a waiting container that lead to running, not problems.
 HARMLESS: Final = frozenset({"ContainerCreating", "PodInitializing"})
+
+
+def explained(instance: Instance) -> str:
+    """A paragraph on the pods that cannot start; empty without one, or without a cluster that answers."""
+    if not processes.is_running(instance, "kube-apiserver"):
+        return ""
+    try:
+        with Cluster(instance) as cluster:
+            found = [*lines(cluster.pods())]
+    except LabError:
+        return ""
+    return "\n".join(["Pods that are not ready:", *found, ""]) if found else ""
+
+
+def lines(pods: Iterable[Object]) -> Iterator[str]:
+    """`  NAMESPACE/POD, container hub: ImagePullBackOff: …` for each problem of pods."""
+    for pod in pods:
+        name = f"{pod['metadata'].get('namespace', 'default')}/{pod['metadata']['name']}"
+        for container, trouble in troubles(pod):
+            yield f"  {name}{container and f', container {container}'}: {trouble}"
 
 
 def troubles(pod: Object) -> Iterator[tuple[str, str]]:
@@ -37,8 +64,3 @@ def _container_trouble(status: Object) -> str:
 def _reason(ended: Object) -> str:
     reason = ended.get("reason")
     return f" ({reason})" if reason and reason != "Error" else ""
-
-
-def has_log(trouble: str) -> bool:
-    """Whether the container has run, so that its log may help."""
-    return "exit code" in trouble or trouble.startswith("CrashLoopBackOff")
