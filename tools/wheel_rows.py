@@ -68,11 +68,13 @@ PRODUCTS: Final = (
     Product("warp", "warp-lang"),
     Product("xgboost", "xgboost"),
 )
+KERNELS: Final = {"sglang": ("sglang-kernel", "sgl-kernel")}
+"""Packages without device code, and those that they pin for it."""
 
 
 def pinned_row(product: Product, version: str, filename: str, requires: Iterable[str], today: dt.date) -> Row | None:
     """A release that pins its framework; None if it does not, or if the table lacks that framework."""
-    release = _fixed(requires, product.pins)
+    release = fixed(requires, product.pins)
     framework = {"torch": "pytorch"}.get(product.pins, product.pins)
     beneath = [each for each in tables.builds(framework) if each.version == release and each.is_default]
     if not release or not beneath or beneath[0].cuda is None:
@@ -92,7 +94,7 @@ def pinned_row(product: Product, version: str, filename: str, requires: Iterable
     )
 
 
-def _fixed(requires: Iterable[str], name: str) -> str:
+def fixed(requires: Iterable[str], name: str) -> str:
     """`2.6.0` of `torch==2.6.0; extra == "srt"`; empty if no single release is required."""
     for each in requires:
         try:

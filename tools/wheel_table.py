@@ -15,6 +15,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -32,11 +33,13 @@ from tools.wheel_code import Wheel, find_wheel, observe, requirements
 from tools.wheel_file import opened
 from tools.wheel_rows import (
     FIRST_WITH_MODES,
+    KERNELS,
     OBSERVED,
     PRODUCTS,
     Product,
     Row,
     code_rows,
+    fixed,
     newest_isa,
     pinned_row,
     targets,
@@ -44,6 +47,7 @@ from tools.wheel_rows import (
 )
 
 TABLE: Final = DATA / "framework.csv"
+_AT_ONCE: Final = 8  # an index serves each connection at a few MB/s
 _SAID: Final = " ; device code read from "
 
 
@@ -89,6 +93,7 @@ def with_targets(row: Row, wheel: Wheel, today: dt.date) -> Row:
     notes = re.sub(
         r", whose PyPI wheel is (\S+): the driver and the code targets are those of that torch", r" (\1)", row["notes"]
     )
+    notes = re.sub(r"Its (\S*kernel) is (\S+), not read", r"Its code is that of \1 \2", notes)
     source = row["source"].partition(_SAID)[0]
     said = {"source": f"{source}{_SAID}{wheel.filename}, {today}", "collected": today.isoformat()}
     return {**row, **found, "compressed": row["compressed"] or wheel.compressed, "notes": notes, **said}
@@ -97,6 +102,19 @@ def with_targets(row: Row, wheel: Wheel, today: dt.date) -> Row:
 def lacks_targets(row: Row) -> bool:
     """Does it pin another wheel, and say nothing of its own code?"""
     return bool(row["pins"]) and not row["sm_list"] and bool(package_of(row)) and row["version"][:1].isdigit()
+
+
+def _with_code(index: Index, source: File) -> File:
+    """The wheel that has the device code of a package: that of its kernels, if it pins them; itself otherwise."""
+    kernels = KERNELS.get(source.filename.partition("-")[0], ())
+    if not kernels:
+        return source
+    with opened(source) as wheel:
+        requires = requirements(wheel)
+    for name in kernels:
+        if version := fixed(requires, name):
+            return find_wheel(index, name, version)
+    raise InspectError(source.filename, f"it pins none of {', '.join(kernels)}", "read another release")
 
 
 def _of_variant(wheel: Wheel, variant: str) -> Wheel:
@@ -109,36 +127,40 @@ def _of_variant(wheel: Wheel, variant: str) -> Wheel:
     return replace(wheel, libraries=tuple(each for number, each in numbered if low <= number <= high))
 
 
-def refresh(  # noqa: PLR0913, PLR0917 - the table, the index, and which rows become what
+def refresh(
     rows: list[Row],
     read: Callable[[str, str], Wheel],
-    wanted: Sequence[str],
-    today: dt.date,
-    due: Callable[[Row], bool] = is_due,
-    made: Callable[[Row, Wheel, dt.date], Row] = refreshed,
+    numbers: Sequence[int],
+    made: Callable[[Row, Wheel, dt.date], Row],
+    save: Callable[[], None],
 ) -> list[str]:
-    """Change rows in place; one line for each wheel that changed something or could not be read."""
+    """Change the rows of these numbers in place; one line for each that changed or whose wheel could not be read.
+
+    Several wheels are read at once, and the table is saved after each: what was read is not read again after an
+    interruption, where a row that has been read is no longer due.
+    """
     column = "compressed" if made is refreshed else "sm_list"
-    lines = []
-    wheels: dict[tuple[str, str], Wheel | InspectError] = {}
-    for number, row in enumerate(rows):
-        if not due(row) or (wanted and row["framework"] not in wanted):
-            continue
-        key = package_of(row), row["version"]
-        if key not in wheels:
-            try:
-                wheels[key] = read(*key)
-            except InspectError as error:
-                wheels[key] = error
-        wheel = wheels[key]
-        name = f"{row['framework']} {row['version']} {row['variant']}"
-        if isinstance(wheel, InspectError):
-            lines.append(f"{name}: not read: {wheel.problem.reason}")
-            continue
-        rows[number] = made(row, wheel, today)
-        if rows[number] != row:
-            lines.append(f"{name}: {row[column] or 'empty'} -> {rows[number][column]}")
-    return lines
+    lines: dict[int, str] = {}
+    of_wheel: dict[tuple[str, str], list[int]] = {}
+    for number in numbers:
+        of_wheel.setdefault((package_of(rows[number]), rows[number]["version"]), []).append(number)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        reading = {pool.submit(read, *wheel): wheel for wheel in of_wheel}
+        for done in as_completed(reading):
+            error = done.exception()
+            if error and not isinstance(error, InspectError):
+                raise error
+            for number in of_wheel[reading[done]]:
+                row = rows[number]
+                name = f"{row['framework']} {row['version']} {row['variant']}"
+                if isinstance(error, InspectError):
+                    lines[number] = f"{name}: not read: {error.problem.reason}"
+                    continue
+                rows[number] = made(row, done.result(), dt.datetime.now(tz=dt.UTC).date())
+                if rows[number] != row:
+                    lines[number] = f"{name}: {row[column] or 'empty'} -> {rows[number][column]}"
+            save()
+    return [lines[number] for number in sorted(lines)]
 
 
 def added(rows: list[Row], index: Index, wanted: Sequence[str], today: dt.date) -> list[str]:
@@ -210,23 +232,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         def read(package: str, version: str) -> Wheel:
             try:
-                source = find_wheel(index, package, version)
+                source = _with_code(index, find_wheel(index, package, version))
                 sys.stderr.write(f"{source.filename}, {(source.size or 0) / 1e6:.0f} MB\n")
                 with opened(source) as wheel:
                     return observe(wheel, source, name=package)
             except httpx.HTTPError as error:
                 raise InspectError(package, f"no answer: {type(error).__name__}", "try again later") from None
 
-        lines = (
-            added(rows, index, options.frameworks, today)
-            if options.new
-            else refresh(rows, read, options.frameworks, today, lacks_targets, with_targets)
-            if options.targets
-            else refresh(rows, read, options.frameworks, today)
-        )
+        def save() -> None:
+            if not options.dry_run:
+                write_rows(TABLE, rows)
+
+        if options.new:
+            lines = added(rows, index, options.frameworks, today)
+            save()
+        else:
+            due, made = (lacks_targets, with_targets) if options.targets else (is_due, refreshed)
+            wanted = options.frameworks or {row["framework"] for row in rows}
+            numbers = [number for number, row in enumerate(rows) if row["framework"] in wanted and due(row)]
+            lines = refresh(rows, read, numbers, made, save)
     print("\n".join(lines) or "nothing changed")
-    if not options.dry_run:
-        write_rows(TABLE, rows)
     return int(any(": not read: " in line for line in lines))
 
 
