@@ -261,13 +261,14 @@ def _as_read(row: Build, system: str, *, is_near: bool) -> Build:
 
 
 def _beside(rows: tuple[Build, ...], wanted: set[CudaVersion], system: str) -> tuple[Build, ...]:
-    """The same wheels with their pinned framework for another CUDA, from that framework's own index.
+    """The same releases with their pinned framework for another CUDA, from that framework's own index.
 
+    Their own code is then another build's than the wheel's that was read: the image of vLLM 0.9.0 compiles it anew.
     Source: vllm 0.9.0 docker/Dockerfile (`--extra-index-url https://download.pytorch.org/whl/cu128`).
     """
     have = {row.cuda.line for row in rows if row.cuda}
     return tuple(
-        tables.with_pinned(row, each)
+        tables.with_pinned(replace(row.alone or row, alone=None, cubins=None, ptx=None, ptx_cuda=None), each)
         for row in rows
         for each in tables.pinned_by(row)
         if each.cuda and each.cuda.line in wanted - have and for_system(each, system)
