@@ -18,7 +18,7 @@ from settings.models import Container, Course, Hub, Image, Job, Kernel, Profile,
 from settings.pool import Pool
 from settings.pools import NodePool
 from settings.slurm_checks import check_slurm
-from workloads.hub import NodePort
+from workloads.exposure import NodePort
 
 
 def check(stack: Stack) -> Iterator[Fault]:

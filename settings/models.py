@@ -26,7 +26,8 @@ from settings.values import Assumptions, Day, RuleId
 from workloads.addresses import Registry, Replaceable
 from workloads.amounts import Count, Gigabytes, Share
 from workloads.authenticator import DummyAuthenticator, Lti13Authenticator, OAuthAuthenticator
-from workloads.hub import ClusterHubKeys, ClusterIp, CourseKeys, LoadBalancer, NodePort
+from workloads.exposure import ClusterIp, Ingress, LoadBalancer, NodePort
+from workloads.hub import ClusterHubKeys, CourseKeys
 from workloads.names import Builder, FilePath, Line, Name, Namespace, Prose
 from workloads.workload import JobKeys, JobName
 
@@ -211,7 +212,9 @@ class Profile(WithKernels):
         return max([self.gpus, *(kernel.gpus for kernel in self.kernels)])
 
 
-Expose = Annotated[NodePort | LoadBalancer | ClusterIp | HostPort | LoginNodePort, Field(discriminator="kind")]
+Expose = Annotated[
+    NodePort | LoadBalancer | Ingress | ClusterIp | HostPort | LoginNodePort, Field(discriminator="kind")
+]
 
 
 class Hub(ClusterHubKeys):

@@ -21,7 +21,7 @@ from platforms.slurm import hub_model as slurm_hub
 from platforms.slurm.job_model import SlurmJob
 from platforms.slurm.partition_model import Partition, PartitionKeys
 from tools.typed_dicts import Key, Module, Shape, texts
-from workloads import authenticator, hub
+from workloads import authenticator, exposure, hub
 from workloads.arguments import IMAGE
 
 needed: Final = partial(Key, is_required=True)
@@ -32,7 +32,13 @@ NOTEBOOK_HUB: Final = Module(
         Shape("HubToleration", (hub.Toleration,)),
         Shape("HubContents", (hub_description.Contents,)),
         Shape("HubProfile", (hub.Profile,)),
-        Shape("HubExpose", (hub.NodePort, hub.LoadBalancer, hub.ClusterIp), "How users reach the proxy."),
+        Shape("HubCertificateFiles", (exposure.CertificateFiles,)),
+        Shape("HubCertificate", (exposure.Certificate,)),
+        Shape(
+            "HubExpose",
+            (exposure.NodePort, exposure.LoadBalancer, exposure.Ingress, exposure.ClusterIp),
+            "How users reach the proxy.",
+        ),
         Shape(
             "HubSecretKey",
             (authenticator.SecretKey,),

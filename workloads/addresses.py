@@ -84,6 +84,13 @@ def _registry(value: str) -> str:
     return value
 
 
+def _host_name(value: str) -> str:
+    if not _HOST.fullmatch(value) or value != value.lower():
+        raise Misfit("is not a host name", "write a DNS name in lower case, such as hub.example.edu")
+    return value
+
+
+HostName = Annotated[str, AfterValidator(_host_name)]
 Reference = Annotated[str, AfterValidator(_image_reference)]
 Replaceable = Annotated[str, AfterValidator(_replaceable)]
 Registry = Annotated[str, AfterValidator(_registry)]

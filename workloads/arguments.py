@@ -14,7 +14,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 # Mappings with user-defined keys: None is a mistake there, not an omitted key.
-OWN_KEYS: Final = frozenset({"node_selector", "core_node_selector", "env"})
+OWN_KEYS: Final = frozenset({"annotations", "core_node_selector", "env", "node_selector"})
 
 
 def plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from errors.faults import FORM, Misfit
 from errors.problems import Fault, Loc
 from fleet import labels
 from imaging.spec.hub_description import Contents
-from workloads.addresses import LOOPBACK, BaseUrl, Url
+from workloads.addresses import BaseUrl, Url
 from workloads.amounts import (
     Cores,
     Count,
@@ -27,13 +27,12 @@ from workloads.amounts import (
     Share,
 )
 from workloads.arguments import IMAGE, IMAGE_NAME, Argument, ImageReference
-from workloads.authenticator import Authenticator, Login, login
-from workloads.names import AbsolutePath, Line, Name, ObjectName, Prose
+from workloads.authenticator import SHARED_PASSWORD, Authenticator, Login, login
+from workloads.exposure import REACHED, ClusterExposure
+from workloads.names import Line, Name, ObjectName, Prose
 from workloads.workload import Workload, at_most
 
 CHOICES: Final = "What users can choose, in the order of the page; without `is_default` the first is chosen."
-REACHED: Final = "How people reach the hub."
-HTTPS: Final = 443
 DEFAULT_IDLE_S: Final = 3600
 DEFAULT_START_TIMEOUT_S: Final = 600
 DEFAULT_CPU_GUARANTEE: Final = 0.1  # notebooks are idle most of the time
@@ -50,72 +49,6 @@ def _day(value: str) -> str:
 
 
 IsoDay = Annotated[str, AfterValidator(_day)]
-
-
-class NodePort(BaseModel):
-    """A port on every node."""
-
-    model_config = FORM
-    kind: Literal["node_port"] = Field(description="A port of every node.")
-    # Kubernetes' default range; API servers with another one report their own error.
-    port: int = Field(ge=30000, le=32767, description="Node port, 30000 to 32767.")
-
-
-ServicePort = Annotated[int, Field(ge=1, le=65535, description="Port of the service.")]
-
-
-class LoadBalancer(BaseModel):
-    """An address from the cluster's load balancer."""
-
-    model_config = FORM
-    kind: Literal["load_balancer"] = Field(description="An address from the cluster's load balancer.")
-    port: ServicePort = 80
-
-
-class ClusterIp(BaseModel):
-    """Reachable only inside the cluster; the site's own ingress leads to it."""
-
-    model_config = FORM
-    kind: Literal["cluster_ip"] = Field(description="Inside the cluster only.")
-    port: ServicePort = 80
-
-
-class HttpsPort(BaseModel):
-    """A port of the machine that the hub runs on, where its proxy speaks https."""
-
-    model_config = FORM
-    certificate: AbsolutePath | None = Field(
-        None,
-        description="PEM file on the machine that runs the hub: the certificate and its chain; none: one that the hub "
-        "signs itself, which every browser warns about.",
-    )
-    key: AbsolutePath | None = Field(
-        None, description="PEM file on the machine that runs the hub: the certificate's private key."
-    )
-
-    if TYPE_CHECKING:
-
-        @property
-        def port(self) -> int: ...
-        @property
-        def address(self) -> str: ...
-
-    @check
-    def _both_files(self) -> Iterator[Fault]:
-        if (self.certificate is None) != (self.key is None):
-            missing, beside = ("certificate", "key") if self.certificate is None else ("key", "certificate")
-            fix = "name both files, or none: the hub then signs a certificate itself"
-            yield Fault((missing,), f"is missing beside {beside}", fix)
-
-    @property
-    def host(self) -> str:
-        """Host name of the certificate."""
-        return LOOPBACK if self.address == "0.0.0.0" else self.address  # noqa: S104 - compared
-
-    @property
-    def url(self) -> str:
-        """Where people open it, unless a proxy is in front."""
-        return f"https://{self.host}/" if self.port == HTTPS else f"https://{self.host}:{self.port}/"
 
 
 class Cull(BaseModel):
@@ -380,7 +313,7 @@ class Hub(MadeHub, ClusterHubKeys):  # keys of the last base come first
     namespace: Annotated[Name, Argument(is_required=False)] = Field(
         description="Namespace of the hub, and of no other hub; none: the component's name."
     )
-    expose: Annotated[NodePort | LoadBalancer | ClusterIp, Field(discriminator="kind")] = Field(description=REACHED)
+    expose: ClusterExposure = Field(description=REACHED)
     hub_image: ImageReference = Field(
         description=f"{IMAGE}, with jupyterhub (5.3 or later) and python3 "
         "(3.11 or later) on its PATH, kubespawner 7, idle culler and authenticators"
@@ -405,6 +338,23 @@ class Hub(MadeHub, ClusterHubKeys):  # keys of the last base come first
         description="The profiles' images are pulled to all nodes of their pools in advance, for example by a "
         "PrePuller: policies then warn about images with long pulls instead of refusing them.",
     )
+
+    @property
+    def address(self) -> str | None:
+        """What people open, without the last slash; None where only the cluster knows."""
+        return self.public_url or self.expose.address
+
+    @property
+    def in_clear(self) -> str:
+        """A warning that logins cross the network in clear; empty with TLS, for a shared password, or if unknown."""
+        is_open = self.expose.kind != "cluster_ip" and self.expose.certificate is None
+        if not is_open or self.login.class_name == SHARED_PASSWORD or self.public_url:
+            return ""
+        return (
+            f"hub {self.namespace}: logins, cookies and notebooks cross the network in clear, because its "
+            f"{self.expose.kind} has no TLS: add expose.host and expose.certificate, or public_url if a proxy with TLS "
+            "is in front of it"
+        )
 
     @check
     def _one_image_for_each_name(self) -> Iterator[Fault]:

@@ -9,11 +9,12 @@ import pulumi
 
 # API version of each kind that components create, patch or read.
 _APIS: Final = {
-    **dict.fromkeys(("ConfigMap", "Namespace", "Node", "Service", "ServiceAccount"), "core/v1"),
+    **dict.fromkeys(("ConfigMap", "Namespace", "Node", "Secret", "Service", "ServiceAccount"), "core/v1"),
     **dict.fromkeys(("DaemonSet", "Deployment", "StatefulSet"), "apps/v1"),
     **dict.fromkeys(("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"), "rbac.authorization.k8s.io/v1"),
+    **dict.fromkeys(("Ingress", "NetworkPolicy"), "networking.k8s.io/v1"),
+    "Certificate": "cert-manager.io/v1",
     "Job": "batch/v1",
-    "NetworkPolicy": "networking.k8s.io/v1",
     "ResourceClaimTemplate": "resource.k8s.io/v1",
     "RuntimeClass": "node.k8s.io/v1",
 }

@@ -10,8 +10,10 @@ from components.argument_errors import explained
 from components.on_kubernetes.kubernetes_object import KubernetesObject
 from components.on_kubernetes.notebook_hub_args import NotebookHubArgs
 from platforms.kubernetes import hub as objects
-from platforms.kubernetes import hub_access, hub_availability, hub_core_pods, user_pods
+from platforms.kubernetes import hub_access, hub_availability, hub_core_pods, hub_entry, user_pods
 from platforms.kubernetes.hub import parse_hub
+from workloads.certificate_files import Pair, read_pair
+from workloads.exposure import ClusterIp, Ingress
 from workloads.hub import Hub
 from workloads.hub_programs import hub_programs
 
@@ -34,8 +36,11 @@ class NotebookHub(pulumi.ComponentResource):
     def __init__(self, name: str, args: NotebookHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         with explained():
             hub = parse_hub(name, args)
+            pair = _files_of(hub)
         super().__init__("gpu-commons:index:NotebookHub", name, {**args}, opts)
 
+        if hub.in_clear:
+            pulumi.warn(hub.in_clear, resource=self)
         namespace = KubernetesObject("NamespacePatch", f"{name}-namespace", objects.namespace(hub), opts=self._child())
         inside = self._child(namespace)
         policies = [
@@ -64,9 +69,15 @@ class NotebookHub(pulumi.ComponentResource):
         # Pods do not depend on services: an update waits for a service until pods answer behind it.
         KubernetesObject("Service", f"{name}-hub", objects.hub_service(hub), opts=inside)
         KubernetesObject("Service", f"{name}-proxy-api", objects.proxy_api_service(hub), opts=inside)
-        public = KubernetesObject("Service", f"{name}-proxy-public", objects.proxy_public_service(hub), opts=inside)
+        public = KubernetesObject("Service", f"{name}-proxy-public", hub_entry.public_service(hub), opts=inside)
+        certificate = self._certificate(name, hub, pair, inside)
+        if isinstance(hub.expose, Ingress):
+            KubernetesObject("Ingress", f"{name}-ingress", hub_entry.ingress(hub, hub.expose), opts=inside)
         proxy = KubernetesObject(
-            "Deployment", f"{name}-proxy", hub_core_pods.proxy_deployment(hub), opts=self._child(credentials, *policies)
+            "Deployment",
+            f"{name}-proxy",
+            hub_core_pods.proxy_deployment(hub),
+            opts=self._child(credentials, *policies, *certificate),
         )
         KubernetesObject(
             "StatefulSet",
@@ -85,6 +96,17 @@ class NotebookHub(pulumi.ComponentResource):
         self.register_outputs(
             {"url": self.url, "namespace": self.namespace, "credentials_secret": self.credentials_secret}
         )
+
+    def _certificate(
+        self, name: str, hub: Hub, pair: Pair | None, inside: pulumi.ResourceOptions
+    ) -> list[pulumi.Resource]:
+        """The Secret for TLS, or the request for one; nothing if somebody else keeps it, or there is none."""
+        if requested := hub_entry.requested_certificate(hub):
+            return [KubernetesObject("Certificate", f"{name}-tls", requested, opts=inside)]
+        if pair is None:
+            return []
+        secret = hub_entry.tls_secret(hub, pair.certificate, pulumi.Output.secret(pair.key))
+        return [KubernetesObject("Secret", f"{name}-tls", secret, opts=inside)]
 
     def _credentials(
         self, name: str, hub: Hub, inside: pulumi.ResourceOptions, policies: Sequence[pulumi.Resource]
@@ -133,6 +155,14 @@ class NotebookHub(pulumi.ComponentResource):
         return pulumi.ResourceOptions(parent=self, depends_on=list(after))
 
 
+def _files_of(hub: Hub) -> Pair | None:
+    """The files of its certificate, if it has some."""
+    expose = hub.expose
+    if isinstance(expose, ClusterIp) or expose.certificate is None or expose.certificate.files is None:
+        return None
+    return read_pair(expose.certificate.files, str(expose.host))
+
+
 def _text(file: str) -> str:
     """A file for the cluster."""
     return resources.files("platforms.kubernetes").joinpath(file).read_text()
@@ -144,11 +174,11 @@ def hub_files() -> dict[str, str]:
 
 
 def _url(hub: Hub, public: KubernetesObject) -> pulumi.Output[str]:
-    if hub.expose.kind != "load_balancer" or hub.public_url:
-        return public.metadata.apply(lambda _: objects.url(hub))
+    if hub.expose.kind != "load_balancer" or hub.address:
+        return public.metadata.apply(lambda _: hub_entry.url(hub))
 
     def reached(status: Any) -> str:
         ingress = ((status or {}).get("loadBalancer") or {}).get("ingress") or [{}]
-        return objects.url(hub, ingress[0].get("hostname") or ingress[0].get("ip"))
+        return hub_entry.url(hub, ingress[0].get("hostname") or ingress[0].get("ip"))
 
     return public.status.apply(reached)

@@ -1,7 +1,7 @@
 """Arguments of NotebookHub, for Pulumi and type checkers.
 
-Written by `make docs` from the models in imaging.spec.hub_description, workloads.authenticator, workloads.hub: edit
-those, or tools/component_arguments.py, not this file.
+Written by `make docs` from the models in imaging.spec.hub_description, workloads.authenticator, workloads.exposure,
+workloads.hub: edit those, or tools/component_arguments.py, not this file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -88,14 +88,46 @@ class HubProfile(TypedDict):
     """Tolerations of its servers; default: the GPU taint nvidia.com/gpu."""
 
 
+class HubCertificateFiles(TypedDict):
+    """PEM files beside the program; the key gets into the stack's state, encrypted."""
+
+    certificate: str
+    """PEM file with the certificate and its chain."""
+    key: str
+    """PEM file with the private key; keep it out of the version history."""
+
+
+class HubCertificate(TypedDict):
+    """Where the certificate of the host name comes from: one of these."""
+
+    secret: NotRequired[str]
+    """Secret of the type kubernetes.io/tls in the hub's namespace, which you keep up to date."""
+    issuer: NotRequired[str]
+    """Issuer of cert-manager in the hub's namespace."""
+    cluster_issuer: NotRequired[str]
+    """ClusterIssuer of cert-manager."""
+    files: NotRequired[HubCertificateFiles]
+    """PEM files, of which the stack makes a Secret."""
+
+
 class HubExpose(TypedDict):
     """How users reach the proxy."""
 
     kind: str
-    """node_port: A port of every node. load_balancer: An address from the cluster's load balancer. cluster_ip: Inside
-    the cluster only."""
+    """node_port: A port of every node. load_balancer: An address from the cluster's load balancer. ingress: The
+    cluster's ingress controller. cluster_ip: Inside the cluster only."""
+    host: NotRequired[str]
+    """node_port, load_balancer, ingress: Host name that people open: hub.example.edu."""
+    certificate: NotRequired[HubCertificate]
+    """node_port, load_balancer, ingress: Where the certificate of `host` comes from; default: people reach the hub by
+    plain http."""
     port: NotRequired[int]
-    """node_port: Node port, 30000 to 32767. load_balancer, cluster_ip: Port of the service. Default: 80."""
+    """node_port: Node port, 30000 to 32767. load_balancer: Port of the service; with a certificate usually 443, and
+    port 80 then leads to it. Default: 80. cluster_ip: Port of the service. Default: 80."""
+    ingress_class: NotRequired[str]
+    """ingress: Ingress class; default: the cluster's default."""
+    annotations: NotRequired[Mapping[str, str]]
+    """ingress: Annotations for the controller, such as a redirect from http; ours set nginx's."""
 
 
 class HubSecretKey(TypedDict):

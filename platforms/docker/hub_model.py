@@ -28,7 +28,8 @@ from workloads.addresses import LOOPBACK
 from workloads.amounts import Count, Gib
 from workloads.arguments import IMAGE, IMAGE_NAME, ImageReference, OutputText, plain, read
 from workloads.authenticator import Authenticator, with_user_list
-from workloads.hub import CHOICES, REACHED, HttpsPort, MadeHub, MadeProfile, NameOfImage, ProfileKeys, Titled, titles
+from workloads.exposure import REACHED, HttpsPort
+from workloads.hub import CHOICES, MadeHub, MadeProfile, NameOfImage, ProfileKeys, Titled, titles
 from workloads.names import AbsolutePath, Line, Name, Prose
 from workloads.workload import Amounts
 

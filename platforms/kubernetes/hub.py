@@ -1,6 +1,7 @@
 """Names, namespace, configuration and services of a notebook hub, as Kubernetes objects. Pure.
 
-`hub_core_pods` has the pods, `hub_access` rights and network policies. A hub fills its namespace: names are fixed.
+`hub_core_pods` has the pods, `hub_access` rights and network policies, `hub_entry` the way in. A hub fills its
+namespace: names are fixed.
 """
 
 import hashlib
@@ -100,39 +101,18 @@ def config_map(hub: Hub, data: Mapping[str, Any]) -> dict[str, Any]:
 
 def hub_service(hub: Hub) -> dict[str, Any]:
     """Hub address for servers and proxy."""
-    return _service(hub, HUB, HUB, {"type": "ClusterIP"}, {"port": HUB_PORT, "targetPort": "http"})
+    return service(hub, HUB, HUB, {"type": "ClusterIP"}, {"port": HUB_PORT, "targetPort": "http"})
 
 
 def proxy_api_service(hub: Hub) -> dict[str, Any]:
     """Proxy API for the hub's routes."""
-    return _service(hub, "proxy-api", PROXY, {"type": "ClusterIP"}, {"port": PROXY_API_PORT, "targetPort": "api"})
+    return service(hub, "proxy-api", PROXY, {"type": "ClusterIP"}, {"port": PROXY_API_PORT, "targetPort": "api"})
 
 
-def proxy_public_service(hub: Hub) -> dict[str, Any]:
-    """Public entry. TLS ends before it: at the site's load balancer or ingress."""
-    kinds: dict[str, tuple[str, dict[str, Any]]] = {
-        "cluster_ip": ("ClusterIP", {"port": hub.expose.port}),
-        "load_balancer": ("LoadBalancer", {"port": hub.expose.port}),
-        "node_port": ("NodePort", {"port": 80, "nodePort": hub.expose.port}),
-    }
-    kind, port = kinds[hub.expose.kind]
-    return _service(hub, "proxy-public", PROXY, {"type": kind}, {**port, "targetPort": "http"})
-
-
-def _service(hub: Hub, name: str, component: str, kind: dict[str, Any], port: dict[str, Any]) -> dict[str, Any]:
-    ports = [{"name": "http", "protocol": "TCP", **port}]
+def service(hub: Hub, name: str, component: str, kind: dict[str, Any], *ports: dict[str, Any]) -> dict[str, Any]:
+    """A service for one component's pods; a port without a name is `http`."""
+    named = [{"name": "http", "protocol": "TCP", **port} for port in ports]
     return {
         "metadata": metadata(hub, name, component),
-        "spec": {**kind, "ports": ports, "selector": component_labels(component)},
+        "spec": {**kind, "ports": named, "selector": component_labels(component)},
     }
-
-
-def url(hub: Hub, address: str | None = None) -> str:
-    """Public URL. `address` is that of a load balancer, once it has one."""
-    if hub.public_url:
-        return f"{hub.public_url}/"
-    if hub.expose.kind == "node_port":
-        # Correct on the node itself, as in the lab; elsewhere a site sets public_url.
-        return f"http://127.0.0.1:{hub.expose.port}/"
-    host = address or f"proxy-public.{hub.namespace}.svc"
-    return f"http://{host}/" if hub.expose.port == 80 else f"http://{host}:{hub.expose.port}/"

@@ -15,6 +15,7 @@ from platforms.kubernetes.hub import (
     component_labels,
     metadata,
 )
+from platforms.kubernetes.hub_entry import HTTPS_PORT, REDIRECT_PORT, proxy_certificate
 from workloads.hub import Hub
 
 # Addresses closed to notebooks: the site's networks, link-local and cloud metadata.
@@ -90,7 +91,7 @@ def network_policies(hub: Hub) -> dict[str, dict[str, Any]]:
             hub,
             PROXY,
             PROXY,
-            ingress=[{"ports": _tcp(PROXY_PORT)}, _from("proxy-api", PROXY_API_PORT)],
+            ingress=[{"ports": _proxy_ports(hub)}, _from("proxy-api", PROXY_API_PORT)],
             egress=[_to(HUB, HUB_PORT), _to(USER_COMPONENT, NOTEBOOK_PORT), _dns()],
         ),
         "singleuser": policy(
@@ -128,6 +129,10 @@ def policy(
             "policyTypes": ["Ingress", "Egress"],
         },
     }
+
+
+def _proxy_ports(hub: Hub) -> list[dict[str, Any]]:
+    return [*_tcp(HTTPS_PORT), *_tcp(REDIRECT_PORT)] if proxy_certificate(hub) else _tcp(PROXY_PORT)
 
 
 def _tcp(port: int) -> list[dict[str, Any]]:

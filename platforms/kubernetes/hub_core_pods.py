@@ -1,7 +1,7 @@
 """Pods of a notebook hub: hub, proxy, and the job that creates their credentials. Pure."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from fleet import labels
 from platforms.kubernetes.hub import (
@@ -18,6 +18,8 @@ from platforms.kubernetes.hub import (
     metadata,
 )
 from platforms.kubernetes.hub_access import credentials_names, network_access
+from platforms.kubernetes.hub_entry import HTTPS_PORT, REDIRECT_PORT, TLS_FOLDER, proxy_certificate, tls_secret_name
+from workloads.exposure import HTTPS
 from workloads.hub import Hub
 
 CONFIG_ANNOTATION = labels.OWN_PREFIX + "config"
@@ -87,13 +89,14 @@ def hub_stateful_set(hub: Hub, *, config_checksum: Any) -> dict[str, Any]:
 
 def proxy_deployment(hub: Hub) -> dict[str, Any]:
     """configurable-http-proxy in its own pod: users stay connected to their servers while the hub restarts."""
+    has_tls = proxy_certificate(hub) is not None
     container = {
         "name": "proxy",
         "image": hub.proxy_image,
-        "command": ["configurable-http-proxy"],
+        "command": ["sh", "-c", SHOW_CERTIFICATE, "sh"] if has_tls else ["configurable-http-proxy"],
         "args": [
             "--ip=0.0.0.0",
-            f"--port={PROXY_PORT}",
+            *(_TLS_OPTIONS if has_tls else [f"--port={PROXY_PORT}"]),
             "--api-ip=0.0.0.0",
             f"--api-port={PROXY_API_PORT}",
             f"--default-target=http://hub:{HUB_PORT}",
@@ -101,13 +104,14 @@ def proxy_deployment(hub: Hub) -> dict[str, Any]:
         ],
         "env": [_secret_variable("CONFIGPROXY_AUTH_TOKEN", CREDENTIALS, "proxy-token")],
         "ports": [
-            {"name": "http", "containerPort": PROXY_PORT, "protocol": "TCP"},
+            *(_TLS_PORTS if has_tls else [{"name": "http", "containerPort": PROXY_PORT, "protocol": "TCP"}]),
             {"name": "api", "containerPort": PROXY_API_PORT, "protocol": "TCP"},
         ],
-        "readinessProbe": {**_probe("/_chp_healthz"), "periodSeconds": 2, "failureThreshold": 30},
-        "livenessProbe": {**_probe("/_chp_healthz"), "initialDelaySeconds": 60, "periodSeconds": 10},
+        "readinessProbe": {**_proxy_probe(has_tls=has_tls), "periodSeconds": 2, "failureThreshold": 30},
+        "livenessProbe": {**_proxy_probe(has_tls=has_tls), "initialDelaySeconds": 60, "periodSeconds": 10},
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}},
         "securityContext": {**CONTAINER_SECURITY, "readOnlyRootFilesystem": True},
+        **_tls_parts(hub, mounts=True),
     }
     return {
         "metadata": metadata(hub, PROXY, PROXY),
@@ -125,10 +129,51 @@ def proxy_deployment(hub: Hub) -> dict[str, Any]:
                     **core_pod(hub, uid=PROXY_UID),
                     "automountServiceAccountToken": False,
                     "containers": [container],
+                    **_tls_parts(hub, mounts=False),
                 },
             },
         },
     }
+
+
+# The proxy reads its certificate once. The shell beside it ends it when the kubelet has brought a renewed one, and the
+# kubelet starts it again: people's pages reconnect.
+SHOW_CERTIFICATE: Final = f"""\
+cert() {{ cat {TLS_FOLDER}/tls.crt; }}
+shown=$(cert)
+configurable-http-proxy "$@" &
+proxy=$!
+trap 'kill "$proxy"' TERM INT
+while [ "$(cert)" = "$shown" ] && kill -0 "$proxy" 2>/dev/null; do sleep 60 & wait $!; done
+kill "$proxy" 2>/dev/null
+wait "$proxy"
+"""
+_TLS_OPTIONS: Final = (
+    f"--port={HTTPS_PORT}",
+    f"--redirect-port={REDIRECT_PORT}",
+    f"--redirect-to={HTTPS}",
+    f"--ssl-cert={TLS_FOLDER}/tls.crt",
+    f"--ssl-key={TLS_FOLDER}/tls.key",
+)
+_TLS_PORTS: Final = (
+    {"name": "https", "containerPort": HTTPS_PORT, "protocol": "TCP"},
+    {"name": "redirect", "containerPort": REDIRECT_PORT, "protocol": "TCP"},
+)
+
+
+def _proxy_probe(*, has_tls: bool) -> dict[str, Any]:
+    request = {"path": "/_chp_healthz", "port": "https" if has_tls else "http"}
+    return {"httpGet": {**request, **({"scheme": "HTTPS"} if has_tls else {})}}
+
+
+def _tls_parts(hub: Hub, *, mounts: bool) -> dict[str, Any]:
+    """The Secret with the proxy's certificate, as a volume or as its mount; empty without one."""
+    certificate = proxy_certificate(hub)
+    if certificate is None:
+        return {}
+    if mounts:
+        return {"volumeMounts": [{"name": "tls", "mountPath": TLS_FOLDER, "readOnly": True}]}
+    return {"volumes": [{"name": "tls", "secret": {"secretName": tls_secret_name(certificate)}}]}
 
 
 def credentials_job(hub: Hub, *, script: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ _IN_ITS_POD = {
 def render_options(hub: Hub) -> str:
     """Text of `options.json`: all hub options except images and secrets."""
     sections = {
-        "JupyterHub": {**jupyterhub_options(hub.login, hub.public_url, hub.cull), **_IN_ITS_POD},
+        "JupyterHub": {**jupyterhub_options(hub.login, hub.address, hub.cull), **_IN_ITS_POD},
         "ConfigurableHTTPProxy": {"api_url": "http://proxy-api:8001", "should_start": False},
         **login_sections(hub.login),
         "KubeSpawner": _kubespawner(hub),

@@ -17,7 +17,8 @@ from workloads.addresses import LOOPBACK
 from workloads.amounts import Seconds
 from workloads.arguments import IMAGE, Argument, ImageReference, OutputText, plain, read
 from workloads.authenticator import Authenticator, with_user_list
-from workloads.hub import CHOICES, DEFAULT_START_TIMEOUT_S, REACHED, HttpsPort, MadeHub, MadeProfile, NameOfImage
+from workloads.exposure import REACHED, HttpsPort
+from workloads.hub import CHOICES, DEFAULT_START_TIMEOUT_S, MadeHub, MadeProfile, NameOfImage
 from workloads.names import Prose
 
 LONGEST_NAME: Final = 63

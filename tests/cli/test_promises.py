@@ -31,7 +31,7 @@ from settings.models import (
 from settings.pools import NodeOverride
 from settings.reading import Stack, load_stack
 from workloads.authenticator import OAuthAuthenticator, SecretKey
-from workloads.hub import ClusterIp
+from workloads.exposure import Certificate, ClusterIp
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews
@@ -144,6 +144,7 @@ OTHER_WORDS = {
     "proxy": "hub", "datahub-base-notebook": "scipy-ml-notebook", "scipy-ml-notebook": "datahub-base-notebook",
 }  # fmt: skip
 OTHER_VALUES: dict[str, Any] = {
+    "certificate": Certificate(secret="campus"),  # noqa: S106 - a name
     "cluster": Cluster.model_validate({"region": "us-east-1", "kubernetes": "1.34", "subnets": ("subnet-00000000",)}),
     "containers": (Container(name="board", image="hub", pool="box", cpu=1, memory_gib=1),),
     "driver": DriverVersion.parse("470.82.01"),

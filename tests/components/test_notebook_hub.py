@@ -6,10 +6,12 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
+import trustme
 
 from components.on_kubernetes.notebook_hub import NotebookHub
 from components.on_kubernetes.notebook_hub_args import NotebookHubArgs
@@ -224,3 +226,35 @@ def test_a_wrong_argument_stops_the_program_before_anything_is_registered(record
     with pytest.raises(pulumi.RunError, match=re.escape("datahub.start_timeout_s: 0 is out of range")) as caught:
         run(recorded, wrong)
     assert "datahub.expose.port: 80 is out of range" in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_certificate_of_files_becomes_a_secret_that_is_one_in_the_state_too(
+    recorded: Callable[..., Any], tmp_path: Path
+) -> None:
+    leaf = trustme.CA().issue_cert("hub.example.edu")
+    leaf.private_key_pem.write_to_path(tmp_path / "hub.key")
+    leaf.cert_chain_pems[0].write_to_path(tmp_path / "hub.pem")
+    files = {"certificate": str(tmp_path / "hub.pem"), "key": str(tmp_path / "hub.key")}
+    expose = {"kind": "ingress", "host": "hub.example.edu", "certificate": {"files": files}}
+    recording = run(recorded, {**ARGS, "expose": expose})  # type: ignore[arg-type]
+    data = recording.only("Secret").inputs["stringData"]
+    assert {*data["value"]} == {"tls.crt", "tls.key"}, "the engine's mark of a secret stands beside its value"
+    assert recording.only("Ingress").inputs["spec"]["tls"] == [{"hosts": ["hub.example.edu"], "secretName": "hub-tls"}]
+    assert recording.outputs["url"] == "https://hub.example.edu/"
+
+
+def test_files_that_do_not_fit_stop_the_program(recorded: Callable[..., Any], tmp_path: Path) -> None:
+    files = {"certificate": str(tmp_path / "gone.pem"), "key": str(tmp_path / "gone.key")}
+    expose = {"kind": "ingress", "host": "hub.example.edu", "certificate": {"files": files}}
+    with pytest.raises(pulumi.RunError, match=r"gone\.pem does not exist"):
+        run(recorded, {**ARGS, "expose": expose})  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_cert_manager_is_asked_for_a_certificate_of_the_host(recorded: Callable[..., Any]) -> None:
+    expose = {"kind": "ingress", "host": "hub.example.edu", "certificate": {"cluster_issuer": "letsencrypt"}}
+    recording = run(recorded, {**ARGS, "expose": expose})  # type: ignore[arg-type]
+    (requested,) = (each for each in recording.resources if each.type == "kubernetes:cert-manager.io/v1:Certificate")
+    assert requested.inputs["spec"]["dnsNames"] == ["hub.example.edu"]
+    assert requested.inputs["spec"]["secretName"] == "hub-tls"

@@ -21,7 +21,7 @@ from rows import each_row
 from fleet.labels import Taint
 from settings.reading import Problem, SettingsError, Stack, from_pulumi, json_schema, load_stack
 from workloads.authenticator import Lti13Authenticator, OAuthAuthenticator
-from workloads.hub import NodePort
+from workloads.exposure import NodePort
 
 ROOT = Path(__file__).parents[2]
 DSMLP = ROOT / "stacks" / "Pulumi.dsmlp-fall.yaml"

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import trustme
@@ -19,11 +19,13 @@ import yaml
 from rows import each_row
 
 from components.on_kubernetes.notebook_hub import hub_files
+from errors.problems import SettingsError
 from platforms.kubernetes import hub as objects
-from platforms.kubernetes import hub_access, hub_availability, hub_core_pods
+from platforms.kubernetes import hub_access, hub_availability, hub_core_pods, hub_entry
 from platforms.kubernetes.hub import parse_hub
 from platforms.kubernetes.hub_files.availability import count
 from platforms.kubernetes.user_pods import render_availability, render_options, render_page
+from workloads.exposure import Ingress
 from workloads.hub import Hub
 from workloads.hub_programs import PACKAGE
 
@@ -92,6 +94,9 @@ LTI = {
     "issuer": "https://lms.example.edu",
     "jwks_endpoint": "https://lms.example.edu/jwks",
 }
+
+
+OWN_NAME: Final = {"host": "hub.example.edu", "certificate": {"secret": "campus"}}
 
 
 def hub(**changes: Any) -> Hub:
@@ -353,6 +358,58 @@ def test_lti_options_reach_their_authenticator() -> None:
     assert section["username_key"] == "email"
 
 
+# Ways in
+
+
+@each_row(
+    ("expose", "names"),
+    [
+        ({"kind": "ingress", "ingress_class": "nginx", "certificate": {"cluster_issuer": "letsencrypt"}}, "ingress"),
+        ({"kind": "load_balancer", "port": 443, "certificate": {"secret": "campus"}}, "load-balancer"),
+        ({"kind": "node_port", "port": 30443, "certificate": {"issuer": "campus"}}, "node-port"),
+    ],
+)
+def test_a_way_in_with_tls_is_these_objects(expose: dict[str, Any], names: str) -> None:
+    made = hub(expose={"host": "hub.example.edu", **expose})
+    parts = [
+        hub_entry.public_service(made),
+        hub_entry.ingress(made, made.expose) if isinstance(made.expose, Ingress) else None,
+        hub_entry.requested_certificate(made),
+        hub_core_pods.proxy_deployment(made),
+        hub_access.network_policies(made)["proxy"],
+    ]
+    same_as_golden(f"entry-{names}.yaml", as_yaml(*filter(None, parts)))
+
+
+@each_row(
+    ("changes", "is_warned"),
+    [
+        ({"authenticator": LTI}, True),
+        ({"authenticator": LTI, "expose": {"kind": "load_balancer"}}, True),
+        ({"authenticator": LTI, "public_url": "https://hub.example.edu"}, False),
+        ({"authenticator": LTI, "expose": {"kind": "cluster_ip"}}, False),
+        ({"authenticator": LTI, "expose": {"kind": "node_port", "port": 30443, **OWN_NAME}}, False),
+        ({}, False),
+    ],
+)
+def test_logins_that_cross_the_network_in_clear_are_a_warning(changes: dict[str, Any], is_warned: bool) -> None:
+    assert ("in clear" in hub(**changes).in_clear) is is_warned
+
+
+@each_row(
+    ("expose", "said"),
+    [
+        ({"certificate": {}}, "names no source"),
+        ({"certificate": {"secret": "a", "issuer": "b"}}, "names secret and issuer"),
+        ({"host": None, "certificate": {"secret": "a"}}, "is missing beside a certificate"),
+        ({"host": "hub.example.edu:443"}, "is not a host name"),
+    ],
+)
+def test_a_certificate_has_one_source_and_a_host(expose: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        hub(expose={"kind": "node_port", "port": 30443, "host": "hub.example.edu", **expose})
+
+
 # Addresses
 
 
@@ -364,10 +421,14 @@ def test_lti_options_reach_their_authenticator() -> None:
         ({"expose": {"kind": "load_balancer", "port": 8080}}, "192.0.2.7", "http://192.0.2.7:8080/"),
         ({"expose": {"kind": "cluster_ip"}}, None, "http://proxy-public.datahub.svc/"),
         ({"public_url": "https://datahub.example.edu"}, None, "https://datahub.example.edu/"),
+        ({"expose": {"kind": "ingress", "host": "hub.example.edu"}}, None, "http://hub.example.edu/"),
+        ({"expose": {"kind": "ingress", **OWN_NAME}}, None, "https://hub.example.edu/"),
+        ({"expose": {"kind": "node_port", "port": 30443, **OWN_NAME}}, None, "https://hub.example.edu:30443/"),
+        ({"expose": {"kind": "load_balancer", "port": 443, **OWN_NAME}}, "192.0.2.7", "https://hub.example.edu/"),
     ],
 )
 def test_the_url_is_where_people_open_the_hub(changes: dict[str, Any], address: str | None, url: str) -> None:
-    assert objects.url(hub(**changes), address) == url
+    assert hub_entry.url(hub(**changes), address) == url
 
 
 # The file that runs inside the hub

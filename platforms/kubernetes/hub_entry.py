@@ -1,0 +1,94 @@
+"""How people get in to a hub on Kubernetes: public service, ingress, certificate, URL. Pure.
+
+TLS ends at the hub's proxy for a node port and a load balancer, and at the controller for an ingress.
+"""
+
+from typing import Any, Final
+
+from platforms.kubernetes.hub import PROXY, metadata, service
+from workloads.exposure import HTTP, HTTPS, Certificate, Ingress
+from workloads.hub import Hub
+
+TLS: Final = "hub-tls"
+TLS_FOLDER: Final = "/etc/hub-tls"
+HTTPS_PORT: Final = 8443
+REDIRECT_PORT: Final = 8080  # answers every request with the https address
+# ingress-nginx ends a kernel's websocket after a minute and refuses notebooks above 1 MB. Others ignore this.
+OF_NGINX: Final = {
+    "nginx.ingress.kubernetes.io/proxy-body-size": "64m",
+    "nginx.ingress.kubernetes.io/proxy-read-timeout": "3600",
+    "nginx.ingress.kubernetes.io/proxy-send-timeout": "3600",
+}
+
+
+def proxy_certificate(hub: Hub) -> Certificate | None:
+    """The certificate that the proxy itself shows; None if TLS ends before it, or nowhere."""
+    return None if isinstance(hub.expose, Ingress) else hub.expose.certificate
+
+
+def tls_secret_name(certificate: Certificate) -> str:
+    """Secret that holds certificate and key."""
+    return certificate.secret or TLS
+
+
+def public_service(hub: Hub) -> dict[str, Any]:
+    """Public entry to the proxy."""
+    expose = hub.expose
+    target = "https" if proxy_certificate(hub) else "http"
+    if expose.kind == "node_port":
+        port = HTTPS if target == "https" else HTTP
+        return _entry(hub, "NodePort", {"name": target, "port": port, "nodePort": expose.port, "targetPort": target})
+    if expose.kind == "load_balancer":
+        first = {"name": target, "port": expose.port, "targetPort": target}
+        leads_on = target == "https" and expose.port != HTTP
+        return _entry(hub, "LoadBalancer", first, *([{"port": HTTP, "targetPort": "redirect"}] if leads_on else []))
+    return _entry(hub, "ClusterIP", {"port": HTTP if expose.kind == "ingress" else expose.port, "targetPort": "http"})
+
+
+def _entry(hub: Hub, kind: str, *ports: dict[str, Any]) -> dict[str, Any]:
+    return service(hub, "proxy-public", PROXY, {"type": kind}, *ports)
+
+
+def ingress(hub: Hub, expose: Ingress) -> dict[str, Any]:
+    """Leads the host name to the proxy."""
+    backend = {"service": {"name": "proxy-public", "port": {"name": "http"}}}
+    redirect = {"nginx.ingress.kubernetes.io/force-ssl-redirect": "true"} if expose.certificate else {}
+    spec: dict[str, Any] = {
+        "rules": [{"host": expose.host, "http": {"paths": [{"backend": backend, "path": "/", "pathType": "Prefix"}]}}]
+    }
+    if expose.ingress_class:
+        spec["ingressClassName"] = expose.ingress_class
+    if expose.certificate:
+        spec["tls"] = [{"hosts": [expose.host], "secretName": tls_secret_name(expose.certificate)}]
+    annotations = {**OF_NGINX, **redirect, **expose.annotations}
+    return {"metadata": metadata(hub, "hub", PROXY, annotations=annotations), "spec": spec}
+
+
+def requested_certificate(hub: Hub) -> dict[str, Any] | None:
+    """What cert-manager is asked for; None if the certificate comes from elsewhere."""
+    certificate, host = hub.expose.certificate, getattr(hub.expose, "host", None)
+    if certificate is None or not (certificate.issuer or certificate.cluster_issuer):
+        return None
+    kind = "Issuer" if certificate.issuer else "ClusterIssuer"
+    issuer = {"group": "cert-manager.io", "kind": kind, "name": certificate.issuer or certificate.cluster_issuer}
+    return {
+        "metadata": metadata(hub, TLS, PROXY),
+        "spec": {"dnsNames": [host], "issuerRef": issuer, "secretName": TLS},
+    }
+
+
+def tls_secret(hub: Hub, certificate: str, key: Any) -> dict[str, Any]:
+    """The Secret made of two PEM texts."""
+    data = {"tls.crt": certificate, "tls.key": key}
+    return {"metadata": metadata(hub, TLS, PROXY), "stringData": data, "type": "kubernetes.io/tls"}
+
+
+def url(hub: Hub, address: str | None = None) -> str:
+    """Public URL. `address` is that of a load balancer, once it has one."""
+    if hub.address:
+        return f"{hub.address}/"
+    if hub.expose.kind == "node_port":
+        # Correct on the node itself, as in the lab; elsewhere a site sets a host or public_url.
+        return f"http://127.0.0.1:{hub.expose.port}/"
+    host = address or f"proxy-public.{hub.namespace}.svc"
+    return f"http://{host}/" if hub.expose.port == HTTP else f"http://{host}:{hub.expose.port}/"
