@@ -199,7 +199,7 @@ def runtime(stack: Stack) -> dict[str, Any] | None:
     """Arguments of the NvidiaRuntime, or None where the site has its own; a value of None: not stated."""
     if stack.runtime is None:
         return None
-    drivers, claimed, persistence = driver_containers(stack), _by_claims(stack), stack.runtime.persistence_daemon
+    drivers, claimed, persistence = driver_containers(stack), by_claims(stack), stack.runtime.persistence_daemon
     with_gpus = [pool.name for pool in stack.fleet.pools if pool.gpus_of_node and pool.name not in claimed]
     if not with_gpus and claimed:
         return None  # NVIDIA's DRA driver serves the GPUs, and needs neither device plugin nor runtime class
@@ -212,14 +212,14 @@ def runtime(stack: Stack) -> dict[str, Any] | None:
     }
 
 
-def _by_claims(stack: Stack) -> dict[str, InstancePool]:
+def by_claims(stack: Stack) -> dict[str, InstancePool]:
     """Pools that serve GPUs by claims."""
     return {pool.name: pool for pool in instance_pools(stack) if pool.by_claims}
 
 
 def claimed_products(stack: Stack, job: Job) -> list[str]:
     """GPU product names of its pools; empty without claims."""
-    pools = [_by_claims(stack).get(name) for name in landing_pools(stack, job)] if job.gpus else []
+    pools = [by_claims(stack).get(name) for name in landing_pools(stack, job)] if job.gpus else []
     named = [gfd_product(pool.gpu, pool.driver) for pool in pools if pool and pool.gpu and pool.driver]
     return list(dict.fromkeys(named))
 

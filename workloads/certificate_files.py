@@ -36,7 +36,8 @@ def _problems(files: CertificateFiles, host: str, now: dt.datetime) -> Iterator[
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
     try:
-        first, *_ = x509.load_pem_x509_certificates(Path(files.certificate).read_bytes())
+        text = Path(files.certificate).read_bytes()
+        first, *_ = x509.load_pem_x509_certificates(text)
     except (OSError, ValueError) as error:
         yield _problem("certificate", files.certificate, _unread(error, "a certificate"), "name a PEM file with it")
         return
@@ -47,24 +48,32 @@ def _problems(files: CertificateFiles, host: str, now: dt.datetime) -> Iterator[
         yield _problem("key", files.key, _unread(error, "a private key"), fix)
         return
     if key.public_key() != first.public_key():
-        fix = (
-            "name the key that the certificate was requested with; the file's first certificate must be the host's own"
-        )
+        fix = "name the key that the certificate was requested with, and put the host's own certificate first"
         yield _problem("key", files.key, f"is not the key of {files.certificate}", fix)
+    for reason, fix in certificate_problems(text, host, now):
+        yield _problem("certificate", files.certificate, reason, fix)
+
+
+def certificate_problems(pem: bytes, host: str, now: dt.datetime) -> Iterator[tuple[str, str]]:
+    """Why a browser would refuse the first certificate, and what to do."""
+    from cryptography import x509  # noqa: PLC0415 - see above
+
+    try:
+        first, *_ = x509.load_pem_x509_certificates(pem)
+    except ValueError:
+        yield "holds no certificate", "name a PEM file with it"
+        return
     try:
         stated = first.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         names = stated.get_values_for_type(x509.DNSName)
     except x509.ExtensionNotFound:
         names = []
     if not any(covers(name, host) for name in names):
-        reason = f"is for {', '.join(names) or 'no host'}, not for {host}"
-        yield _problem("certificate", files.certificate, reason, "request one for that host, or change host")
+        yield f"is for {', '.join(names) or 'no host'}, not for {host}", "request one for that host, or change host"
     if now >= first.not_valid_after_utc:
-        reason = f"expired on {first.not_valid_after_utc.date()}"
-        yield _problem("certificate", files.certificate, reason, "renew it")
+        yield f"expired on {first.not_valid_after_utc.date()}", "renew it"
     elif now < first.not_valid_before_utc:
-        reason = f"is valid from {first.not_valid_before_utc.date()} on"
-        yield _problem("certificate", files.certificate, reason, "look at this machine's clock, or wait")
+        yield f"is valid from {first.not_valid_before_utc.date()} on", "look at this machine's clock, or wait"
 
 
 def covers(name: str, host: str) -> bool:

@@ -16,6 +16,7 @@ from workloads.names import AbsolutePath, Line, ObjectName
 REACHED: Final = "How people reach the hub."
 HTTP: Final = 80
 HTTPS: Final = 443
+HOST: Final = "Host name that people open: hub.example.edu."
 SOURCES: Final = ("secret", "issuer", "cluster_issuer", "files")
 
 
@@ -50,7 +51,7 @@ class Entry(BaseModel):
     """Keys of every kind that can have a host name of its own."""
 
     model_config = FORM
-    host: HostName | None = Field(None, description="Host name that people open: hub.example.edu.")
+    host: HostName | None = Field(None, description=HOST)
     certificate: Certificate | None = Field(
         None, description="Where the certificate of `host` comes from; none: people reach the hub by plain http."
     )
@@ -103,7 +104,7 @@ class Ingress(Entry):
     """The cluster's ingress controller, which has the certificate."""
 
     kind: Literal["ingress"] = Field(description="The cluster's ingress controller.")
-    host: HostName = Field(description="Host name that people open: hub.example.edu.")
+    host: HostName = Field(description=HOST)
     ingress_class: ObjectName | None = Field(None, description="Ingress class; none: the cluster's default.")
     annotations: dict[Line, str] = Field(
         default={}, description="Annotations for the controller, such as a redirect from http; ours set nginx's."

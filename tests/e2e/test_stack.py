@@ -218,3 +218,9 @@ def test_the_server_knows_every_field_of_what_the_stack_makes(lab: RunningLab, t
     misspelt = {**objects[-1], "metadata": {**objects[-1]["metadata"], "lables": {"a": "b"}}}
     file.write_text(json.dumps(misspelt))
     assert "lables" in lab.run(*apply).err
+
+
+def test_the_cluster_has_what_the_stack_needs(lab: RunningLab) -> None:
+    asked = lab.run(str(PROJECT / ".venv" / "bin" / "gpu-commons"), "stack", "check", STACK, "--cluster")
+    assert asked.code == 0, asked.shown
+    assert "✓ the cluster has what this stack needs" in asked.out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -77,15 +76,3 @@ def test_another_program_is_another_tag(programs: Path) -> None:
     assert reference == f"127.0.0.1:5000/lab/pause:{tag}"
     (programs / "busybox").write_text("a newer one")
     assert images.find(images.PAUSE, Folder(programs)).tag != tag
-
-
-def test_each_intended_difference_from_the_official_plugin_has_a_reason_and_a_case() -> None:
-    suite = PROJECT / "tests" / "conformance"
-    names = dict(re.findall(r'^    ([A-Z_]+) = "(.*)"$', (suite / "differences.py").read_text(), re.MULTILINE))
-    page = (PROJECT / "docs" / "lab.md").read_text()
-    table = page.partition("| difference | official plugin | stand-in | why it differs |\n|---|---|---|---|\n")[2]
-    rows = [line.strip("|").split("|") for line in table.partition("\n\n")[0].splitlines()]
-    assert [row[0].strip() for row in rows] == list(names.values())
-    assert [row for row in rows if len(row) != 4 or not all(each.strip() for each in row)] == []
-    cases = "".join(path.read_text() for path in suite.glob("test_*.py"))
-    assert [name for name in names if f"official(Intended.{name})" not in cases] == []

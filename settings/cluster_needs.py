@@ -1,0 +1,208 @@
+"""What a stack needs of a cluster that exists, and what a cluster lacks of it. Pure.
+
+Objects of the cluster are in the API's own form. A kind that could not be read is None, and nothing is said of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from errors.problems import Loc, Problem, listing, path_text, show
+from settings.models import Hub
+from settings.reading import Stack
+from settings.resolve import by_claims, runtime
+from workloads.authenticator import OAuthAuthenticator
+from workloads.certificate_files import certificate_problems
+from workloads.exposure import Certificate, Entry, Ingress
+
+Objects = Sequence[Mapping[str, Any]]
+
+TLS: Final = "kubernetes.io/tls"
+RUNTIME_CLASS: Final = "nvidia"
+_DEFAULT: Final = {
+    "storageclasses": "storageclass.kubernetes.io/is-default-class",
+    "ingressclasses": "ingressclass.kubernetes.io/is-default-class",
+}
+_CLASSES: Final = {"storageclasses": "storage class", "ingressclasses": "ingress class"}
+PATHS: Final = {
+    "nodes": "/api/v1/nodes",
+    "storageclasses": "/apis/storage.k8s.io/v1/storageclasses",
+    "ingressclasses": "/apis/networking.k8s.io/v1/ingressclasses",
+    "runtimeclasses": "/apis/node.k8s.io/v1/runtimeclasses",
+    "clusterissuers": "/apis/cert-manager.io/v1/clusterissuers",
+}
+"""Where the kinds that belong to no namespace are."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterObjects:
+    """What was read of a cluster. `secrets` and `issuers` by namespace."""
+
+    of_cluster: Mapping[str, Objects | None]
+    secrets: Mapping[str, Objects | None] = field(default_factory=dict)
+    issuers: Mapping[str, Objects | None] = field(default_factory=dict)
+
+    def kind(self, name: str) -> Objects | None:
+        return self.of_cluster.get(name)
+
+
+def kinds_needed(stack: Stack) -> frozenset[str]:
+    """Kinds of `PATHS` that the stack depends on."""
+    needed = {"runtimeclasses", "nodes"} if stack.fleet.pools and not runtime(stack) else set()
+    for hub in stack.hubs:
+        needed.add("storageclasses")
+        if isinstance(hub.expose, Ingress):
+            needed.add("ingressclasses")
+        if (certificate := _certificate(hub)) and certificate.cluster_issuer:
+            needed.add("clusterissuers")
+    return frozenset(needed)
+
+
+def namespaces_with_secrets(stack: Stack) -> tuple[str, ...]:
+    """Namespaces of hubs whose Secrets must exist before the first update."""
+    login = isinstance(stack.site.authenticator, OAuthAuthenticator)
+    return tuple(hub.name for hub in stack.hubs if login or ((own := _certificate(hub)) and own.secret))
+
+
+def namespaces_with_issuers(stack: Stack) -> tuple[str, ...]:
+    return tuple(hub.name for hub in stack.hubs if (own := _certificate(hub)) and own.issuer)
+
+
+def lacking(stack: Stack, cluster: ClusterObjects, now: dt.datetime) -> tuple[Problem, ...]:
+    """What an update would wait for in vain, or what people would meet after it."""
+    found = list(_runtime(stack, cluster))
+    for index, hub in enumerate(stack.hubs):
+        loc: Loc = ("hubs", index)
+        found += [*_storage(loc, hub, cluster), *_entry(loc, hub, cluster, now), *_login(stack, hub, cluster)]
+    return tuple(found)
+
+
+def _runtime(stack: Stack, cluster: ClusterObjects) -> Iterator[Problem]:
+    """Without `runtime`, the site has brought its own: a runtime class, and nodes that offer GPUs."""
+    if runtime(stack) or not any(pool.gpus for pool in stack.fleet.pools):
+        return
+    classes = cluster.kind("runtimeclasses")
+    if classes is not None and RUNTIME_CLASS not in _names(classes):
+        fix = "install NVIDIA's container toolkit and its runtime class on the cluster, or add runtime to the stack"
+        yield _problem(
+            ("runtime",), None, f"is not in the stack, and the cluster has no runtime class {RUNTIME_CLASS}", fix
+        )
+    nodes = cluster.kind("nodes")
+    for index, pool in enumerate(stack.fleet.pools) if nodes is not None else ():
+        there = [each for each in nodes or () if _name(each) in pool.node_names]
+        is_served = not pool.gpus or pool.name in by_claims(stack)
+        without = [] if is_served else [_name(each) for each in there if not _offers_gpus(each)]
+        if without:
+            fix = "look at the device plugin's pods there, or add runtime to the stack"
+            reason = f"offers no nvidia.com/gpu on {listing(without)}"
+            yield _problem(("fleet", "pools", index), pool.name, reason, fix)
+
+
+def _storage(loc: Loc, hub: Hub, cluster: ClusterObjects) -> Iterator[Problem]:
+    so = "homes and the hub's database would wait for a volume"
+    classes = cluster.kind("storageclasses")
+    yield from _class((*loc, "storage_class"), hub.storage_class, classes, "storageclasses", so)
+
+
+def _entry(loc: Loc, hub: Hub, cluster: ClusterObjects, now: dt.datetime) -> Iterator[Problem]:
+    expose = hub.expose
+    if isinstance(expose, Ingress):
+        so, classes = "no controller would take the ingress", cluster.kind("ingressclasses")
+        yield from _class((*loc, "expose", "ingress_class"), expose.ingress_class, classes, "ingressclasses", so)
+    if not isinstance(expose, Entry) or expose.certificate is None:
+        return
+    at, certificate = (*loc, "expose", "certificate"), expose.certificate
+    if certificate.secret and (secrets := cluster.secrets.get(hub.name)) is not None:
+        secret = _find(secrets, certificate.secret)
+        if secret is None:
+            fix = f"kubectl --namespace {hub.name} create secret tls {certificate.secret} --cert FILE --key FILE"
+            yield _problem((*at, "secret"), certificate.secret, f"is not in namespace {hub.name}", fix)
+        else:
+            yield from _tls_secret((*at, "secret"), secret, str(expose.host), now)
+    if certificate.issuer:
+        found, what = cluster.issuers.get(hub.name), f"Issuer of cert-manager in namespace {hub.name}"
+        yield from _issuer((*at, "issuer"), certificate.issuer, found, what)
+    if certificate.cluster_issuer:
+        found = cluster.kind("clusterissuers")
+        yield from _issuer((*at, "cluster_issuer"), certificate.cluster_issuer, found, "ClusterIssuer of cert-manager")
+
+
+def _tls_secret(loc: Loc, secret: Mapping[str, Any], host: str, now: dt.datetime) -> Iterator[Problem]:
+    name, fix = _name(secret), "create it with: kubectl create secret tls"
+    if secret.get("type") != TLS:
+        yield _problem(loc, name, f"is a Secret of the type {secret.get('type')}, not {TLS}", fix)
+        return
+    try:
+        pem = base64.b64decode((secret.get("data") or {})["tls.crt"], validate=True)
+    except (KeyError, ValueError):
+        yield _problem(loc, name, "has no certificate in tls.crt", fix)
+        return
+    yield from (_problem(loc, name, reason, advice) for reason, advice in certificate_problems(pem, host, now))
+
+
+def _login(stack: Stack, hub: Hub, cluster: ClusterObjects) -> Iterator[Problem]:
+    """The Secret of single sign-on, which the hub reads at its start."""
+    login, secrets = stack.site.authenticator, cluster.secrets.get(hub.name)
+    if not isinstance(login, OAuthAuthenticator) or secrets is None:
+        return
+    wanted, loc = login.client_secret, ("site", "authenticator", "client_secret")
+    literal = f"--from-literal={wanted.key}=…"
+    fix = f"kubectl --namespace {hub.name} create secret generic {wanted.secret} {literal}"
+    if (secret := _find(secrets, wanted.secret)) is None:
+        yield _problem(loc, wanted.secret, f"is not in namespace {hub.name}, and the hub would not start", fix)
+    elif wanted.key not in (secret.get("data") or {}):
+        keys = listing(sorted(secret.get("data") or {})) or "none"
+        reason = f"is no key of Secret {wanted.secret}, which has: {keys}"
+        yield _problem((*loc, "key"), wanted.key, reason, "name one of these, or add it to the Secret")
+
+
+def _class(loc: Loc, name: str | None, classes: Objects | None, kind: str, so: str) -> Iterator[Problem]:
+    """A class that nobody has, or none where the cluster has no default."""
+    what = _CLASSES[kind]
+    if classes is None:
+        return
+    names = sorted(_names(classes))
+    choice = f"choose from {listing(names, most=8)}" if names else f"the cluster has no {what}: install one first"
+    if name is not None and name not in names:
+        yield _problem(loc, name, f"is no {what} of the cluster, so {so}", choice)
+    elif name is None and not any(_is_default(each, _DEFAULT[kind]) for each in classes):
+        yield _problem(loc, None, f"is not set, and the cluster has no default {what}, so {so}", choice)
+
+
+def _issuer(loc: Loc, name: str, found: Objects | None, what: str) -> Iterator[Problem]:
+    if found is not None and name not in _names(found):
+        fix = f"create it, or name another: {listing(sorted(_names(found)), most=8) or 'there is none'}"
+        yield _problem(loc, name, f"is no {what}", fix)
+
+
+def _problem(loc: Loc, value: str | None, reason: str, fix: str) -> Problem:
+    return Problem(path_text(loc), "" if value is None else show(value), reason, fix)
+
+
+def _certificate(hub: Hub) -> Certificate | None:
+    return hub.expose.certificate if isinstance(hub.expose, Entry) else None
+
+
+def _offers_gpus(node: Mapping[str, Any]) -> bool:
+    offered = ((node.get("status") or {}).get("allocatable") or {}).items()
+    return any(key.startswith("nvidia.com/") and str(count) != "0" for key, count in offered)
+
+
+def _is_default(each: Mapping[str, Any], annotation: str) -> bool:
+    return ((each.get("metadata") or {}).get("annotations") or {}).get(annotation) == "true"
+
+
+def _name(each: Mapping[str, Any]) -> str:
+    return str((each.get("metadata") or {}).get("name", ""))
+
+
+def _names(objects: Objects) -> set[str]:
+    return {_name(each) for each in objects}
+
+
+def _find(objects: Objects, name: str) -> Mapping[str, Any] | None:
+    return next((each for each in objects if _name(each) == name), None)

@@ -1,0 +1,125 @@
+"""What a cluster lacks of a stack: each is one sentence with the command or the choice that helps."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from settings.cluster_needs import ClusterObjects, kinds_needed, lacking
+from settings.models import Hub
+from settings.reading import Stack, load_stack
+from workloads.authenticator import OAuthAuthenticator, SecretKey
+
+NOW = dt.datetime(2026, 11, 30, tzinfo=dt.UTC)
+HOST = "hub.example.edu"
+DEFAULT_STORAGE = "storageclass.kubernetes.io/is-default-class"
+
+
+@pytest.fixture(scope="module")
+def fall() -> Stack:
+    return load_stack(Path(__file__).parents[2] / "stacks" / "Pulumi.dsmlp-fall.yaml")
+
+
+def named(name: str, **more: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, **more.pop("metadata", {})}, **more}
+
+
+def with_hub(stack: Stack, **changes: Any) -> Stack:
+    hub = Hub.model_validate({**stack.hubs[0].model_dump(by_alias=True), **changes})
+    return stack.model_copy(update={"hubs": (hub,)})
+
+
+def texts(stack: Stack, secrets: dict[str, Any] | None = None, issuers: Any = None, **kinds: Any) -> list[str]:
+    hub = stack.hubs[0].name
+    cluster = ClusterObjects(kinds, {hub: secrets} if secrets is not None else {}, {hub: issuers})  # type: ignore[dict-item]
+    return [str(each).replace("\n    ", "; ") for each in lacking(stack, cluster, NOW)]
+
+
+def test_a_cluster_without_a_default_class_leaves_homes_waiting(fall: Stack) -> None:
+    (text,) = texts(fall, storageclasses=[named("fast"), named("slow")])
+    assert text == (
+        "hubs[0].storage_class: is not set, and the cluster has no default storage class, so homes and the hub's "
+        "database would wait for a volume; choose from fast, slow"
+    )
+    default = named("fast", metadata={"annotations": {DEFAULT_STORAGE: "true"}})
+    assert not texts(fall, storageclasses=[default])
+
+
+def test_a_class_that_nobody_has_is_named_beside_those_that_are_there(fall: Stack) -> None:
+    (text,) = texts(with_hub(fall, storage_class="gold"), storageclasses=[named("fast")])
+    assert text.startswith('hubs[0].storage_class: "gold" is no storage class of the cluster')
+    assert text.endswith("choose from fast")
+    ingress = {"kind": "ingress", "host": HOST, "ingress_class": "nginx"}
+    (text,) = texts(with_hub(fall, expose=ingress), ingressclasses=[named("traefik")])
+    assert '"nginx" is no ingress class of the cluster, so no controller would take the ingress; choose' in text
+
+
+def test_what_could_not_be_read_is_no_mistake(fall: Stack) -> None:
+    assert not texts(fall, storageclasses=None)
+    assert not texts(fall)
+
+
+def tls(pem: bytes = b"", **more: Any) -> dict[str, Any]:
+    return named("campus", **{"type": "kubernetes.io/tls", "data": {"tls.crt": base64.b64encode(pem).decode()}, **more})
+
+
+def test_the_secret_of_a_certificate_is_looked_into(fall: Stack) -> None:
+    expose = {"kind": "ingress", "host": HOST, "certificate": {"secret": "campus"}}
+    stack = with_hub(fall, expose=expose)
+    authority = trustme.CA()
+
+    def pem(host: str) -> bytes:
+        leaf = authority.issue_cert(host, not_before=NOW - dt.timedelta(1), not_after=NOW + dt.timedelta(9))
+        return leaf.cert_chain_pems[0].bytes()
+
+    assert not texts(stack, [tls(pem(HOST))])  # type: ignore[arg-type]
+    (text,) = texts(stack, [])  # type: ignore[arg-type]
+    assert '"campus" is not in namespace datahub; kubectl --namespace datahub create secret tls campus' in text
+    (text,) = texts(stack, [tls(pem("other.example.edu"))])  # type: ignore[arg-type]
+    assert '"campus" is for other.example.edu, not for hub.example.edu' in text
+    (text,) = texts(stack, [tls(pem(HOST), type="Opaque")])  # type: ignore[arg-type]
+    assert '"campus" is a Secret of the type Opaque, not kubernetes.io/tls' in text
+    (text,) = texts(stack, [tls(data={})])  # type: ignore[arg-type]
+    assert '"campus" has no certificate in tls.crt' in text
+
+
+@pytest.mark.parametrize("key", ["issuer", "cluster_issuer"])
+def test_an_issuer_that_is_not_there_is_named(fall: Stack, key: str) -> None:
+    stack = with_hub(fall, expose={"kind": "ingress", "host": HOST, "certificate": {key: "campus"}})
+    there = {"issuers": [named("letsencrypt")], "clusterissuers": [named("letsencrypt")]}
+    (text,) = texts(stack, **there)
+    assert f'hubs[0].expose.certificate.{key}: "campus" is no ' in text
+    assert text.endswith("create it, or name another: letsencrypt")
+    assert ("clusterissuers" in kinds_needed(stack)) == (key == "cluster_issuer")
+
+
+def test_the_secret_of_a_login_and_its_key_are_looked_for(fall: Stack) -> None:
+    login = OAuthAuthenticator(
+        kind="oauth", client_id="1", client_secret=SecretKey(secret="sso", key="client-secret"),
+        callback_url="https://h.example.edu/c", authorize_url="https://i.example.edu/a",
+        token_url="https://i.example.edu/t", userdata_url="https://i.example.edu/u", login_service="Campus",
+    )  # fmt: skip
+    stack = fall.model_copy(update={"site": fall.site.model_copy(update={"authenticator": login})})
+    (text,) = texts(stack, [])  # type: ignore[arg-type]
+    assert '"sso" is not in namespace datahub, and the hub would not start' in text
+    (text,) = texts(stack, [named("sso", data={"secret": "x"})])  # type: ignore[arg-type]
+    assert '"client-secret" is no key of Secret sso, which has: secret' in text
+    assert not texts(stack, [named("sso", data={"client-secret": "eA=="})])  # type: ignore[arg-type]
+
+
+def test_a_site_with_its_own_runtime_has_a_class_and_nodes_that_offer_gpus(fall: Stack) -> None:
+    own = fall.model_copy(update={"runtime": None})
+    offering = [named(name, status={"allocatable": {"nvidia.com/gpu": "8"}}) for name in own.fleet.node_names]
+    assert not texts(own, runtimeclasses=[named("nvidia")], nodes=offering)
+    offering[0] = named(offering[0]["metadata"]["name"], status={"allocatable": {"cpu": "8"}})
+    found = texts(own, runtimeclasses=[], nodes=offering)
+    assert "runtime: is not in the stack, and the cluster has no runtime class nvidia" in found[0]
+    assert (
+        f"offers no nvidia.com/gpu on {offering[0]['metadata']['name']}; look at the device plugin's pods" in found[1]
+    )
+    assert not texts(fall, runtimeclasses=[], nodes=[]), "the stack brings its own"
