@@ -144,7 +144,7 @@ OTHER_WORDS = {
     "proxy": "hub", "datahub-base-notebook": "scipy-ml-notebook", "scipy-ml-notebook": "datahub-base-notebook",
 }  # fmt: skip
 OTHER_VALUES: dict[str, Any] = {
-    "certificate": Certificate(secret="campus"),  # noqa: S106 - a name
+    "certificate": Certificate(secret="campus"),
     "cluster": Cluster.model_validate({"region": "us-east-1", "kubernetes": "1.34", "subnets": ("subnet-00000000",)}),
     "containers": (Container(name="board", image="hub", pool="box", cpu=1, memory_gib=1),),
     "driver": DriverVersion.parse("470.82.01"),

@@ -76,5 +76,5 @@ def test_files_that_are_missing_or_hold_something_else_are_named(tmp_path: Path,
     ("name", "is_covered"),
     [("*.example.edu", True), ("HUB.example.edu", True), ("*.edu", False), ("*.hub.example.edu", False)],
 )
-def test_a_star_stands_for_one_label(name: str, is_covered: bool) -> None:  # noqa: FBT001 - a row
+def test_a_star_stands_for_one_label(name: str, is_covered: bool) -> None:
     assert covers(name, HOST) is is_covered
