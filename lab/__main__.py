@@ -15,6 +15,7 @@ from cli.entry import Guarded, run
 from lab import engine, forgotten, health, migration, operations, sdks, steps, suite_runs, suites, summary
 from lab.instance import DEFAULT_STACK, Instance, LabError, find_instance, forget_instance, open_instance
 from lab.machine import sif_runtime, slurm_cluster
+from lab.one_at_a_time import alone
 from lab.toolchain import Toolchain
 from settings.reading import load_stack
 
@@ -73,14 +74,15 @@ def main(context: click.Context, name: str) -> None:
 def up(name: str, stack: str, without_stack: bool, simulated: bool, detail: operations.Detail) -> None:  # noqa: FBT001 - click's flags
     """Tools, servers, the fleet's machines, the engine's plugins, then `pulumi up`."""
     instance, tools = open_instance(name), Toolchain()
-    sdks.ensure(_stack_file(stack), report)
-    nodes = steps.Nodes.SIMULATED if simulated else steps.Nodes.ONE_REAL
-    steps.start(instance, tools, _stack_file(stack), nodes, report)
-    engine.prepare(instance, tools, report, plugins=steps.plugins_of(steps.read_stack(_stack_file(stack))))
-    if without_stack:
-        report(f"checked: {health.check(instance)}")
-        return
-    click.echo(_deploy(instance, tools, stack, detail))
+    with alone(instance, "make up"):
+        sdks.ensure(_stack_file(stack), report)
+        nodes = steps.Nodes.SIMULATED if simulated else steps.Nodes.ONE_REAL
+        steps.start(instance, tools, _stack_file(stack), nodes, report)
+        engine.prepare(instance, tools, report, plugins=steps.plugins_of(steps.read_stack(_stack_file(stack))))
+        if without_stack:
+            report(f"checked: {health.check(instance)}")
+            return
+        click.echo(_deploy(instance, tools, stack, detail))
 
 
 def _deploy(instance: Instance, tools: Toolchain, stack: str, detail: operations.Detail) -> str:

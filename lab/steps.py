@@ -197,6 +197,8 @@ def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, 
     site.forget_stack(instance)
     context = Context(instance, tools, stack_file, nodes, report)
     has_cluster = context.has_cluster()  # a mistake in the stack file shows before anything is installed or started
+    if has_cluster and context.real_node():
+        node.refuse_second(instance)  # before tools are built and servers started
     kind = context.stack().site.kind
     is_on_aws = kind == "eks"
     needless = {name for name, of_kind in OF_SITES.items() if kind != of_kind}

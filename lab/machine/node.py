@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -131,6 +132,16 @@ def stop(instance: Instance, tools: Tools) -> None:
     traces.undo(instance, {Kind.FOLDER: lambda trace: _remove_folder(instance, Path(trace.value))})
 
 
+def refuse_second(instance: Instance) -> None:
+    """Raise LabError if another running lab has the machine's one real node. Starts and changes nothing."""
+    home = _owner()
+    if home and home != instance.home and (other := stored_instance(home)) and _runs(other):
+        raise LabError(
+            f"the lab at {home} already has the one real node that this machine can have: run `{other.make('down')}` "
+            f"there, or bring this one up without: {sys.executable} -m lab --instance {instance.name} up --simulated"
+        )
+
+
 def own_kubelet_folder(instance: Instance, tools: Tools) -> None:
     """Make the kubelet's folder ours, by a file in it with this lab's name.
 
@@ -145,10 +156,7 @@ def own_kubelet_folder(instance: Instance, tools: Tools) -> None:
             "stop that Kubernetes and move the folder away, or run the lab on another machine"
         )
     if home and home != instance.home and (other := stored_instance(home)):
-        if _runs(other):
-            raise LabError(
-                f"the lab at {home} already has the one real node that this machine can have: run `make down` there"
-            )
+        refuse_second(instance)
         stop(other, tools)
     traces.record(instance, Trace(Kind.FOLDER, str(root)))
     root.mkdir(parents=True, exist_ok=True, mode=0o750)
