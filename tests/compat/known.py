@@ -1,4 +1,4 @@
-"""Cases that tests have in common: those that were reported, and the examples of the rules."""
+"""What tests have in common: the cases that were reported, the examples of the rules, answers and their text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ import sys
 from pathlib import Path
 
 from cli.check.mapping import case_from
-from compat import Case
+from compat import Answer, Case, Severity, Verdict, check
 from compat.evidence.case import FIELDS
 from compat.rules import ALL_RULES
 
 CASES = Path(__file__).parent / "cases.csv"
+DECIDES = {
+    Severity.REFUSE: Verdict.INCOMPATIBLE,
+    Severity.UNKNOWN: Verdict.UNKNOWN,
+    Severity.WARN: Verdict.WITH_WARNING,
+    Severity.NOTE: Verdict.COMPATIBLE,
+}
 
 
 def rows() -> list[dict[str, str]]:
@@ -30,6 +36,23 @@ def reported() -> list[Case]:
 
 def examples() -> list[dict[str, str]]:
     return [{**each} for rule in ALL_RULES for each in (rule.text.passing, rule.text.failing, rule.text.undecided)]
+
+
+def written(texts: dict[str, str]) -> list[tuple[str, str]]:
+    """Each text that people write, with what it means; `texts` has those of one meaning in one cell (`T4|Tesla T4`)."""
+    return [(text, meaning) for meaning, cell in texts.items() for text in cell.split("|")]
+
+
+def checked(**case: str) -> Answer:
+    return check(case_from(case))
+
+
+def verdict(**case: str) -> Verdict:
+    return check(case_from(case), with_remedy=False).verdict
+
+
+def told(answer: Answer) -> str:
+    return "; ".join(f"{each.rule} {each.severity}: {each.message}" for each in answer.findings)
 
 
 def forget() -> None:

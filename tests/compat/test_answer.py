@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from known import told
 
-from compat import Answer, Case, Severity, Verdict, check
+from compat import Case, Severity, Verdict, check
 
 RUNS, WARNS, UNKNOWN, NOT = Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.UNKNOWN, Verdict.INCOMPATIBLE
 DEEP, PROBE = "gpu-commons inspect --deep", "gpu-commons probe"
-
-
-def _text(answer: Answer) -> str:
-    return "\n".join(finding.message for finding in answer.findings)
 
 
 # --- targets
@@ -21,7 +18,7 @@ def _text(answer: Answer) -> str:
 def test_a_list_that_names_no_ptx_is_one_without(listed: str) -> None:
     answer = check(Case(gpu="H200", driver="550.90.07", cuda="12.4", framework="faiss", sm_list=listed))
     assert answer.verdict is NOT
-    assert "names no PTX" in _text(answer)
+    assert "names no PTX" in told(answer)
 
 
 def test_whoever_does_not_know_of_ptx_can_say_so() -> None:
@@ -70,7 +67,7 @@ OF_THE_HOST = {
 )
 def test_an_unknown_names_the_missing_fact_and_the_command_that_gets_it(case: Case, command: str) -> None:
     answer = check(case)
-    assert answer.verdict is UNKNOWN, _text(answer)
+    assert answer.verdict is UNKNOWN, told(answer)
     unknown = [each.message for each in answer.findings if each.severity is Severity.UNKNOWN]
     assert any(command in message for message in unknown), unknown
 

@@ -44,28 +44,18 @@ def _real() -> dict[str, tuple[str, ...]]:
     """Real texts of each field, from the tables and from what people write."""
     capabilities = _column("gpu_arch", "compute_capability")
     images = [f"{row['repository']}:{row['tag'].replace('*', '-x')}" for row in facts("image_tag")]
-    cudas = _column("cuda_driver", "cuda_version")
+    cudas, floors = _column("cuda_driver", "cuda_version"), _column("cuda_driver", "min_linux_x86_64_driver")
+    require = "NVIDIA_REQUIRE_CUDA=cuda>=12.4"
     return {
         "gpu": (*_column("gpu_model", "model", "gfd_product_label"), "V100", "a100", "1080ti", "RTX 3090 24GB", "T4"),
         "compute_capability": (*capabilities, *(f"sm_{each.replace('.', '')}" for each in capabilities)),
         "gpu_class": ("datacenter", "workstation", "geforce", "jetson"),
-        "driver": (
-            *_column("cuda_driver", "min_linux_x86_64_driver"),
-            *_column("driver_branch", "branch"),
-            "R535",
-            "535.x",
-        ),
+        "driver": (*floors, *_column("driver_branch", "branch"), "R535", "535.x"),
         "host": ("bare", "docker", "kubernetes", "apptainer", "wsl"),
         "container_toolkit": _column("container_toolkit", "version"),
         "image": (*images, *(f"nvidia/cuda:{cuda}-base-ubuntu22.04" for cuda in cudas)),
         "cuda": (*cudas, "11", "12", "cu118", "v12.4"),
-        "framework": (
-            *_column("framework", "framework"),
-            "torch",
-            "tf",
-            "torch==2.6.0+cu124",
-            "tensorflow[and-cuda]",
-        ),
+        "framework": (*_column("framework", "framework"), "torch", "tf", "torch==2.6.0+cu124", "tensorflow[and-cuda]"),
         "framework_version": _column("framework", "version"),
         "build": (*_column("framework", "variant"), "sm_70;sm_80, no PTX", "cu118", "torch==2.6.0+cu124", "pip wheel"),
         "compressed": ("none", "all", "sm_80;compute_80", "size", "7.5 8.0"),
@@ -79,12 +69,7 @@ def _real() -> dict[str, tuple[str, ...]]:
         "ami_release": _column("eks_ami", "release", "ami_type"),
         "kernel_module": ("open", "proprietary"),
         "operator": _column("gpu_operator", "operator_version"),
-        "env": (
-            "CUDA_VISIBLE_DEVICES=0",
-            "NVIDIA_REQUIRE_CUDA=cuda>=12.4",
-            "NVIDIA_DRIVER_CAPABILITIES=compute",
-            "A=1;B=2",
-        ),
+        "env": ("CUDA_VISIBLE_DEVICES=0", require, "NVIDIA_DRIVER_CAPABILITIES=compute", "A=1;B=2"),
         "image_glibc": ("2.31", "2.35"),
         "host_glibc": ("2.28", "2.39"),
     }
@@ -137,11 +122,9 @@ def inputs(random: Random) -> Iterator[dict[str, object]]:
 
 def _outcome(given_: dict[str, object]) -> Answer | CaseError:
     try:
-        answer = check(case_from(given_))
+        return check(case_from(given_))
     except CaseError as error:
         return error
-    else:
-        return answer
 
 
 def _tally(number: int, seed: int) -> Counter[str]:
@@ -216,14 +199,8 @@ def test_a_field_that_is_none_is_refused_by_its_name(name: str) -> None:
 def test_all_mistakes_are_reported_at_once() -> None:
     with pytest.raises(CaseError) as caught:
         check(Case(gpu="RTX 9999", driver="latest", cuda="cu999", host="vmware", kernel_module="shut", cudnn="new"))
-    assert {problem.field for problem in caught.value.problems} >= {
-        "gpu",
-        "driver",
-        "cuda",
-        "host",
-        "kernel_module",
-        "cudnn",
-    }
+    found = {problem.field for problem in caught.value.problems}
+    assert found >= {"gpu", "driver", "cuda", "host", "kernel_module", "cudnn"}
 
 
 @pytest.mark.parametrize("field", FIELDS)

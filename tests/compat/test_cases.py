@@ -6,18 +6,14 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from functools import cache
-from pathlib import Path
 
+import known
 import pytest
 
 from compat import Answer, Severity, Verdict, check
 from compat.evidence.case import FIELDS
-
-sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
-import known
 
 OPENS = re.compile(r"https?://|github:[\w.-]+/[\w.-]+|PyPI \S|the case$")
 ABOUT = ("expected", "disputed", "rule", "kind", "why", "source", "note")

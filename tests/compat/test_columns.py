@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+import known
 import pytest
 
 from cli.check.mapping import case_from
@@ -21,9 +21,6 @@ from compat.facts import rows as row_types
 from compat.values.versions import VersionError
 from compat.verdict.newest_supported import newest_supported
 from tools.tables import ABOUT, TABLES
-
-sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
-import known
 
 CASES = [*known.reported(), *map(case_from, known.examples())]
 MADE = {"<string>", dataclasses.__file__}  # to compare and to copy a value looks at all of it
@@ -152,16 +149,13 @@ def test_every_field_of_a_row_is_used_in_an_answer(seen: tuple[set[tuple[str, st
     assert not unused, f"remove {unused}"
 
 
-# Rows that images.py takes as a whole: whether a column counts shows when it is emptied.
-TAKEN_WHOLE = ("image_tag",)
-
-
 @pytest.mark.slow
 def test_every_column_is_read_or_has_its_reason(
     seen: tuple[set[tuple[str, str]], set[tuple[str, str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     every = {(table.name, column) for table in TABLES for column in _rows_of(table.name)[0] if column not in ABOUT}
-    looked_at = {each for each in seen[0] if each[0] not in TAKEN_WHOLE} | _counting("image_tag", monkeypatch)
+    # images.py takes rows of image_tag as a whole: whether a column counts shows when it is emptied.
+    looked_at = {each for each in seen[0] if each[0] != "image_tag"} | _counting("image_tag", monkeypatch)
     silent, wrong = sorted(every - looked_at - set(SHOWN)), sorted(set(SHOWN) - (every - looked_at))
     assert not silent, f"no answer looks at {silent}"
     assert not wrong, f"{wrong} do count, or are gone"
@@ -171,25 +165,18 @@ def _counting(table: str, monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str
     """Columns without which some reference is read differently."""
     rows = _rows_of(table)
     readings = _readings(rows, monkeypatch)
-    columns = [column for column in rows[0] if column not in ABOUT]
-    found = {(table, "repository"), (table, "tag")}
-    for column in columns:
-        if column in {"repository", "tag"}:
-            continue
-        without = _readings([{**row, column: ""} for row in rows], monkeypatch)
-        if readings != without:
-            found.add((table, column))
-    return found
+    found = {"repository", "tag"}
+    for column in set(rows[0]) - found - set(ABOUT):
+        if readings != _readings([{**row, column: ""} for row in rows], monkeypatch):
+            found.add(column)
+    return {(table, column) for column in found}
 
 
 def _readings(rows: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    known_tags: dict[str, tuple[row_types.ImageTag, ...]] = {}
-    for tag in (row_types.parse(row_types.ImageTag, row) for row in rows):
-        known_tags[tag.repository] = (*known_tags.get(tag.repository, ()), tag)
-    ordered: Mapping[str, Any] = {
-        name: tuple(sorted(each, key=lambda tag: -len(tag.tag))) for name, each in known_tags.items()
-    }
-    monkeypatch.setattr(images.tables, "image_tags", lambda: ordered)
+    tags: dict[str, tuple[row_types.ImageTag, ...]] = {}
+    for tag in sorted((row_types.parse(row_types.ImageTag, row) for row in rows), key=lambda tag: -len(tag.tag)):
+        tags[tag.repository] = (*tags.get(tag.repository, ()), tag)
+    monkeypatch.setattr(images.tables, "image_tags", lambda: tags)
     read_image.cache_clear()
     found = []
     for row in rows:

@@ -5,21 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from known import checked, told
 
-from cli.check.mapping import case_from
-from compat import Answer, Severity, Verdict, check
+from compat import Severity, Verdict
 from compat.facts.lookup import facts
 from compat.facts.tables import gpu_models
 
 RUNS, WARNS, NOT = Verdict.COMPATIBLE, Verdict.WITH_WARNING, Verdict.INCOMPATIBLE
-
-
-def _check(**case: str) -> Answer:
-    return check(case_from(case))
-
-
-def _text(answer: Answer) -> str:
-    return "; ".join(f"{each.rule} {each.severity}: {each.message}" for each in answer.findings)
 
 
 @pytest.mark.parametrize("gpu", ["GRID K1", "GRID K2", "GRID K340"])
@@ -27,8 +19,8 @@ def _text(answer: Answer) -> str:
     ("driver", "verdict"), [("367.134", RUNS), ("367", RUNS), ("375.66", NOT), ("470.82.01", NOT), ("470", NOT)]
 )
 def test_a_board_may_be_dropped_before_its_architecture(gpu: str, driver: str, verdict: Verdict) -> None:
-    answer = _check(gpu=gpu, driver=driver, cuda="7.5", sm_list="3.0")
-    assert answer.verdict is verdict, _text(answer)
+    answer = checked(gpu=gpu, driver=driver, cuda="7.5", sm_list="3.0")
+    assert answer.verdict is verdict, told(answer)
     if verdict is NOT:
         (finding,) = (each for each in answer.findings if each.severity is Severity.REFUSE)
         assert (finding.rule, finding.fact.text) == ("R-DROP", f"the last driver branch for {gpu} is 367")
@@ -39,39 +31,39 @@ def test_a_board_may_be_dropped_before_its_architecture(gpu: str, driver: str, v
 
 
 def test_another_board_of_the_same_architecture_is_driven_to_the_end_of_it() -> None:
-    assert _check(gpu="GRID K520", driver="470.82.01", cuda="7.5", sm_list="3.0").verdict is RUNS
-    answer = _check(gpu="GRID K520", driver="495.29.05", cuda="7.5", sm_list="3.0")
-    assert "the last driver branch for Kepler (3.0) is 470" in _text(answer)
+    assert checked(gpu="GRID K520", driver="470.82.01", cuda="7.5", sm_list="3.0").verdict is RUNS
+    answer = checked(gpu="GRID K520", driver="495.29.05", cuda="7.5", sm_list="3.0")
+    assert "the last driver branch for Kepler (3.0) is 470" in told(answer)
 
 
 @pytest.mark.parametrize(("gpu", "last"), [("GRID K2", 367), ("GRID K520", 470)])
 def test_a_driver_that_nobody_says_is_one_of_those_up_to_the_last_branch_of_the_board(gpu: str, last: int) -> None:
-    answer = _check(gpu=gpu, cuda="8.0", sm_list="3.0;7.0")
+    answer = checked(gpu=gpu, cuda="8.0", sm_list="3.0;7.0")
     assert answer.verdict is Verdict.UNKNOWN
-    assert f"(runs on 367.48 to branch {last})" in _text(answer)
+    assert f"(runs on 367.48 to branch {last})" in told(answer)
 
 
 def test_where_every_driver_of_a_board_runs_it_none_has_to_be_stated_and_the_answer_says_for_which_it_holds() -> None:
-    answer = _check(gpu="V100", cuda="8.0", sm_list="3.0;7.0")  # which only drivers newer than that of CUDA 8.0 drive
+    answer = checked(gpu="V100", cuda="8.0", sm_list="3.0;7.0")  # which only drivers newer than that of CUDA 8.0 drive
     assert answer.verdict is RUNS
     assert re.search(
-        r"no driver is stated: it runs on every driver for .*V100.*, from 3\d\d\.\d+ to branch 580", _text(answer)
+        r"no driver is stated: it runs on every driver for .*V100.*, from 3\d\d\.\d+ to branch 580", told(answer)
     )
-    assert "to branch" not in _text(_check(gpu="RTX 2080 Ti", cuda="9.2", sm_list="7.0"))
+    assert "to branch" not in told(checked(gpu="RTX 2080 Ti", cuda="9.2", sm_list="7.0"))
 
 
 def test_what_must_be_built_anew_is_built_for_the_last_branch_of_the_board() -> None:
     case = {"gpu": "GRID K2", "sm_list": "5.0", "ptx": "none"}
-    dropped = _check(**case, driver="470.82.01", cuda="10.2")
+    dropped = checked(**case, driver="470.82.01", cuda="10.2")
     assert dropped.remedy is not None
     assert dropped.remedy.text == "Build it for sm_30 (GRID K2), with CUDA 8.0 on driver 367.x, the last branch for it."
-    driven = _check(**case, driver="367.134", cuda="10.2")
+    driven = checked(**case, driver="367.134", cuda="10.2")
     assert driven.remedy is not None
     assert "last branch" not in driven.remedy.text
 
 
 def test_another_line_for_a_dropped_board_comes_with_the_drivers_that_it_has() -> None:
-    answer = _check(gpu="GRID K2", driver="470.82.01", cuda="10.2")
+    answer = checked(gpu="GRID K2", driver="470.82.01", cuda="10.2")
     assert answer.remedy is not None
     assert answer.remedy.text == "Use CUDA 8.0 on driver 367.48 or newer up to branch 367."
 
@@ -88,8 +80,8 @@ def test_another_line_for_a_dropped_board_comes_with_the_drivers_that_it_has() -
 def test_the_default_driver_of_the_operator_may_drop_a_board(
     gpu: str, driver: str, operator: str, *, drops: bool
 ) -> None:
-    answer = _check(gpu=gpu, driver=driver, operator=operator, cuda="7.5", host="kubernetes")
-    assert ("keep driver.version pinned to" in _text(answer)) is drops
+    answer = checked(gpu=gpu, driver=driver, operator=operator, cuda="7.5", host="kubernetes")
+    assert ("keep driver.version pinned to" in told(answer)) is drops
 
 
 @pytest.mark.parametrize(
@@ -101,9 +93,9 @@ def test_the_default_driver_of_the_operator_may_drop_a_board(
 )
 def test_a_requirement_is_read_with_the_cuda_of_the_driver(driver: str, clause: str, *, starts: bool) -> None:
     case = {"gpu": "RTX 3060", "driver": driver, "cuda": "12.0", "container_toolkit": "1.17.3", "host": "docker"}
-    answer = _check(**case, env=f"NVIDIA_REQUIRE_CUDA={clause}")
+    answer = checked(**case, env=f"NVIDIA_REQUIRE_CUDA={clause}")
     refuses = any(each.rule == "R-REQ" and each.severity is Severity.REFUSE for each in answer.findings)
-    assert refuses is not starts, _text(answer)
+    assert refuses is not starts, told(answer)
 
 
 @pytest.mark.parametrize(
@@ -121,14 +113,14 @@ def test_a_requirement_is_read_with_the_cuda_of_the_driver(driver: str, clause: 
 def test_a_board_that_a_driver_does_not_list_runs_by_its_chip(
     gpu: str, driver: str, cuda: str, verdict: Verdict
 ) -> None:
-    answer = check(case_from({"gpu": gpu, "driver": driver, "cuda": cuda}))
+    answer = checked(gpu=gpu, driver=driver, cuda=cuda)
     assert answer.verdict is verdict
     assert answer.findings[0].rule == "R-DROP"
     assert answer.findings[0].severity is (Severity.WARN if verdict is WARNS else Severity.REFUSE)
 
 
 def test_a_branch_is_open_where_the_chip_came_in_the_middle_of_it() -> None:
-    answer = check(case_from({"gpu": "GTX 1080 Ti", "driver": "367", "cuda": "8.0"}))
+    answer = checked(gpu="GTX 1080 Ti", driver="367", cuda="8.0")
     assert answer.verdict is Verdict.UNKNOWN
     assert "runs on 367." in answer.findings[0].message
 
@@ -157,7 +149,7 @@ def test_a_chip_is_one_of_the_architecture_of_its_model() -> None:
 def test_a_gpu_is_cut_into_slices_from_a_driver_of_its_own_on(
     gpu: str, driver: str, cuda: str, verdict: Verdict
 ) -> None:
-    answer = check(case_from({"gpu": gpu, "driver": driver, "cuda": cuda}))
+    answer = checked(gpu=gpu, driver=driver, cuda=cuda)
     assert answer.verdict is verdict, answer.findings
     (finding,) = (each for each in answer.findings if each.rule == "R-VIS")
     assert ("does not support MIG on" in finding.message) is (verdict is NOT or verdict is WARNS)

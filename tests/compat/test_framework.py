@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from known import verdict
 
-from cli.check.mapping import case_from
-from compat import Verdict, check
+from compat import Verdict
 from compat.evidence.names.distributions import ALIASES
 from compat.facts.tables import frameworks
 
 NOT = Verdict.INCOMPATIBLE
-
-
-def verdict(**case: str) -> Verdict:
-    return check(case_from(case), with_remedy=False).verdict
 
 
 @pytest.mark.parametrize(
@@ -202,11 +198,8 @@ def test_a_release_of_tensorrt_runs_on_the_gpus_that_it_knows(version: str, gpu:
         ("nvcr.io/nvidia/tensorflow:20.03-tf1-py3", "RTX 2080", True),
         ("nvcr.io/nvidia/pytorch:20.07-py3", "A100", True),
         ("nvcr.io/nvidia/tritonserver:24.09-py3", "Tesla M60", False),
-        (
-            "nvcr.io/nvidia/tensorrt:22.04-py3",
-            "RTX 4080",
-            False,
-        ),  # https://github.com/HuangJunJie2017/BEVDet/issues/314
+        # https://github.com/HuangJunJie2017/BEVDet/issues/314
+        ("nvcr.io/nvidia/tensorrt:22.04-py3", "RTX 4080", False),
         ("nvcr.io/nvidia/tensorrt:22.12-py3", "RTX 4080", True),
         ("nvcr.io/nvidia/tensorrt:24.08-py3", "Tesla P40", False),
         ("nvcr.io/nvidia/pytorch:24.08-py3", "Tesla P40", True),
@@ -221,12 +214,8 @@ def test_an_image_of_a_month_is_for_the_gpus_of_its_release_notes(image: str, gp
 
 
 def test_a_framework_that_was_put_into_an_image_of_a_month_is_judged_by_itself() -> None:
-    fields = {
-        "gpu": "A100",
-        "driver": "535.183.01",
-        "host": "docker",
-        "image": "nvcr.io/nvidia/tensorflow:20.03-tf1-py3",
-    }
+    image = "nvcr.io/nvidia/tensorflow:20.03-tf1-py3"
+    fields = {"gpu": "A100", "driver": "535.183.01", "host": "docker", "image": image}
     assert verdict(**fields) is Verdict.INCOMPATIBLE
     assert verdict(**fields, framework="pytorch", framework_version="1.10.0+cu113").runs
 

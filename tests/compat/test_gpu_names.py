@@ -7,98 +7,65 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from known import written
 
 from cli.check.mapping import case_from
 from compat import CaseError, Severity, Verdict, check
 from compat.evidence.names import gpu_names
 from compat.evidence.names.gpu_names import UnknownGpu, find_gpu, find_gpus
-from compat.facts.rows import GpuModel
 from compat.facts.tables import gpu_model, gpu_models, gpu_rows
 
 LSPCI = "01:00.0 VGA compatible controller: NVIDIA Corporation GP102 [GeForce GTX 1080 Ti] (rev a1)"
 LSPCI_NN = (
     "01:00.0 VGA compatible controller [0300]: NVIDIA Corporation GP102 [GeForce GTX 1080 Ti] [10de:1b06] (rev a1)"
 )
-
-ONE_MODEL = [
-    ("NVIDIA 1080 Ti", "GeForce GTX 1080 Ti"),
-    ("NVIDIA 2080 Ti", "GeForce RTX 2080 Ti"),
-    ("NVIDIA 1070 Ti", "GeForce GTX 1070 Ti"),
-    ("GeForce GTX 1080 Ti", "GeForce GTX 1080 Ti"),
-    ("gtx1080ti", "GeForce GTX 1080 Ti"),
-    ("1080ti", "GeForce GTX 1080 Ti"),
-    ("  2080ti ", "GeForce RTX 2080 Ti"),
-    ("3090 Ti", "GeForce RTX 3090 Ti"),
-    ("GeForce 3090", "GeForce RTX 3090"),
-    ("RTX3060 Laptop GPU", "GeForce RTX 3060 Laptop GPU"),
-    ("RTX 2070M", "GeForce RTX 2070"),
-    ("RTX 3090 24GB", "GeForce RTX 3090"),
-    ("1660S", "GeForce GTX 1660 SUPER"),
-    ("2060S", "GeForce RTX 2060 SUPER"),
-    ("GeForce RTX 4070 Ti SUPER", "GeForce RTX 4070 Ti SUPER"),
-    ("4070TiS", "GeForce RTX 4070 Ti SUPER"),
-    ("TITAN Xp COLLECTORS EDITION", "TITAN Xp COLLECTORS EDITION"),
-    ("GTX TITAN X", "GeForce GTX TITAN X"),
-    ("NVIDIA TITAN X (Pascal)", "TITAN X (Pascal)"),
-    # No blank where the brand ends.
-    ("TeslaV100", "Tesla V100-SXM2-16GB"),
-    ("TeslaT4", "Tesla T4"),
-    ("RTXA4000", "NVIDIA RTX A4000"),
-    ("QuadroP6000", "Quadro P6000"),
-    ("TitanXp", "TITAN Xp"),
-    ("GeForceRTX4070TiSuper", "GeForce RTX 4070 Ti SUPER"),
-    ("RTX2080SuperMaxQ", "GeForce RTX 2080 Super with Max-Q Design"),
-    # Labels and resources of Kubernetes.
-    ("GeForce-GTX-1080-Ti", "GeForce GTX 1080 Ti"),
-    ("NVIDIA-GeForce-GTX-1080-Ti", "GeForce GTX 1080 Ti"),
-    ("NVIDIA-GeForce-GTX-1080-Ti-SHARED", "GeForce GTX 1080 Ti"),
-    ("NVIDIA-A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB"),
-    ("Tesla-V100-SXM2-16GB-SHARED", "Tesla V100-SXM2-16GB"),
-    ("nvidia.com/gpu.product=Tesla-T4", "Tesla T4"),
-    # What lspci and nvidia-smi -L print.
-    (LSPCI, "GeForce GTX 1080 Ti"),
-    (LSPCI_NN, "GeForce GTX 1080 Ti"),
-    ("NVIDIA Corporation GA104M [GeForce RTX 3070 Mobile / Max-Q]", "GeForce RTX 3070 Laptop GPU"),
-    ("GPU 0: Tesla T4 (UUID: GPU-1234abcd-0000)", "Tesla T4"),
-    # Counts.
-    ("8xA100", "NVIDIA A100-SXM4-40GB"),
-    ("A100 x8", "NVIDIA A100-SXM4-40GB"),
-    ("2 x RTX 3090", "GeForce RTX 3090"),
-    ("4x3090", "GeForce RTX 3090"),
-    # Words of a shop and a board partner.
-    ("ASUS GTX 1650", "GeForce GTX 1650"),
-    ("Gigabyte GeForce GTX 1070", "GeForce GTX 1070"),
-    # Data-centre and workstation cards.
-    ("A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB"),
-    ("Tesla T4", "Tesla T4"),
-    ("T4", "Tesla T4"),
-    ("L4", "NVIDIA L4"),
-    ("Tesla L4", "NVIDIA L4"),
-    ("L40G", "NVIDIA L40G"),
-    ("Quadro RTX 5000", "Quadro RTX 5000"),
-    ("Quadro RTX 6000", "Quadro RTX 6000"),
-    ("RTX 6000 Ada", "NVIDIA RTX 6000 Ada Generation"),
-]
+LABELS = "GeForce-GTX-1080-Ti|NVIDIA-GeForce-GTX-1080-Ti|NVIDIA-GeForce-GTX-1080-Ti-SHARED"  # of Kubernetes
+ONE_MODEL = {
+    "GeForce GTX 1070": "Gigabyte GeForce GTX 1070",
+    "GeForce GTX 1070 Ti": "NVIDIA 1070 Ti",
+    "GeForce GTX 1080 Ti": f"NVIDIA 1080 Ti|GeForce GTX 1080 Ti|gtx1080ti|1080ti|{LSPCI}|{LSPCI_NN}|{LABELS}",
+    "GeForce GTX 1650": "ASUS GTX 1650",
+    "GeForce GTX 1660 SUPER": "1660S",
+    "GeForce RTX 2060 SUPER": "2060S",
+    "GeForce RTX 2070": "RTX 2070M",
+    "GeForce RTX 2080 Super with Max-Q Design": "RTX2080SuperMaxQ",
+    "GeForce RTX 2080 Ti": "NVIDIA 2080 Ti|  2080ti ",
+    "GeForce RTX 3060 Laptop GPU": "RTX3060 Laptop GPU",
+    "GeForce RTX 3070 Laptop GPU": "NVIDIA Corporation GA104M [GeForce RTX 3070 Mobile / Max-Q]",
+    "GeForce RTX 3090": "GeForce 3090|RTX 3090 24GB|2 x RTX 3090|4x3090",
+    "GeForce RTX 3090 Ti": "3090 Ti",
+    "GeForce RTX 4070 Ti SUPER": "GeForce RTX 4070 Ti SUPER|4070TiS|GeForceRTX4070TiSuper",
+    "GeForce GTX TITAN X": "GTX TITAN X",
+    "TITAN X (Pascal)": "NVIDIA TITAN X (Pascal)",
+    "TITAN Xp": "TitanXp",
+    "TITAN Xp COLLECTORS EDITION": "TITAN Xp COLLECTORS EDITION",
+    "NVIDIA A100-SXM4-40GB": "8xA100|A100 x8|A100-SXM4-40GB",
+    "NVIDIA A100-SXM4-80GB": "NVIDIA-A100-SXM4-80GB",
+    "NVIDIA L4": "L4|Tesla L4",
+    "NVIDIA L40G": "L40G",
+    "NVIDIA RTX 6000 Ada Generation": "RTX 6000 Ada",
+    "NVIDIA RTX A4000": "RTXA4000",
+    "Quadro P6000": "QuadroP6000",
+    "Quadro RTX 5000": "Quadro RTX 5000",
+    "Quadro RTX 6000": "Quadro RTX 6000",
+    "Tesla T4": "TeslaT4|Tesla T4|T4|nvidia.com/gpu.product=Tesla-T4|GPU 0: Tesla T4 (UUID: GPU-1234abcd-0000)",
+    "Tesla V100-SXM2-16GB": "TeslaV100|Tesla-V100-SXM2-16GB-SHARED",
+}
 
 # Chips that were sold under one name, and forms of one chip: what it means is left open, or does not matter.
-CAPABILITIES = [
-    ("GTX 860M", {"3.0", "5.0"}),
-    ("GT 640", {"2.1", "3.0", "3.5"}),
-    ("GT 630", {"2.1", "3.0", "3.5"}),
-    ("GT 730", {"2.1", "3.0", "3.5"}),
-    ("710M", {"2.1", "3.5"}),
-    ("720M", {"2.1", "3.5"}),
-    ("820M", {"2.1", "3.0"}),
-    ("TITAN X", {"5.2", "6.1"}),
-    ("RTX 6000", {"7.5", "8.9", "12.0"}),
-    ("RTX 5000", {"7.5", "8.9", "12.0"}),
-    ("RTX 4000", {"7.5", "8.9", "12.0"}),
-    ("845M", {"5.0"}),
-    ("V100", {"7.0"}),
-    ("A100", {"8.0"}),
-    ("H100", {"9.0"}),
-    ("P100", {"6.0"}),
-]
+CAPABILITIES = {
+    "2.1 3.0": "820M",
+    "2.1 3.0 3.5": "GT 640|GT 630|GT 730",
+    "2.1 3.5": "710M|720M",
+    "3.0 5.0": "GTX 860M",
+    "5.0": "845M",
+    "5.2 6.1": "TITAN X",
+    "6.0": "P100",
+    "7.0": "V100",
+    "7.5 8.9 12.0": "RTX 6000|RTX 5000|RTX 4000",
+    "8.0": "A100",
+    "9.0": "H100",
+}
 
 VGPUS = [
     ("GRID A100D-4C", "NVIDIA A100 80GB PCIe", "A100D-4C"),
@@ -123,15 +90,15 @@ SLICES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "name"), ONE_MODEL)
+@pytest.mark.parametrize(("text", "name"), written(ONE_MODEL))
 def test_a_name_as_people_write_it_resolves(text: str, name: str) -> None:
     found = find_gpus(text)
     assert (found[0] if len(found) == 1 else find_gpu(text)).name == name
 
 
-@pytest.mark.parametrize(("text", "capabilities"), CAPABILITIES)
-def test_a_name_of_several_chips_is_all_of_them(text: str, capabilities: set[str]) -> None:
-    assert {str(model.compute_capability) for model in find_gpus(text)} == capabilities
+@pytest.mark.parametrize(("text", "capabilities"), written(CAPABILITIES))
+def test_a_name_of_several_chips_is_all_of_them(text: str, capabilities: str) -> None:
+    assert {str(model.compute_capability) for model in find_gpus(text)} == set(capabilities.split())
 
 
 @pytest.mark.parametrize(("text", "name", "profile"), VGPUS)
@@ -258,10 +225,8 @@ def test_a_name_like_no_other_is_refused_without_a_wild_guess(text: str) -> None
 @pytest.mark.slow
 @given(st.text(max_size=60))
 def test_any_text_is_a_gpu_or_an_error_in_words(text: str) -> None:
-    found: tuple[GpuModel, ...] = ()
-    reason = ""
     try:
-        found = find_gpus(text)
+        told = bool(find_gpus(text))
     except UnknownGpu as error:
-        reason = error.reason
-    assert bool(found) != bool(reason)
+        told = bool(error.reason)
+    assert told

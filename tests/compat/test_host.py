@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+import known
 import pytest
 
 from cli.check.mapping import case_from
@@ -22,9 +21,6 @@ from compat.rules.rule import Rule
 from compat.values.hosts import PoolFacts
 from compat.values.images import ImageFacts
 from compat.values.versions import DriverVersion, parse_release
-
-sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
-import known
 
 KNOWN = [*known.reported(), *map(case_from, known.examples())]
 SERVERS = [each for each in gpu_models() if each.product_class != "jetson" and not vgpu_profile(each.name)]

@@ -15,6 +15,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
+from known import DECIDES
 
 from compat import Answer, Case, CaseError, Severity, Verdict, check
 from compat.evidence.case import FIELDS
@@ -35,9 +36,7 @@ few = settings(law, max_examples=EXAMPLES // 3)
 CARDS = tuple(model for model in gpu_models() if model.product_class != "jetson")
 CAPABILITIES = tuple(sorted(architectures()))
 LINES = tuple(sorted({toolkit.version.line for toolkit in toolkits()}))
-FLOORS = {each.floor for each in toolkits() if each.floor} | {
-    each.minor_floor for each in toolkits() if each.minor_floor
-}
+FLOORS = {floor for each in toolkits() for floor in (each.floor, each.minor_floor) if floor}
 DRIVERS = tuple(
     sorted(
         {*FLOORS}
@@ -168,28 +167,17 @@ def test_a_newer_driver_never_breaks_what_ran_unless_a_documented_rule_says_so()
     assert tried[True] >= SHARE * tried.total(), f"a driver that runs it: {tried}"
 
 
+PACKAGE_FIRST = {"gpu": "A100", "cuda": "12.4", "cuda_compat": "yes", "env": "LD_LIBRARY_PATH=/usr/local/cuda/compat"}
+ASKING = {"gpu": "T4", "image": "nvidia/cuda:12.4.1-base-ubuntu22.04", "host": "docker", "container_toolkit": "1.17.3"}
+
+
 @pytest.mark.parametrize(
     ("rule", "older", "newer", "fields"),
     [
         ("R-DROP", "580.95.05", "595.71.05", {"gpu": "V100", "cuda": "12.4"}),
         ("R-FWD", "450.80.02", "460.32.03", {"gpu": "A100", "cuda": "12.0", "cuda_compat": "yes"}),
-        (
-            "R-COMPATHOOK",
-            "535.104.05",
-            "595.71.05",
-            {"gpu": "A100", "cuda": "12.4", "cuda_compat": "yes", "env": "LD_LIBRARY_PATH=/usr/local/cuda/compat"},
-        ),
-        (
-            "R-REQ",
-            "535.104.05",
-            "545.23.08",
-            {
-                "gpu": "T4",
-                "image": "nvidia/cuda:12.4.1-base-ubuntu22.04",
-                "host": "docker",
-                "container_toolkit": "1.17.3",
-            },
-        ),
+        ("R-COMPATHOOK", "535.104.05", "595.71.05", PACKAGE_FIRST),
+        ("R-REQ", "535.104.05", "545.23.08", ASKING),
     ],
 )
 def test_each_of_the_documented_rules_does_turn_a_verdict(
@@ -267,15 +255,11 @@ def _in_a_process(questions: list[dict[str, str]], seed: str) -> dict[str, str]:
 @pytest.mark.slow
 def test_an_answer_depends_on_the_case_alone_and_not_on_earlier_cases() -> None:
     cards = CARDS[:: max(7, 500 // EXAMPLES)]
+    asked = ({"cuda": "12.4"}, {"image": IMAGES[-3]}, {"framework": "torch"}, {"cuda": "11", "cuda_compat": "yes"})
     questions = [
         {"gpu": model.name, "driver": str(driver), **content}
         for model, driver in zip(cards, DRIVERS[:: len(DRIVERS) // len(cards) or 1], strict=False)
-        for content in (
-            {"cuda": "12.4"},
-            {"image": IMAGES[-3]},
-            {"framework": "torch"},
-            {"cuda": "11", "cuda_compat": "yes"},
-        )
+        for content in asked
     ]
     questions += [{name: value for name, value in each.items() if name != "driver"} for each in questions[::5]]
     forward, backward = _in_a_process(questions, "1"), _in_a_process(questions[::-1], "2")
@@ -373,15 +357,7 @@ def test_a_fact_from_memory_never_refuses(case: Case) -> None:
 def test_the_verdict_is_the_worst_finding(case: Case) -> None:
     answer = _answered(case)
     worst = max((finding.severity for finding in answer.findings), key=list(Severity).index, default=Severity.NOTE)
-    assert (
-        answer.verdict
-        is {
-            Severity.NOTE: Verdict.COMPATIBLE,
-            Severity.WARN: Verdict.WITH_WARNING,
-            Severity.UNKNOWN: Verdict.UNKNOWN,
-            Severity.REFUSE: Verdict.INCOMPATIBLE,
-        }[worst]
-    ), _text(case, answer)
+    assert answer.verdict is DECIDES[worst], _text(case, answer)
     ranks = [list(Severity).index(finding.severity) for finding in answer.findings]
     assert all(left >= right for left, right in pairwise(ranks)), _text(case, answer)  # worst first
 

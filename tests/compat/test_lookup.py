@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from compat.facts.lookup import UnknownTable, facts, table_names
+from compat.facts.rows import Origin
 
 
 @pytest.mark.parametrize("table", table_names())
 def test_every_row_has_its_source_and_the_day_it_was_read_and_names_only_its_own_columns(table: str) -> None:
     rows = facts(table)
     assert rows
-    assert not [row for row in rows if not row["source"] or not row["collected"]]
+    assert not [row for row in rows if not row["source"] or not re.fullmatch(r"2026-\d\d-\d\d", row["collected"])]
+    assert all((Origin.of(row).source, Origin.of(row).collected) == (row["source"], row["collected"]) for row in rows)
     unverified = {name for row in rows for name in row["unverified_cells"].split(";") if name}
     assert unverified <= set(rows[0])
 

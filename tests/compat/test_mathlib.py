@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from known import verdict
 
 from cli.check.mapping import case_from
 from compat import Severity, Verdict, check
@@ -13,10 +14,6 @@ from compat.values.versions import ComputeCapability, CudaVersion
 
 DRIVER = "440.33.01"
 LINES = sorted({toolkit.version.line for toolkit in toolkits()})
-
-
-def verdict(**case: str) -> Verdict:
-    return check(case_from(case), with_remedy=False).verdict
 
 
 @pytest.mark.parametrize(
@@ -102,11 +99,8 @@ def test_pytorch_of_a_cuda_before_11_fails_on_ampere_in_spite_of_its_ptx(version
 
 
 def test_cufft_before_11_8_fails_on_ada_where_a_program_always_calls_it() -> None:
-    fields = {
-        "gpu": "RTX 4080",
-        "driver": "535.183.01",
-        "framework": "whisperX",
-    }  # github.com/m-bain/whisperX/issues/254
+    # https://github.com/m-bain/whisperX/issues/254
+    fields = {"gpu": "RTX 4080", "driver": "535.183.01", "framework": "whisperX"}
     assert verdict(**fields, cuda="11.7") is Verdict.INCOMPATIBLE
     assert verdict(**fields, cuda="11.8") is not Verdict.INCOMPATIBLE
     assert verdict(**{**fields, "gpu": "RTX 3080"}, cuda="11.7") is not Verdict.INCOMPATIBLE

@@ -6,11 +6,10 @@ being quoted (names, C libraries, requirement clauses); for those the test looks
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
 
+import known
 import pytest
 from packaging.version import Version
 
@@ -27,9 +26,6 @@ from compat.rules.rule import Rule
 from compat.values.fact import Fact
 from compat.values.hosts import Platform
 from compat.values.versions import CudaVersion, DriverVersion, VersionError
-
-sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
-import known
 
 Row = Mapping[str, str]
 Fields = dict[str, str]
@@ -219,12 +215,8 @@ def framework_floor(row: Row) -> Iterator[Fields]:
 def framework_library(row: Row) -> Iterator[Fields]:
     """A build in images whose libraries are too old, too new, and of another CUDA."""
     name, _, extra = row["framework"].partition("[")
-    fields = {
-        "gpu": "A100",
-        "framework": name,
-        "framework_version": row["version"].replace(".*", ".0"),
-        "driver": TODAY,
-    }
+    version = row["version"].replace(".*", ".0")
+    fields = {"gpu": "A100", "framework": name, "framework_version": version, "driver": TODAY}
     if row["library"] == "glibc":
         arm = {"cpu_arch": "arm64"} if row["variant"] == "aarch64" else {}
         for cuda in ("", "11.8", "12.4", "13.0"):
@@ -355,12 +347,11 @@ def test_every_table_has_a_question_here() -> None:
 def _missed(table: str, quoted: set[Key]) -> list[Row]:
     if table in READ:
         return [row for row in facts(table) if not READ[table](row)]
-    missed = []
-    for row in facts(table):
-        key = _key(row)
-        if not any(_answer(fields) is not None and key in quoted for fields in QUOTED[table](row)):
-            missed.append(row)
-    return missed
+    return [
+        row
+        for row in facts(table)
+        if not any(_answer(fields) is not None and _key(row) in quoted for fields in QUOTED[table](row))
+    ]
 
 
 def _says_what_jaxlib_says(row: Row) -> bool:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 from random import Random
 
+import known
 import pytest
 
-from cli.check.mapping import case_from
 from compat import Answer, Case, CaseError, Change, Remedy, Severity, Verdict, check
 from compat.facts.tables import builds, driver_branches, frameworks, gpu_models, toolkits
-
-sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
-import known
 
 SEED = 20261121
 
@@ -122,11 +117,5 @@ def test_a_data_centre_gpu_on_a_listed_branch_may_take_a_compat_package() -> Non
 
 
 def test_a_case_of_which_a_variable_is_all_that_can_be_read_has_an_answer() -> None:
-    words = {
-        "gpu": "A30",
-        "driver": "sm_70",
-        "env": "CUDA_VISIBLE_DEVICES=-1",
-        "sm_list": "null",
-        "framework_version": "1.2",
-    }
-    assert check(case_from(words)).verdict is Verdict.INCOMPATIBLE
+    words = {"gpu": "A30", "driver": "sm_70", "sm_list": "null", "framework_version": "1.2"}
+    assert known.checked(**words, env="CUDA_VISIBLE_DEVICES=-1").verdict is Verdict.INCOMPATIBLE

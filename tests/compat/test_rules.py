@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import known
 import pytest
 
 from cli.check.mapping import case_from
@@ -15,16 +15,7 @@ from compat import rules as rules_package
 from compat.rules import ALL_RULES, BY_ID
 from compat.rules.rule import Rule
 
-sys.path.insert(0, str(Path(__file__).parent))  # for known.py: folders of tests are no packages here
-import known
-
 RANK = {Severity.NOTE: 0, Severity.WARN: 1, Severity.UNKNOWN: 2, Severity.REFUSE: 3}
-DECIDES = {
-    Severity.REFUSE: Verdict.INCOMPATIBLE,
-    Severity.UNKNOWN: Verdict.UNKNOWN,
-    Severity.WARN: Verdict.WITH_WARNING,
-    Severity.NOTE: Verdict.COMPATIBLE,
-}
 # The headings of compat_rules.md, and those that the issue adds.
 NAMED = frozenset(
     {
@@ -42,10 +33,9 @@ each_rule = pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.id) for 
 
 
 def _tried(rule: Rule, example: Mapping[str, str]) -> tuple[Verdict, list[Finding], str]:
-    answer = check(case_from(example))
-    text = "; ".join(f"{finding.rule} {finding.severity}: {finding.message}" for finding in answer.findings)
+    answer = known.checked(**example)
     own = [finding for finding in answer.findings if finding.rule == rule.id]
-    return answer.verdict, own, f"{answer.verdict}: {text}"
+    return answer.verdict, own, f"{answer.verdict}: {known.told(answer)}"
 
 
 @each_rule
@@ -62,7 +52,7 @@ def test_the_failing_example_of_a_rule_is_decided_by_its_worst(rule: Rule) -> No
     verdict, own, text = _tried(rule, rule.text.failing)
     worst = [finding for finding in own if finding.severity is rule.text.severity]
     assert worst, f"no finding of {rule.id} with severity {rule.text.severity}: {text}"
-    assert verdict is DECIDES[rule.text.severity], text
+    assert verdict is known.DECIDES[rule.text.severity], text
 
 
 @each_rule

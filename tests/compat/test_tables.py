@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 import shutil
 from pathlib import Path
 
@@ -53,14 +52,6 @@ def test_a_driver_reports_the_cuda_of_its_branch_even_where_no_toolkit_was_publi
     assert str(native_cuda(DriverVersion.parse("418.88"))) == "10.1"
 
 
-def test_every_row_keeps_its_source_and_day() -> None:
-    for table in TABLES:
-        for row in rows(table.name):
-            origin = Origin.of(row)
-            assert origin.source, row
-            assert re.fullmatch(r"2026-\d\d-\d\d", origin.collected), row
-
-
 def test_a_cell_that_is_cited_is_no_longer_from_memory() -> None:
     model = next(model for model in gpu_models() if model.name == "GeForce GTX 1080 Ti")
     assert "compute_capability" not in model.origin.unverified
@@ -77,9 +68,12 @@ def copy(tmp_path: Path) -> Path:
     return Path(shutil.copytree(DATA, tmp_path / "data"))
 
 
-def test_the_tables_have_no_mistake(copy: Path) -> None:
-    check()
-    check(copy)
+def _change(table: Path, *changes: tuple[str, str]) -> None:
+    text = table.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    table.write_text(text)
 
 
 @pytest.mark.slow
@@ -89,12 +83,7 @@ def test_the_tables_have_no_mistake(copy: Path) -> None:
         ("cuda_driver", "\n9.2.88,396.26,", "\n9.2.88,396.2x,", r"row 9\.2\.88: .396\.2x. is not a driver version"),
         ("cuda_driver", "\n9.2.88,", "\n9.1.85,", r"row 9\.1\.85: is duplicated"),
         ("cuda_driver", "\n9.2.88,", "\n13.9.88,", r"row 9\.2\.148: comes before the row above it"),
-        (
-            "cuda_driver",
-            "cuda_version,",
-            "release,",
-            r"cuda_driver\.csv: its columns have to be cuda_version, min_linux",
-        ),
+        ("cuda_driver", "cuda_version,", "release,", r"cuda_driver\.csv: its columns have to be cuda_version, min_"),
         ("cuda_driver", ",source,", ",origin,", r"unverified_cells, notes, source, collected$"),
         ("ec2_gpu_instances", ",host_arch,", ",host,", r"gpu_count, host_arch, min_driver"),
         ("ec2_gpu_instances", ",amd64,", ",amd65,", r"host_arch is 'amd65', not amd64 or arm64"),
@@ -102,19 +91,11 @@ def test_the_tables_have_no_mistake(copy: Path) -> None:
         ("gpu_operator", "\nv26.3.3,", "\n26-x,", r"row 26-x: \"26-x\" is not a version"),
         ("require", ",8.0.61,", ",8.x,", r"row nvidia/cuda 8\.x: \"8\.x\" is not a CUDA version"),
         ("container_toolkit", ",mounted,", ",copied,", r"'copied' is not one of mounted, ignored, hook"),
-        (
-            "gpu_model",
-            "\nTesla T4,Turing,7.5,",
-            "\nTesla T4,Turing,7.7,",
-            r"'7\.7' is not in gpu_arch",
-        ),
+        ("gpu_model", "\nTesla T4,Turing,7.5,", "\nTesla T4,Turing,7.7,", r"'7\.7' is not in gpu_arch"),
     ],
 )
 def test_a_mistake_in_a_table_is_named_with_its_row(copy: Path, table: str, old: str, new: str, message: str) -> None:
-    file = copy / f"{table}.csv"
-    text = file.read_text()
-    assert old in text
-    file.write_text(text.replace(old, new, 1))
+    _change(copy / f"{table}.csv", (old, new))
     with pytest.raises(TableError, match=message):
         check(copy)
 
@@ -144,14 +125,6 @@ def test_a_file_that_is_no_table_is_named(copy: Path) -> None:
         check(copy)
 
 
-def _change(table: Path, *changes: tuple[str, str]) -> None:
-    text = table.read_text()
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new, 1)
-    table.write_text(text)
-
-
 def test_every_mistake_of_every_table_is_reported_at_once(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _change(copy / "cuda_driver.csv", ("\n9.2.88,396.26,", "\n9.2.88,396.2x,"), ("\n9.1.85,", "\n9.1.x,"))
     _change(copy / "gpu_arch.csv", ("last_cuda", "newest_cuda"))
@@ -176,6 +149,9 @@ def test_every_mistake_of_every_table_is_reported_at_once(copy: Path, capsys: py
     assert "'7.x' is not in gpu_arch.csv" in lines[7]
 
 
-def test_tables_without_a_mistake_end_with_0_and_no_output(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main() == 0
+def test_the_tables_have_no_mistake_and_their_check_ends_with_0_and_no_output(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check()
+    assert (main(), main(copy)) == (0, 0)
     assert capsys.readouterr() == ("", "")

@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from known import written
 
 from compat.evidence.names import typed
 from compat.values.versions import VersionError
 
-DRIVERS = [
-    ("418.88", "418.88"),
-    ("418.88.00", "418.88"),
-    ("v550.54.14", "550.54.14"),
-    ("1:535.183.01-1", "535.183.01"),
-    ("535.183.01-0ubuntu1", "535.183.01"),
-    ("535.183.01-0ubuntu0.22.04.1", "535.183.01"),
-    ("535.104.05-1.el8", "535.104.05"),
-    ("libnvidia-compute-535=535.183.01-0ubuntu1", "535.183.01"),
-    ("NVIDIA-Linux-x86_64-535.183.01", "535.183.01"),
-    ("Driver Version: 535.183.01   CUDA Version: 12.2", "535.183.01"),
+DRIVERS = {
+    "418.88": "418.88|418.88.00",
+    "535.104.05": "535.104.05-1.el8",
+    "535.183.01": "1:535.183.01-1|535.183.01-0ubuntu1|535.183.01-0ubuntu0.22.04.1|NVIDIA-Linux-x86_64-535.183.01|"
+    "libnvidia-compute-535=535.183.01-0ubuntu1|Driver Version: 535.183.01   CUDA Version: 12.2",
+    "550.54.14": "v550.54.14",
+}
+CUDAS = {
+    "9.2": "cu92",
+    "10.1.243": "10.1 Update 2",
+    "11.0.3": "11.0 Update 1",
+    "12.4": "cu124|12-4|cuda-toolkit-12-4|CUDA Version: 12.4|v12.4",
+    "12.4.1": "12.4u1|12.4 Update 1",
+}
+RELEASES = {
+    "1.15.0rc3": "1.15.0~rc.3-1",
+    "1.17.8": "1.17.8-1|NVIDIA Container Toolkit CLI version 1.17.8|nvidia-container-toolkit=1.17.8-1",
+    "2.35": "2.35-0ubuntu3",
+    "2.6.0+cu124": "2.6.0+cu124",
+    "8": "cudnn8",
+    "8.9.7.29": "8.9.7.29-1+cuda12.2|libcudnn8=8.9.7.29-1+cuda12.2|8.9.7.29_cuda12-archive",
+    # As cuDNN tells it by one number.
+    "5.1.10": "5110",
+    "7.6.5": "7605",
+    "8.4.1": "8401",
+    "8.9": "8.9",
+}
+UNREAD = [
+    (typed.read_drivers, "is a range; write the driver", ">=535|535+|535 or newer"),
+    (typed.read_drivers, r"is 418\.88 meant\?", "418.088"),
+    (typed.read_cudas, "is a range", ">=12.4|12.4+"),
+    (typed.read_cudas, "is no CUDA release", "12.4 Update 9"),
+    (typed.read_targets, "is not a target", "sm_|for older cards|no code|+PTX|sm_70;;x"),
 ]
 
 
-@pytest.mark.parametrize(("text", "driver"), DRIVERS)
+@pytest.mark.parametrize(("text", "driver"), written(DRIVERS))
 def test_a_driver_as_people_paste_it_is_one_release(text: str, driver: str) -> None:
     assert [str(each) for each in typed.read_drivers(text)] == [driver]
 
@@ -44,35 +69,7 @@ def test_a_branch_is_its_first_release_to_its_last(text: str, branch: int) -> No
     assert first < last
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (">=535", "is a range; write the driver"),
-        ("535+", "is a range; write the driver"),
-        ("535 or newer", "is a range; write the driver"),
-        ("418.088", r"is 418\.88 meant\?"),
-    ],
-)
-def test_what_is_no_one_driver_is_refused_in_words(text: str, reason: str) -> None:
-    with pytest.raises(VersionError, match=reason):
-        typed.read_drivers(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "cuda"),
-    [
-        ("12.4u1", "12.4.1"),
-        ("12.4 Update 1", "12.4.1"),
-        ("11.0 Update 1", "11.0.3"),
-        ("10.1 Update 2", "10.1.243"),
-        ("cu124", "12.4"),
-        ("cu92", "9.2"),
-        ("12-4", "12.4"),
-        ("cuda-toolkit-12-4", "12.4"),
-        ("CUDA Version: 12.4", "12.4"),
-        ("v12.4", "12.4"),
-    ],
-)
+@pytest.mark.parametrize(("text", "cuda"), written(CUDAS))
 def test_a_cuda_version_as_people_paste_it(text: str, cuda: str) -> None:
     assert [str(each) for each in typed.read_cudas(text)] == [cuda]
 
@@ -89,37 +86,8 @@ def test_before_cuda_11_a_bare_major_is_its_first_release(text: str, lines: list
     assert [str(line) for line in typed.read_cudas(text)] == lines
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"), [(">=12.4", "is a range"), ("12.4+", "is a range"), ("12.4 Update 9", "is no CUDA release")]
-)
-def test_what_is_no_one_cuda_is_refused_in_words(text: str, reason: str) -> None:
-    with pytest.raises(VersionError, match=reason):
-        typed.read_cudas(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "release"),
-    [
-        ("8.9.7.29-1+cuda12.2", "8.9.7.29"),
-        ("libcudnn8=8.9.7.29-1+cuda12.2", "8.9.7.29"),
-        ("8.9.7.29_cuda12-archive", "8.9.7.29"),
-        ("cudnn8", "8"),
-        ("1.17.8-1", "1.17.8"),
-        ("1.15.0~rc.3-1", "1.15.0rc3"),
-        ("NVIDIA Container Toolkit CLI version 1.17.8", "1.17.8"),
-        ("nvidia-container-toolkit=1.17.8-1", "1.17.8"),
-        ("2.35-0ubuntu3", "2.35"),
-        ("2.6.0+cu124", "2.6.0+cu124"),
-    ],
-)
-def test_a_release_as_people_paste_it(text: str, release: str) -> None:
-    assert str(typed.read_release(text)) == release
-
-
-@pytest.mark.parametrize(
-    ("text", "release"), [("7605", "7.6.5"), ("8401", "8.4.1"), ("5110", "5.1.10"), ("8.9", "8.9")]
-)
-def test_a_release_as_cudnn_tells_it_by_one_number(text: str, release: str) -> None:
+@pytest.mark.parametrize(("text", "release"), written(RELEASES))
+def test_a_release_as_people_paste_it_or_as_cudnn_tells_it_by_one_number(text: str, release: str) -> None:
     assert str(typed.read_release(text)) == release
 
 
@@ -141,7 +109,11 @@ def test_a_list_of_targets_is_machine_code_and_ptx(text: str, cubins: str | None
         assert (None if listed is None else " ".join(map(str, listed))) == expected
 
 
-@pytest.mark.parametrize("text", ["sm_", "for older cards", "no code", "+PTX", "sm_70;;x"])
-def test_what_is_no_target_is_refused_in_words(text: str) -> None:
-    with pytest.raises(VersionError, match="is not a target"):
-        typed.read_targets(text)
+@pytest.mark.parametrize(
+    ("read", "reason", "text"), [(read, reason, text) for read, reason, texts in UNREAD for text in texts.split("|")]
+)
+def test_what_is_no_one_driver_cuda_or_list_of_targets_is_refused_in_words(
+    read: Callable[[str], object], reason: str, text: str
+) -> None:
+    with pytest.raises(VersionError, match=reason):
+        read(text)
