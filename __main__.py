@@ -158,7 +158,6 @@ def deploy_to_cluster(stack: Stack, refs: Outputs, made: Made | None) -> None:
         kubeconfig=stack.site.kubeconfig or (made.kubeconfig if made else None),
         context=stack.site.kube_context,
         cluster_identifier=stack.site.name or "cluster",  # otherwise every new certificate would replace everything
-        upsert_existing_objects=True,  # an update that was killed has created objects of which its state knows nothing
     )
     on_cluster = pulumi.ResourceOptions(providers=[cluster])
     pools = {

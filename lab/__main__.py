@@ -88,9 +88,9 @@ def up(name: str, stack: str, without_stack: bool, simulated: bool, detail: oper
 def _deploy(instance: Instance, tools: Toolchain, stack: str, detail: operations.Detail) -> str:
     """Run `pulumi up` and check the result; returns the summary."""
     engine.select_stack(instance, tools, stack)
+    migration.adopt(instance, tools, stack, report)  # first: what follows may read the state through the plugins
     engine.settle(instance, tools, stack, report)
     forgotten.refresh(instance, tools, stack, report)
-    migration.adopt(instance, tools, stack, report)
     report(f"pulumi up --stack {stack}")
     verdict, notices = operations.up(instance, tools, stack, detail)
     outputs = engine.outputs(instance, tools, stack)
@@ -175,7 +175,7 @@ def tools(stack: str, for_tests: bool) -> None:  # noqa: FBT001 - click's flag
         toolchain.ensure(report, for_tests=True)
         return
     read = steps.read_stack(_stack_file(stack))
-    has_cluster, kind, also = steps.needs_cluster(read), read.site.kind, engine.to_build(steps.plugins_of(read))
+    has_cluster, kind, also = steps.needs_cluster(read), read.site.kind, engine.to_build(None, steps.plugins_of(read))
     toolchain.ensure(
         report, for_clusters=has_cluster, for_docker=kind == "docker", for_slurm=kind == "slurm", also=also
     )

@@ -40,6 +40,7 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
     """Every variable that a bare `pulumi` needs to work on this lab."""
     folders = [str(bin_folder(instance)), *(str(folder) for folder in tools.bin_folders() if folder.exists())]
     inherited = [part for part in os.environ.get("PATH", "").split(":") if part not in folders]
+    origin = installed_plugins(instance).get("kubernetes")
     uv = [str(folder) for folder in sdks.uv_folders()]  # last on PATH: the folder also has a Python
     return {
         "PATH": ":".join([*folders, *inherited, *(part for part in uv if part not in inherited)]),
@@ -50,6 +51,8 @@ def environment(instance: Instance, tools: Toolchain) -> dict[str, str]:
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_OPTION_POLICY_PACK": str(PROJECT / "policies"),
         "PULUMI_ERROR_OUTPUT_STRING": "true",
+        # An update that was killed has made objects that its state does not know, and in a lab nobody else makes any.
+        **({"PULUMI_K8S_UPSERT_EXISTING_OBJECTS": "true"} if origin == "official" else {}),
         "KUBECONFIG": str(instance.kubeconfig),
         **({"DOCKER_HOST": docker.address(instance)} if processes.is_running(instance, docker.NAME) else {}),
         **(slurm_files.environment(instance) if processes.is_running(instance, slurmctld.NAME) else {}),
@@ -93,9 +96,10 @@ def prepare(instance: Instance, tools: Toolchain, report: Report, *, plugins: Co
     files.write(_plugins_record(instance), json.dumps(origins, indent=2) + "\n")
 
 
-def to_build(plugins: Collection[str]) -> tuple[str, ...]:
-    """The tools that build those of these plugins that the engine cannot download."""
-    wanted = tuple(tool for name, tool in BUILT.items() if name in plugins)
+def to_build(instance: Instance | None, plugins: Collection[str]) -> tuple[str, ...]:
+    """The tools that build those of these plugins that the engine lacks and cannot download."""
+    have = installed_plugins(instance) if instance else {}
+    wanted = tuple(tool for name, tool in BUILT.items() if name in plugins and have.get(name) != "official")
     return wanted if wanted and not _answers(PUBLISHER) else ()
 
 
@@ -150,7 +154,8 @@ def _install_official(instance: Instance, tools: Toolchain, name: str, version: 
         return False
     report(f"Pulumi plugin {name} {version}: official download …")
     command = [program(instance, tools), "plugin", "install", "resource", name, version]
-    processes.run(command, env=environment(instance, tools), timeout_s=900)
+    # Whatever an earlier lab has put there under this version.
+    processes.run([*command, "--reinstall"], env=environment(instance, tools), timeout_s=900)
     return True
 
 

@@ -117,7 +117,7 @@ def _reason(cluster: Cluster, namespace: str) -> str:
     service = cluster.get(f"/api/v1/namespaces/{namespace}/services/{PUBLIC_SERVICE}")
     if service is None:
         return "there is no such Service"
-    return _refusal(f"http://{_address(service)}/hub/api/")
+    return _refusal(f"{address(service)}/hub/api/")
 
 
 def _refusal(url: str) -> str:
@@ -131,9 +131,11 @@ def _refusal(url: str) -> str:
     return ""
 
 
-def _address(service: Object) -> str:
-    """Where kube-proxy listens for it: the node port if it has one, else its cluster address."""
-    (port,) = service["spec"]["ports"]
+def address(service: Object) -> str:
+    """Where kube-proxy listens for it: the node port if it has one, else its cluster address; https if it has that."""
+    ports = {port.get("name", "http"): port for port in service["spec"]["ports"]}
+    scheme = "https" if "https" in ports else "http"
+    port = ports[scheme]
     if "nodePort" in port:
-        return f"127.0.0.1:{port['nodePort']}"
-    return f"{service['spec']['clusterIP']}:{port['port']}"
+        return f"{scheme}://127.0.0.1:{port['nodePort']}"
+    return f"{scheme}://{service['spec']['clusterIP']}:{port['port']}"

@@ -202,7 +202,7 @@ def start(instance: Instance, tools: Toolchain, stack_file: Path, nodes: Nodes, 
     kind = context.stack().site.kind
     is_on_aws = kind == "eks"
     needless = {name for name, of_kind in OF_SITES.items() if kind != of_kind}
-    also = engine.to_build(plugins_of(context.stack()))
+    also = engine.to_build(instance, plugins_of(context.stack()))
     tools.ensure(report, for_clusters=has_cluster, for_docker=kind == "docker", for_slurm=kind == "slurm", also=also)
     started = running(instance)
     taken = ports_to_take(started, instance.ports, has_cluster=has_cluster, is_on_aws=is_on_aws, kind=kind)

@@ -18,7 +18,7 @@ from settings.models import Container, Course, Hub, Image, Job, Kernel, Profile,
 from settings.pool import Pool
 from settings.pools import NodePool
 from settings.slurm_checks import check_slurm
-from workloads.exposure import NodePort
+from workloads.exposure import Ingress, NodePort
 
 
 def check(stack: Stack) -> Iterator[Fault]:
@@ -80,7 +80,8 @@ def _images(stack: Stack) -> Iterator[Fault]:
 
 def _hubs(stack: Stack) -> Iterator[Fault]:
     yield from doubles(stack.hubs, ("hubs",))
-    of_hub = (_default_profile, _culling, partial(_node_port, {}), partial(_images_of_hub, stack))
+    alone = (partial(_node_port, {}), partial(_ingress_host, {}))
+    of_hub = (_default_profile, _culling, *alone, partial(_images_of_hub, stack))
     yield from of_each(located(stack, "hubs"), *of_hub)
 
 
@@ -99,6 +100,12 @@ def _node_port(ports: dict[int, int], loc: Loc, hub: Hub) -> Iterator[Fault]:
     if isinstance(hub.expose, NodePort) and ports.setdefault(hub.expose.port, id(hub)) != id(hub):
         fix = "node ports are shared by the whole cluster: choose another from 30000 to 32767"
         yield Fault((*loc, "expose", "port"), "is the port of another hub", fix, hub.expose.port)
+
+
+def _ingress_host(hosts: dict[str, int], loc: Loc, hub: Hub) -> Iterator[Fault]:
+    if isinstance(hub.expose, Ingress) and hosts.setdefault(hub.expose.host, id(hub)) != id(hub):
+        fix = "give each hub a host name of its own"
+        yield Fault((*loc, "expose", "host"), "is the host of another hub", fix, hub.expose.host)
 
 
 def _culling(loc: Loc, hub: Hub) -> Iterator[Fault]:

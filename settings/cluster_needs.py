@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from errors.problems import Loc, Problem, listing, path_text, show
 from settings.models import Hub
+from settings.pool import Pool
 from settings.reading import Stack
-from settings.resolve import by_claims, runtime
+from settings.resolve import by_claims
 from workloads.authenticator import OAuthAuthenticator
 from workloads.certificate_files import certificate_problems
 from workloads.exposure import Certificate, Entry, Ingress
@@ -24,9 +25,13 @@ Objects = Sequence[Mapping[str, Any]]
 TLS: Final = "kubernetes.io/tls"
 RUNTIME_CLASS: Final = "nvidia"
 _DEFAULT: Final = {
-    "storageclasses": "storageclass.kubernetes.io/is-default-class",
-    "ingressclasses": "ingressclass.kubernetes.io/is-default-class",
+    "storageclasses": (
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
+    ),
+    "ingressclasses": ("ingressclass.kubernetes.io/is-default-class",),
 }
+_OWN_CLASS: Final = "kubernetes.io/ingress.class"  # how a class was named before there were objects for it
 _CLASSES: Final = {"storageclasses": "storage class", "ingressclasses": "ingress class"}
 PATHS: Final = {
     "nodes": "/api/v1/nodes",
@@ -52,7 +57,7 @@ class ClusterObjects:
 
 def kinds_needed(stack: Stack) -> frozenset[str]:
     """Kinds of `PATHS` that the stack depends on."""
-    needed = {"runtimeclasses", "nodes"} if stack.fleet.pools and not runtime(stack) else set()
+    needed = {"runtimeclasses", "nodes"} if _pools_of_the_site(stack) else set()
     for hub in stack.hubs:
         needed.add("storageclasses")
         if isinstance(hub.expose, Ingress):
@@ -83,7 +88,8 @@ def lacking(stack: Stack, cluster: ClusterObjects, now: dt.datetime) -> tuple[Pr
 
 def _runtime(stack: Stack, cluster: ClusterObjects) -> Iterator[Problem]:
     """Without `runtime`, the site has brought its own: a runtime class, and nodes that offer GPUs."""
-    if runtime(stack) or not any(pool.gpus for pool in stack.fleet.pools):
+    pools = _pools_of_the_site(stack)
+    if not pools:
         return
     classes = cluster.kind("runtimeclasses")
     if classes is not None and RUNTIME_CLASS not in _names(classes):
@@ -92,14 +98,20 @@ def _runtime(stack: Stack, cluster: ClusterObjects) -> Iterator[Problem]:
             ("runtime",), None, f"is not in the stack, and the cluster has no runtime class {RUNTIME_CLASS}", fix
         )
     nodes = cluster.kind("nodes")
-    for index, pool in enumerate(stack.fleet.pools) if nodes is not None else ():
-        there = [each for each in nodes or () if _name(each) in pool.node_names]
-        is_served = not pool.gpus or pool.name in by_claims(stack)
-        without = [] if is_served else [_name(each) for each in there if not _offers_gpus(each)]
+    for index, pool in pools.items():
+        without = [_name(each) for each in nodes or () if _name(each) in pool.node_names and not _offers_gpus(each)]
         if without:
             fix = "look at the device plugin's pods there, or add runtime to the stack"
             reason = f"offers no nvidia.com/gpu on {listing(without)}"
             yield _problem(("fleet", "pools", index), pool.name, reason, fix)
+
+
+def _pools_of_the_site(stack: Stack) -> dict[int, Pool]:
+    """Pools whose GPUs pods get through what the site itself has installed, by their place."""
+    if stack.runtime is not None:
+        return {}
+    claimed = by_claims(stack)
+    return {n: pool for n, pool in enumerate(stack.fleet.pools) if pool.gpus_of_node and pool.name not in claimed}
 
 
 def _storage(loc: Loc, hub: Hub, cluster: ClusterObjects) -> Iterator[Problem]:
@@ -111,7 +123,9 @@ def _storage(loc: Loc, hub: Hub, cluster: ClusterObjects) -> Iterator[Problem]:
 def _entry(loc: Loc, hub: Hub, cluster: ClusterObjects, now: dt.datetime) -> Iterator[Problem]:
     expose = hub.expose
     if isinstance(expose, Ingress):
-        so, classes = "no controller would take the ingress", cluster.kind("ingressclasses")
+        so = "no controller would take the ingress"
+        so += "" if expose.ingress_class else ", unless one takes those without a class"
+        classes = None if _OWN_CLASS in expose.annotations else cluster.kind("ingressclasses")
         yield from _class((*loc, "expose", "ingress_class"), expose.ingress_class, classes, "ingressclasses", so)
     if not isinstance(expose, Entry) or expose.certificate is None:
         return
@@ -119,7 +133,7 @@ def _entry(loc: Loc, hub: Hub, cluster: ClusterObjects, now: dt.datetime) -> Ite
     if certificate.secret and (secrets := cluster.secrets.get(hub.name)) is not None:
         secret = _find(secrets, certificate.secret)
         if secret is None:
-            fix = f"kubectl --namespace {hub.name} create secret tls {certificate.secret} --cert FILE --key FILE"
+            fix = f"{_namespace_first(hub)} create secret tls {certificate.secret} --cert FILE --key FILE"
             yield _problem((*at, "secret"), certificate.secret, f"is not in namespace {hub.name}", fix)
         else:
             yield from _tls_secret((*at, "secret"), secret, str(expose.host), now)
@@ -151,7 +165,7 @@ def _login(stack: Stack, hub: Hub, cluster: ClusterObjects) -> Iterator[Problem]
         return
     wanted, loc = login.client_secret, ("site", "authenticator", "client_secret")
     literal = f"--from-literal={wanted.key}=…"
-    fix = f"kubectl --namespace {hub.name} create secret generic {wanted.secret} {literal}"
+    fix = f"{_namespace_first(hub)} create secret generic {wanted.secret} {literal}"
     if (secret := _find(secrets, wanted.secret)) is None:
         yield _problem(loc, wanted.secret, f"is not in namespace {hub.name}, and the hub would not start", fix)
     elif wanted.key not in (secret.get("data") or {}):
@@ -169,7 +183,7 @@ def _class(loc: Loc, name: str | None, classes: Objects | None, kind: str, so: s
     choice = f"choose from {listing(names, most=8)}" if names else f"the cluster has no {what}: install one first"
     if name is not None and name not in names:
         yield _problem(loc, name, f"is no {what} of the cluster, so {so}", choice)
-    elif name is None and not any(_is_default(each, _DEFAULT[kind]) for each in classes):
+    elif name is None and not any(_is_default(each, kind) for each in classes):
         yield _problem(loc, None, f"is not set, and the cluster has no default {what}, so {so}", choice)
 
 
@@ -177,6 +191,10 @@ def _issuer(loc: Loc, name: str, found: Objects | None, what: str) -> Iterator[P
     if found is not None and name not in _names(found):
         fix = f"create it, or name another: {listing(sorted(_names(found)), most=8) or 'there is none'}"
         yield _problem(loc, name, f"is no {what}", fix)
+
+
+def _namespace_first(hub: Hub) -> str:
+    return f"kubectl create namespace {hub.name} if it is new, then kubectl --namespace {hub.name}"
 
 
 def _problem(loc: Loc, value: str | None, reason: str, fix: str) -> Problem:
@@ -192,8 +210,9 @@ def _offers_gpus(node: Mapping[str, Any]) -> bool:
     return any(key.startswith("nvidia.com/") and str(count) != "0" for key, count in offered)
 
 
-def _is_default(each: Mapping[str, Any], annotation: str) -> bool:
-    return ((each.get("metadata") or {}).get("annotations") or {}).get(annotation) == "true"
+def _is_default(each: Mapping[str, Any], kind: str) -> bool:
+    found = (each.get("metadata") or {}).get("annotations") or {}
+    return any(found.get(annotation) == "true" for annotation in _DEFAULT[kind])
 
 
 def _name(each: Mapping[str, Any]) -> str:

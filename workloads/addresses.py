@@ -85,7 +85,7 @@ def _registry(value: str) -> str:
 
 
 def _host_name(value: str) -> str:
-    if not _HOST.fullmatch(value) or value != value.lower():
+    if not _HOST.fullmatch(value) or value != value.lower() or value.rpartition(".")[2].isdigit():
         raise Misfit("is not a host name", "write a DNS name in lower case, such as hub.example.edu")
     return value
 

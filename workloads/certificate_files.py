@@ -28,26 +28,32 @@ def read_pair(files: CertificateFiles, host: str, now: dt.datetime | None = None
     found = list(_problems(files, host, now or dt.datetime.now(tz=dt.UTC)))
     if found:
         raise SettingsError(found)
-    return Pair(Path(files.certificate).read_text(), Path(files.key).read_text())
+    # What stands between the blocks of PEM may be in any encoding, and nothing reads it.
+    return Pair(*(Path(file).read_text(encoding="utf-8", errors="replace") for file in (files.certificate, files.key)))
 
 
 def _problems(files: CertificateFiles, host: str, now: dt.datetime) -> Iterator[Problem]:
     from cryptography import x509  # noqa: PLC0415 - a tenth of a second that most stacks save
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
     try:
         text = Path(files.certificate).read_bytes()
         first, *_ = x509.load_pem_x509_certificates(text)
-    except (OSError, ValueError) as error:
+        public = first.public_key()
+    except (OSError, ValueError, UnsupportedAlgorithm) as error:
         yield _problem("certificate", files.certificate, _unread(error, "a certificate"), "name a PEM file with it")
         return
     try:
         key = load_pem_private_key(Path(files.key).read_bytes(), password=None)
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
         fix = "name a PEM file with the key, without a passphrase"
         yield _problem("key", files.key, _unread(error, "a private key"), fix)
         return
-    if key.public_key() != first.public_key():
+    if b"PRIVATE KEY" in text:
+        fix = "leave certificate and chain in this file, and the key in the other: this one is shown to everybody"
+        yield _problem("certificate", files.certificate, "holds a private key", fix)
+    if key.public_key() != public:
         fix = "name the key that the certificate was requested with, and put the host's own certificate first"
         yield _problem("key", files.key, f"is not the key of {files.certificate}", fix)
     for reason, fix in certificate_problems(text, host, now):

@@ -99,6 +99,11 @@ class LoadBalancer(Entry):
         80, description="Port of the service; with a certificate usually 443, and port 80 then leads to it."
     )
 
+    @check
+    def _port_of_https(self) -> Iterator[Fault]:
+        if self.certificate is not None and self.port == HTTP:
+            yield Fault(("port",), "is 80 beside a certificate, and https is elsewhere", f"write port: {HTTPS}")
+
 
 class Ingress(Entry):
     """The cluster's ingress controller, which has the certificate."""

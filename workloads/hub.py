@@ -348,7 +348,8 @@ class Hub(MadeHub, ClusterHubKeys):  # keys of the last base come first
     def in_clear(self) -> str:
         """A warning that logins cross the network in clear; empty with TLS, for a shared password, or if unknown."""
         is_open = self.expose.kind != "cluster_ip" and self.expose.certificate is None
-        if not is_open or self.login.class_name == SHARED_PASSWORD or self.public_url:
+        is_before = (self.public_url or "").startswith("https:")
+        if not is_open or self.login.class_name == SHARED_PASSWORD or is_before:
             return ""
         return (
             f"hub {self.namespace}: logins, cookies and notebooks cross the network in clear, because its "

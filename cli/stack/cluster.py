@@ -6,7 +6,8 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
-from cli.kubectl import Cluster, KubectlFailed, listed
+from cli.kubectl import Cluster, KubectlFailed, listed, run
+from cli.terminal import InputError
 from cli.words import Paint
 from errors.problems import Problem
 from settings.cluster_needs import (
@@ -32,10 +33,20 @@ class ClusterChecked:
 
 
 def check_cluster(stack: Stack, now: dt.datetime | None = None) -> ClusterChecked:
-    """Compare the cluster of the stack's site with what the stack needs. Raises ClusterUnreachable."""
+    """Compare the cluster of the stack's site with what the stack needs.
+
+    Raises ClusterUnreachable, and InputError for a stack that has no cluster yet.
+    """
     site = stack.site
+    if site.kind in {"docker", "slurm"}:
+        raise InputError(f"--cluster asks a Kubernetes cluster, and this stack is of the kind {site.kind}")
+    if site.kind == "eks" and not site.kubeconfig:
+        export = "pulumi stack output kubeconfig --show-secrets > FILE"
+        raise InputError(
+            f"--cluster needs site.kubeconfig on EKS: the cluster is the stack's own; once it is up: {export}"
+        )
     cluster = Cluster(str(site.kubeconfig) if site.kubeconfig else None, site.kube_context)
-    listed(cluster, "/api/v1/namespaces/default/services", limit="1")  # a cluster that does not answer is one error
+    run(cluster, "get", "--raw", "/version")  # a cluster that does not answer is one error
     unread: list[str] = []
 
     def read(path: str) -> Objects | None:

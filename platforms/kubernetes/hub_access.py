@@ -15,7 +15,7 @@ from platforms.kubernetes.hub import (
     component_labels,
     metadata,
 )
-from platforms.kubernetes.hub_entry import HTTPS_PORT, REDIRECT_PORT, proxy_certificate
+from platforms.kubernetes.hub_entry import HTTPS_PORT, REDIRECT_PORT, proxy_certificate, redirect_options
 from workloads.hub import Hub
 
 # Addresses closed to notebooks: the site's networks, link-local and cloud metadata.
@@ -132,7 +132,8 @@ def policy(
 
 
 def _proxy_ports(hub: Hub) -> list[dict[str, Any]]:
-    return [*_tcp(HTTPS_PORT), *_tcp(REDIRECT_PORT)] if proxy_certificate(hub) else _tcp(PROXY_PORT)
+    redirect = _tcp(REDIRECT_PORT) if redirect_options(hub) else []
+    return [*(_tcp(HTTPS_PORT) if proxy_certificate(hub) else _tcp(PROXY_PORT)), *redirect]
 
 
 def _tcp(port: int) -> list[dict[str, Any]]:

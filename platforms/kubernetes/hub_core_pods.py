@@ -18,8 +18,14 @@ from platforms.kubernetes.hub import (
     metadata,
 )
 from platforms.kubernetes.hub_access import credentials_names, network_access
-from platforms.kubernetes.hub_entry import HTTPS_PORT, REDIRECT_PORT, TLS_FOLDER, proxy_certificate, tls_secret_name
-from workloads.exposure import HTTPS
+from platforms.kubernetes.hub_entry import (
+    HTTPS_PORT,
+    REDIRECT_PORT,
+    TLS_FOLDER,
+    proxy_certificate,
+    redirect_options,
+    tls_secret_name,
+)
 from workloads.hub import Hub
 
 CONFIG_ANNOTATION = labels.OWN_PREFIX + "config"
@@ -96,7 +102,7 @@ def proxy_deployment(hub: Hub) -> dict[str, Any]:
         "command": ["sh", "-c", SHOW_CERTIFICATE, "sh"] if has_tls else ["configurable-http-proxy"],
         "args": [
             "--ip=0.0.0.0",
-            *(_TLS_OPTIONS if has_tls else [f"--port={PROXY_PORT}"]),
+            *_entry_options(hub),
             "--api-ip=0.0.0.0",
             f"--api-port={PROXY_API_PORT}",
             f"--default-target=http://hub:{HUB_PORT}",
@@ -104,7 +110,7 @@ def proxy_deployment(hub: Hub) -> dict[str, Any]:
         ],
         "env": [_secret_variable("CONFIGPROXY_AUTH_TOKEN", CREDENTIALS, "proxy-token")],
         "ports": [
-            *(_TLS_PORTS if has_tls else [{"name": "http", "containerPort": PROXY_PORT, "protocol": "TCP"}]),
+            *_entry_ports(hub),
             {"name": "api", "containerPort": PROXY_API_PORT, "protocol": "TCP"},
         ],
         "readinessProbe": {**_proxy_probe(has_tls=has_tls), "periodSeconds": 2, "failureThreshold": 30},
@@ -144,21 +150,23 @@ shown=$(cert)
 configurable-http-proxy "$@" &
 proxy=$!
 trap 'kill "$proxy"' TERM INT
-while [ "$(cert)" = "$shown" ] && kill -0 "$proxy" 2>/dev/null; do sleep 60 & wait $!; done
-kill "$proxy" 2>/dev/null
+while [ "$(cert)" = "$shown" ]; do sleep 60; done && kill "$proxy" &
+wait "$proxy" # ends at a signal, before the proxy does
 wait "$proxy"
 """
-_TLS_OPTIONS: Final = (
-    f"--port={HTTPS_PORT}",
-    f"--redirect-port={REDIRECT_PORT}",
-    f"--redirect-to={HTTPS}",
-    f"--ssl-cert={TLS_FOLDER}/tls.crt",
-    f"--ssl-key={TLS_FOLDER}/tls.key",
-)
-_TLS_PORTS: Final = (
-    {"name": "https", "containerPort": HTTPS_PORT, "protocol": "TCP"},
-    {"name": "redirect", "containerPort": REDIRECT_PORT, "protocol": "TCP"},
-)
+
+
+def _entry_options(hub: Hub) -> list[str]:
+    if proxy_certificate(hub) is None:
+        return [f"--port={PROXY_PORT}"]
+    files = [f"--ssl-cert={TLS_FOLDER}/tls.crt", f"--ssl-key={TLS_FOLDER}/tls.key"]
+    return [f"--port={HTTPS_PORT}", *files, *redirect_options(hub)]
+
+
+def _entry_ports(hub: Hub) -> list[dict[str, Any]]:
+    named = {"http": PROXY_PORT} if proxy_certificate(hub) is None else {"https": HTTPS_PORT}
+    named |= {"redirect": REDIRECT_PORT} if redirect_options(hub) else {}
+    return [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in named.items()]
 
 
 def _proxy_probe(*, has_tls: bool) -> dict[str, Any]:

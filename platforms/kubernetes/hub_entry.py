@@ -10,6 +10,7 @@ from workloads.exposure import HTTP, HTTPS, Certificate, Ingress
 from workloads.hub import Hub
 
 TLS: Final = "hub-tls"
+TLS_FILES: Final = "hub-tls-files"  # a name of its own: what cert-manager has filled is not deleted with it
 TLS_FOLDER: Final = "/etc/hub-tls"
 HTTPS_PORT: Final = 8443
 REDIRECT_PORT: Final = 8080  # answers every request with the https address
@@ -26,9 +27,16 @@ def proxy_certificate(hub: Hub) -> Certificate | None:
     return None if isinstance(hub.expose, Ingress) else hub.expose.certificate
 
 
+def redirect_options(hub: Hub) -> list[str]:
+    """Options of a proxy that leads http to its https address; none where nothing sends it http."""
+    if hub.expose.kind != "load_balancer" or proxy_certificate(hub) is None:
+        return []
+    return [f"--redirect-port={REDIRECT_PORT}", f"--redirect-to={hub.expose.port}"]
+
+
 def tls_secret_name(certificate: Certificate) -> str:
     """Secret that holds certificate and key."""
-    return certificate.secret or TLS
+    return certificate.secret or (TLS_FILES if certificate.files else TLS)
 
 
 def public_service(hub: Hub) -> dict[str, Any]:
@@ -40,8 +48,8 @@ def public_service(hub: Hub) -> dict[str, Any]:
         return _entry(hub, "NodePort", {"name": target, "port": port, "nodePort": expose.port, "targetPort": target})
     if expose.kind == "load_balancer":
         first = {"name": target, "port": expose.port, "targetPort": target}
-        leads_on = target == "https" and expose.port != HTTP
-        return _entry(hub, "LoadBalancer", first, *([{"port": HTTP, "targetPort": "redirect"}] if leads_on else []))
+        second = [{"port": HTTP, "targetPort": "redirect"}] if redirect_options(hub) else []
+        return _entry(hub, "LoadBalancer", first, *second)
     return _entry(hub, "ClusterIP", {"port": HTTP if expose.kind == "ingress" else expose.port, "targetPort": "http"})
 
 
@@ -80,7 +88,7 @@ def requested_certificate(hub: Hub) -> dict[str, Any] | None:
 def tls_secret(hub: Hub, certificate: str, key: Any) -> dict[str, Any]:
     """The Secret made of two PEM texts."""
     data = {"tls.crt": certificate, "tls.key": key}
-    return {"metadata": metadata(hub, TLS, PROXY), "stringData": data, "type": "kubernetes.io/tls"}
+    return {"metadata": metadata(hub, TLS_FILES, PROXY), "stringData": data, "type": "kubernetes.io/tls"}
 
 
 def url(hub: Hub, address: str | None = None) -> str:

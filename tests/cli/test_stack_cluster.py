@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 Run = Callable[..., Result]
-SERVICES = "/api/v1/namespaces/default/services"
+VERSION = "/version"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 STAND_IN = """#!{python}
 import json, pathlib, sys, urllib.parse
@@ -32,7 +32,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[s
     program.write_text(STAND_IN.format(python=sys.executable))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    return lambda given: (tmp_path / "cluster.json").write_text(json.dumps({SERVICES: [], **given})) and None
+    return lambda given: (tmp_path / "cluster.json").write_text(json.dumps({VERSION: [], **given})) and None
 
 
 def test_a_cluster_that_has_everything_is_one_line(run: Run, cluster: Callable[[dict[str, Any]], None]) -> None:
@@ -61,8 +61,15 @@ def test_what_an_account_may_not_read_is_listed(run: Run, cluster: Callable[[dic
 
 
 def test_a_cluster_that_does_not_answer_is_one_error(run: Run, cluster: Callable[[dict[str, Any]], None]) -> None:
-    cluster({SERVICES: "connection refused"})
+    cluster({VERSION: "connection refused"})
     result = run("stack", "check", "dsmlp-fall", "--cluster")
     assert result.exit_code == 2
     assert "kubectl reported: " in result.stderr
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(("stack", "said"), [("dcsg", "of the kind docker"), ("eks-g6", "needs site.kubeconfig")])
+def test_a_stack_that_has_no_cluster_to_ask_says_so(run: Run, stack: str, said: str) -> None:
+    result = run("stack", "check", stack, "--cluster")
+    assert result.exit_code == 2
+    assert said in result.stderr

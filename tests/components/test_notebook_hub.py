@@ -240,7 +240,9 @@ def test_a_certificate_of_files_becomes_a_secret_that_is_one_in_the_state_too(
     recording = run(recorded, {**ARGS, "expose": expose})  # type: ignore[arg-type]
     data = recording.only("Secret").inputs["stringData"]
     assert {*data["value"]} == {"tls.crt", "tls.key"}, "the engine's mark of a secret stands beside its value"
-    assert recording.only("Ingress").inputs["spec"]["tls"] == [{"hosts": ["hub.example.edu"], "secretName": "hub-tls"}]
+    assert recording.only("Ingress").inputs["spec"]["tls"] == [
+        {"hosts": ["hub.example.edu"], "secretName": "hub-tls-files"}
+    ]
     assert recording.outputs["url"] == "https://hub.example.edu/"
 
 

@@ -193,15 +193,6 @@ def test_a_conflict_can_be_forced(mutable: Conversation, namespace: str, cluster
     assert resource.update(forced)["data"] == {"a": "2"}
 
 
-def test_every_conflict_can_be_forced(configured: Configured, namespace: str, cluster: Cluster) -> None:
-    """Provider docs, `enablePatchForce`: each conflict is forced."""
-    plugin = configured(enablePatchForce=True, enableConfigMapMutable=True)
-    resource = plugin.resource("core/v1:ConfigMap")
-    resource.create(config_map(namespace, {"a": "1"}))
-    cluster.merge(config_map(namespace, {"a": "theirs"}), namespace)
-    assert resource.update(config_map(namespace, {"a": "2"}))["data"] == {"a": "2"}
-
-
 def test_an_ignored_field_is_left_to_whoever_changed_it(plugin: Conversation, namespace: str, cluster: Cluster) -> None:
     """Pulumi docs, `ignoreChanges`, and provider docs on autoscalers: the live number of replicas stays."""
     resource = plugin.resource("apps/v1:Deployment")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -96,6 +97,10 @@ def test_a_refresh_of_an_object_that_is_not_ready_says_so(
     broken = {"spec": {"template": {"spec": {"nodeSelector": {"conformance.example.com/no-such-node": "true"}}}}}
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, **broken}
     cluster.merge(body, namespace)
+    deadline = time.monotonic() + 30
+    while (cluster.get("apps/v1", "Deployment", "web", namespace) or {})["status"].get("observedGeneration") != 2:
+        assert time.monotonic() < deadline, "the controller has not seen the change"
+        time.sleep(0.2)
     with pytest.raises(NotReady) as found:
         resource.read()
     assert found.value.identifier == f"{namespace}/web"

@@ -148,6 +148,7 @@ def test_a_node_port_speaks_https_with_the_certificate_of_files(
 ) -> None:
     state = deploy({"kind": "node_port", "port": PORT, "host": HOST, "certificate": certificate})
     assert "PRIVATE KEY" not in state
+    assert "LS0tLS1CRUdJTiB" not in state, "PEM in base64"
     assert 'name="username"' in login_page(f"https://{HOST}:{PORT}", trusting)
     with pytest.raises(httpx.TransportError):
         httpx.get(f"http://{HOST}:{PORT}/hub/login", timeout=10)

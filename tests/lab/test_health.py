@@ -166,3 +166,15 @@ def test_a_server_that_ends_while_a_hub_is_waited_for_ends_the_wait(
     monkeypatch.setattr(health.time, "sleep", lambda _: end_kube_proxy(instance))
     with pytest.raises(LabError, match="kube-proxy ended after the start"):
         health.check(instance, ["datahub"], within_s=60)
+
+
+@pytest.mark.parametrize(
+    ("ports", "address"),
+    [
+        ([{"name": "http", "port": 80, "nodePort": 30080}], "http://127.0.0.1:30080"),
+        ([{"name": "https", "port": 443, "nodePort": 30443}], "https://127.0.0.1:30443"),
+        ([{"name": "https", "port": 443}, {"name": "http", "port": 80}], "https://10.201.0.9:443"),
+    ],
+)
+def test_a_hub_is_asked_at_the_port_and_by_the_scheme_of_its_service(ports: list[dict[str, Any]], address: str) -> None:
+    assert health.address({"spec": {"clusterIP": "10.201.0.9", "ports": ports}}) == address

@@ -59,6 +59,21 @@ def test_a_class_that_nobody_has_is_named_beside_those_that_are_there(fall: Stac
     assert '"nginx" is no ingress class of the cluster, so no controller would take the ingress; choose' in text
 
 
+def test_a_controller_may_be_named_by_an_annotation(fall: Stack) -> None:
+    ingress = {"kind": "ingress", "host": HOST}
+    (text,) = texts(with_hub(fall, expose=ingress), ingressclasses=[])
+    assert "so no controller would take the ingress, unless one takes those without a class" in text
+    annotated = {**ingress, "annotations": {"kubernetes.io/ingress.class": "gce"}}
+    assert not texts(with_hub(fall, expose=annotated), ingressclasses=[])
+
+
+def test_gpus_by_claims_need_no_runtime_class() -> None:
+    eks = load_stack(Path(__file__).parents[2] / "stacks" / "Pulumi.eks-g6.yaml")
+    pools = tuple(pool.model_copy(update={"gpus_by": "claims"}) for pool in eks.fleet.pools)
+    claiming = eks.model_copy(update={"fleet": eks.fleet.model_copy(update={"pools": pools})})
+    assert not texts(claiming, runtimeclasses=[], nodes=[])
+
+
 def test_what_could_not_be_read_is_no_mistake(fall: Stack) -> None:
     assert not texts(fall, storageclasses=None)
     assert not texts(fall)
@@ -79,7 +94,8 @@ def test_the_secret_of_a_certificate_is_looked_into(fall: Stack) -> None:
 
     assert not texts(stack, [tls(pem(HOST))])  # type: ignore[arg-type]
     (text,) = texts(stack, [])  # type: ignore[arg-type]
-    assert '"campus" is not in namespace datahub; kubectl --namespace datahub create secret tls campus' in text
+    assert '"campus" is not in namespace datahub; kubectl create namespace datahub if it is new, then' in text
+    assert "kubectl --namespace datahub create secret tls campus" in text
     (text,) = texts(stack, [tls(pem("other.example.edu"))])  # type: ignore[arg-type]
     assert '"campus" is for other.example.edu, not for hub.example.edu' in text
     (text,) = texts(stack, [tls(pem(HOST), type="Opaque")])  # type: ignore[arg-type]

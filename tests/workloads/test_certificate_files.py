@@ -78,3 +78,17 @@ def test_files_that_are_missing_or_hold_something_else_are_named(tmp_path: Path,
 )
 def test_a_star_stands_for_one_label(name: str, is_covered: bool) -> None:
     assert covers(name, HOST) is is_covered
+
+
+def test_a_key_in_the_file_of_the_certificate_is_refused(tmp_path: Path, authority: trustme.CA) -> None:
+    files = written(tmp_path, authority)
+    both = Path(files.certificate).read_text() + Path(files.key).read_text()
+    Path(files.certificate).write_text(both)
+    assert "hub.pem holds a private key" in refused(files)
+
+
+def test_a_comment_in_another_encoding_does_no_harm(tmp_path: Path, authority: trustme.CA) -> None:
+    files = written(tmp_path, authority)
+    certificate = Path(files.certificate)
+    certificate.write_bytes("Bag Attributes: Universität\n".encode("latin-1") + certificate.read_bytes())
+    assert "BEGIN CERTIFICATE" in read_pair(files, HOST, TODAY).certificate

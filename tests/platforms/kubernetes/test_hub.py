@@ -387,6 +387,7 @@ def test_a_way_in_with_tls_is_these_objects(expose: dict[str, Any], names: str) 
         ({"authenticator": LTI}, True),
         ({"authenticator": LTI, "expose": {"kind": "load_balancer"}}, True),
         ({"authenticator": LTI, "public_url": "https://hub.example.edu"}, False),
+        ({"authenticator": LTI, "public_url": "http://hub.example.edu"}, True),
         ({"authenticator": LTI, "expose": {"kind": "cluster_ip"}}, False),
         ({"authenticator": LTI, "expose": {"kind": "node_port", "port": 30443, **OWN_NAME}}, False),
         ({}, False),
@@ -403,6 +404,8 @@ def test_logins_that_cross_the_network_in_clear_are_a_warning(changes: dict[str,
         ({"certificate": {"secret": "a", "issuer": "b"}}, "names secret and issuer"),
         ({"host": None, "certificate": {"secret": "a"}}, "is missing beside a certificate"),
         ({"host": "hub.example.edu:443"}, "is not a host name"),
+        ({"host": "192.0.2.7"}, "is not a host name"),
+        ({"kind": "load_balancer", "port": 80, "certificate": {"secret": "a"}}, "is 80 beside a certificate"),
     ],
 )
 def test_a_certificate_has_one_source_and_a_host(expose: dict[str, Any], said: str) -> None:
