@@ -31,6 +31,19 @@ _DEFAULT: Final = {
     ),
     "ingressclasses": ("ingressclass.kubernetes.io/is-default-class",),
 }
+# Provisioners whose volumes are folders or disks of one node, by their own documentation.
+NODE_BOUND: Final = frozenset(
+    {
+        "kubernetes.io/no-provisioner",
+        "rancher.io/local-path",
+        "local.csi.openebs.io",
+        "openebs.io/local",
+        "zfs.csi.openebs.io",
+        "topolvm.io",
+        "microk8s.io/hostpath",
+        "k8s.io/minikube-hostpath",
+    }
+)
 _OWN_CLASS: Final = "kubernetes.io/ingress.class"  # how a class was named before there were objects for it
 _CLASSES: Final = {"storageclasses": "storage class", "ingressclasses": "ingress class"}
 PATHS: Final = {
@@ -84,6 +97,27 @@ def lacking(stack: Stack, cluster: ClusterObjects, now: dt.datetime) -> tuple[Pr
         loc: Loc = ("hubs", index)
         found += [*_storage(loc, hub, cluster), *_entry(loc, hub, cluster, now), *_login(stack, hub, cluster)]
     return tuple(found)
+
+
+def worth_knowing(stack: Stack, cluster: ClusterObjects) -> tuple[Problem, ...]:
+    """What works on the first day and surprises people later."""
+    return tuple(
+        each for index, hub in enumerate(stack.hubs) for each in _node_bound(("hubs", index), hub, stack, cluster)
+    )
+
+
+def _node_bound(loc: Loc, hub: Hub, stack: Stack, cluster: ClusterObjects) -> Iterator[Problem]:
+    classes = cluster.kind("storageclasses") or ()
+    defaults = (each for each in classes if _is_default(each, "storageclasses"))
+    found = _find(classes, hub.storage_class) if hub.storage_class else next(defaults, None)
+    if found is None or found.get("provisioner") not in NODE_BOUND or len(stack.fleet.node_names) < 2:
+        return
+    reason = (
+        f"homes of class {_name(found)} stay on the node of a person's first start ({found['provisioner']}): while "
+        "that node is full or down, and for profiles of other pools, nothing starts for them"
+    )
+    fix = "name a class whose volumes every node can mount, such as one on NFS, before people have homes"
+    yield _problem((*loc, "storage_class"), None, reason, fix)
 
 
 def _runtime(stack: Stack, cluster: ClusterObjects) -> Iterator[Problem]:

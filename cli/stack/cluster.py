@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from settings.cluster_needs import (
     lacking,
     namespaces_with_issuers,
     namespaces_with_secrets,
+    worth_knowing,
 )
 from settings.reading import Stack
 
@@ -26,9 +28,10 @@ _WITHOUT: tuple[str, ...] = ("NotFound", "could not find the requested resource"
 
 @dataclass(frozen=True, slots=True)
 class ClusterChecked:
-    """What the cluster lacks, and what it did not let this account read."""
+    """What the cluster lacks, what is worth knowing of it, and what it did not let this account read."""
 
     problems: tuple[Problem, ...]
+    notices: tuple[Problem, ...]
     unread: tuple[str, ...]
 
 
@@ -63,7 +66,8 @@ def check_cluster(stack: Stack, now: dt.datetime | None = None) -> ClusterChecke
         {name: read(f"/api/v1/namespaces/{name}/secrets") for name in namespaces_with_secrets(stack)},
         {name: read(f"/apis/cert-manager.io/v1/namespaces/{name}/issuers") for name in namespaces_with_issuers(stack)},
     )
-    return ClusterChecked(lacking(stack, found, now or dt.datetime.now(tz=dt.UTC)), tuple(unread))
+    lacks = lacking(stack, found, now or dt.datetime.now(tz=dt.UTC))
+    return ClusterChecked(lacks, worth_knowing(stack, found), tuple(unread))
 
 
 def cluster_text(checked: ClusterChecked, paint: Paint) -> str:
@@ -75,12 +79,14 @@ def cluster_text(checked: ClusterChecked, paint: Paint) -> str:
     else:
         head = paint("✕ the cluster lacks what this stack needs:", "bad")
     lines = ["", head, *(f"  {each}" for each in checked.problems)]
+    lines += [f"  {paint('!', 'warn')} {each}" for each in checked.notices]
     return "\n".join([*lines, *(f"  not read: {each}" for each in checked.unread)]) + "\n"
 
 
 def cluster_data(checked: ClusterChecked) -> dict[str, Any]:
     """The same for programs."""
-    problems = [
-        {"path": each.path, "value": each.value, "reason": each.reason, "fix": each.fix} for each in checked.problems
-    ]
-    return {"problems": problems, "unread": list(checked.unread)}
+
+    def data(found: Sequence[Problem]) -> list[dict[str, str]]:
+        return [{"path": each.path, "value": each.value, "reason": each.reason, "fix": each.fix} for each in found]
+
+    return {"problems": data(checked.problems), "notices": data(checked.notices), "unread": list(checked.unread)}

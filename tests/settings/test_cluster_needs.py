@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trustme
 
-from settings.cluster_needs import ClusterObjects, kinds_needed, lacking
+from settings.cluster_needs import ClusterObjects, kinds_needed, lacking, worth_knowing
 from settings.models import Hub
 from settings.reading import Stack, load_stack
 from workloads.authenticator import OAuthAuthenticator, SecretKey
@@ -72,6 +72,16 @@ def test_gpus_by_claims_need_no_runtime_class() -> None:
     pools = tuple(pool.model_copy(update={"gpus_by": "claims"}) for pool in eks.fleet.pools)
     claiming = eks.model_copy(update={"fleet": eks.fleet.model_copy(update={"pools": pools})})
     assert not texts(claiming, runtimeclasses=[], nodes=[])
+
+
+def test_homes_that_stay_on_one_node_are_worth_knowing(fall: Stack) -> None:
+    default = {"annotations": {DEFAULT_STORAGE: "true"}}
+    local = named("local-path", provisioner="rancher.io/local-path", metadata=default)
+    (notice,) = worth_knowing(fall, ClusterObjects({"storageclasses": [local]}))
+    assert "homes of class local-path stay on the node of a person's first start (rancher.io/local-path)" in str(notice)
+    shared = named("nfs", provisioner="nfs.csi.k8s.io", metadata=default)
+    assert not worth_knowing(fall, ClusterObjects({"storageclasses": [shared]}))
+    assert not worth_knowing(with_hub(fall, storage_class="nfs"), ClusterObjects({"storageclasses": [local, shared]}))
 
 
 def test_what_could_not_be_read_is_no_mistake(fall: Stack) -> None:
