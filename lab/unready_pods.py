@@ -24,18 +24,25 @@ def explained(instance: Instance) -> str:
         return ""
     try:
         with Cluster(instance) as cluster:
-            found = [*lines(cluster.pods())]
+            found = [*lines(cluster.pods(), cluster.items("/api/v1/events"))]
     except LabError:
         return ""
     return "\n".join(["Pods that are not ready:", *found, ""]) if found else ""
 
 
-def lines(pods: Iterable[Object]) -> Iterator[str]:
-    """`  NAMESPACE/POD, container hub: ImagePullBackOff: …` for each problem of pods."""
+def lines(pods: Iterable[Object], events: Iterable[Object] = ()) -> Iterator[str]:
+    """`  NAMESPACE/POD, container hub: ImagePullBackOff: …` for each problem of pods.
+
+    What keeps a container from being created, such as a Secret that is missing, is only in the pod's last event.
+    """
+    mounts = {each["involvedObject"].get("uid"): each for each in events if each.get("reason") == "FailedMount"}
     for pod in pods:
         name = f"{pod['metadata'].get('namespace', 'default')}/{pod['metadata']['name']}"
         for container, trouble in troubles(pod):
             yield f"  {name}{container and f', container {container}'}: {trouble}"
+        failed = mounts.get(pod["metadata"].get("uid"))
+        if failed and (pod.get("status") or {}).get("phase") == "Pending":
+            yield f"  {name}: FailedMount: {failed.get('message', '')}"
 
 
 def troubles(pod: Object) -> Iterator[tuple[str, str]]:

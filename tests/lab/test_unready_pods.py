@@ -27,6 +27,14 @@ def test_a_container_that_cannot_be_pulled_or_keeps_ending_is_named() -> None:
     ]
 
 
+def test_a_secret_that_a_pod_waits_for_is_named() -> None:
+    said = 'MountVolume.SetUp failed for volume "tls" : secret "campus" not found'
+    waiting = {"metadata": {"namespace": "datahub", "name": "proxy-1", "uid": "1"}, "status": {"phase": "Pending"}}
+    event = {"reason": "FailedMount", "message": said, "involvedObject": {"kind": "Pod", "uid": "1"}}
+    assert [*lines([waiting], [event])] == [f"  datahub/proxy-1: FailedMount: {said}"]
+    assert not [*lines([{**waiting, "status": {"phase": "Running"}}], [event])]
+
+
 def test_a_pod_that_starts_or_runs_has_no_line() -> None:
     starting = {"name": "hub", "state": {"waiting": {"reason": "ContainerCreating"}}}
     running = {"name": "proxy", "ready": True, "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 1}}}
