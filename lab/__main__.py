@@ -88,8 +88,8 @@ def up(name: str, stack: str, without_stack: bool, simulated: bool, detail: oper
 def _deploy(instance: Instance, tools: Toolchain, stack: str, detail: operations.Detail) -> str:
     """Run `pulumi up` and check the result; returns the summary."""
     engine.select_stack(instance, tools, stack)
-    migration.adopt(instance, tools, stack, report)  # first: what follows may read the state through the plugins
-    engine.settle(instance, tools, stack, report)
+    engine.settle(instance, tools, stack, report)  # a lock that was left would refuse what follows
+    migration.adopt(instance, tools, stack, report)
     forgotten.refresh(instance, tools, stack, report)
     report(f"pulumi up --stack {stack}")
     verdict, notices = operations.up(instance, tools, stack, detail)

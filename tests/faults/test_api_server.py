@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from convergence import CLASSES, is_complete, keeps, made
 from second_lab import Lab, read_until
@@ -16,7 +18,7 @@ def test_an_update_whose_api_server_was_killed_is_finished_by_the_next_one(empty
     output, _ = update.communicate(timeout=120)
     assert update.returncode != 0, output
     assert "Traceback" not in output
-    assert f"{empty.instance.apiserver_url} does not answer" in output
+    assert re.search(r"connection refused|connection reset|unexpected EOF|unreachable", output), output
     empty.start()
     before = made(empty)
     assert before[CLASSES]

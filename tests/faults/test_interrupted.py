@@ -23,7 +23,7 @@ KILLS = int(os.environ.get("GPU_COMMONS_TEST_KILLS", "3"))
 
 
 def test_after_kill_9_of_pulumi_cancel_and_up_finish_the_update(empty: Lab) -> None:
-    plugins = kill_pulumi_at(empty, "0 of 1 completions")
+    plugins = kill_pulumi_at(empty, "Waiting for Job")
     _, left = psutil.wait_procs(plugins, timeout=20)
     # The publisher's own takes minutes to notice; `make up` and `make down` end it.
     assert [each.name() for each in left if each.name() != "pulumi-resource-docker-build"] == []
@@ -69,7 +69,7 @@ def test_a_kill_at_any_moment_leaves_an_update_that_up_finishes(
 def test_make_up_takes_away_the_lock_of_a_dead_pulumi_and_of_no_other(deployed: Lab, stack: Settings) -> None:
     stack["config"]["gpu-commons:jobs"][0]["command"] = ["true", "again"]  # another command is another Job
     deployed.write(stack)
-    plugins = kill_pulumi_at(deployed, "0 of 1 completions")
+    plugins = kill_pulumi_at(deployed, "Waiting for Job")
     assert deployed.pending() == ["gpu-smoke-job"]
     (lock,) = deployed.locks()
     left = json.loads(lock.read_text())
