@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from errors.problems import Loc, Problem, listing, path_text, show
+from fleet.labels import NVIDIA_PREFIX
+from platforms.kubernetes.runtime import RUNTIME_CLASS
 from settings.models import Hub
 from settings.pool import Pool
 from settings.reading import Stack
 from settings.resolve import by_claims
 from workloads.authenticator import OAuthAuthenticator
 from workloads.certificate_files import certificate_problems
-from workloads.exposure import Certificate, Entry, Ingress
+from workloads.exposure import TLS_TYPE, Certificate, Entry, Ingress
 
 Objects = Sequence[Mapping[str, Any]]
 
-TLS: Final = "kubernetes.io/tls"
-RUNTIME_CLASS: Final = "nvidia"
 _DEFAULT: Final = {
     "storageclasses": (
         "storageclass.kubernetes.io/is-default-class",
@@ -181,8 +181,8 @@ def _entry(loc: Loc, hub: Hub, cluster: ClusterObjects, now: dt.datetime) -> Ite
 
 def _tls_secret(loc: Loc, secret: Mapping[str, Any], host: str, now: dt.datetime) -> Iterator[Problem]:
     name, fix = _name(secret), "create it with: kubectl create secret tls"
-    if secret.get("type") != TLS:
-        yield _problem(loc, name, f"is a Secret of the type {secret.get('type')}, not {TLS}", fix)
+    if secret.get("type") != TLS_TYPE:
+        yield _problem(loc, name, f"is a Secret of the type {secret.get('type')}, not {TLS_TYPE}", fix)
         return
     try:
         pem = base64.b64decode((secret.get("data") or {})["tls.crt"], validate=True)
@@ -241,7 +241,7 @@ def _certificate(hub: Hub) -> Certificate | None:
 
 def _offers_gpus(node: Mapping[str, Any]) -> bool:
     offered = ((node.get("status") or {}).get("allocatable") or {}).items()
-    return any(key.startswith("nvidia.com/") and str(count) != "0" for key, count in offered)
+    return any(key.startswith(NVIDIA_PREFIX) and str(count) != "0" for key, count in offered)
 
 
 def _is_default(each: Mapping[str, Any], kind: str) -> bool:

@@ -17,7 +17,14 @@ REACHED: Final = "How people reach the hub."
 HTTP: Final = 80
 HTTPS: Final = 443
 HOST: Final = "Host name that people open: hub.example.edu."
+TLS_TYPE: Final = "kubernetes.io/tls"  # of a Secret with a certificate and its key
 SOURCES: Final = ("secret", "issuer", "cluster_issuer", "files")
+
+
+def origin(scheme: str, host: str, port: int) -> str:
+    """`https://hub.example.edu:30443`; the scheme's own port is left out."""
+    is_default = port == (HTTPS if scheme == "https" else HTTP)
+    return f"{scheme}://{host}" if is_default else f"{scheme}://{host}:{port}"
 
 
 class CertificateFiles(BaseModel):
@@ -67,17 +74,9 @@ class Entry(BaseModel):
             yield Fault(("host",), "is missing beside a certificate", "add the host name that the certificate is for")
 
     @property
-    def scheme(self) -> str:
-        """`https` with a certificate."""
-        return "https" if self.certificate else "http"
-
-    @property
     def address(self) -> str | None:
         """`https://hub.example.edu:30443`; None without a host name."""
-        if not self.host:
-            return None
-        is_default = self.port == (HTTPS if self.certificate else HTTP)
-        return f"{self.scheme}://{self.host}" + ("" if is_default else f":{self.port}")
+        return origin("https" if self.certificate else "http", self.host, self.port) if self.host else None
 
 
 class NodePort(Entry):
@@ -177,4 +176,4 @@ class HttpsPort(BaseModel):
     @property
     def url(self) -> str:
         """Where people open it, unless a proxy is in front."""
-        return f"https://{self.host}/" if self.port == HTTPS else f"https://{self.host}:{self.port}/"
+        return f"{origin('https', self.host, self.port)}/"

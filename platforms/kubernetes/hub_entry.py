@@ -6,7 +6,8 @@ TLS ends at the hub's proxy for a node port and a load balancer, and at the cont
 from typing import Any, Final
 
 from platforms.kubernetes.hub import PROXY, metadata, service
-from workloads.exposure import HTTP, HTTPS, Certificate, Ingress
+from workloads.addresses import LOOPBACK
+from workloads.exposure import HTTP, HTTPS, TLS_TYPE, Certificate, Ingress, origin
 from workloads.hub import Hub
 
 TLS: Final = "hub-tls"
@@ -88,7 +89,7 @@ def requested_certificate(hub: Hub) -> dict[str, Any] | None:
 def tls_secret(hub: Hub, certificate: str, key: Any) -> dict[str, Any]:
     """The Secret made of two PEM texts."""
     data = {"tls.crt": certificate, "tls.key": key}
-    return {"metadata": metadata(hub, TLS_FILES, PROXY), "stringData": data, "type": "kubernetes.io/tls"}
+    return {"metadata": metadata(hub, TLS_FILES, PROXY), "stringData": data, "type": TLS_TYPE}
 
 
 def url(hub: Hub, address: str | None = None) -> str:
@@ -97,6 +98,5 @@ def url(hub: Hub, address: str | None = None) -> str:
         return f"{hub.address}/"
     if hub.expose.kind == "node_port":
         # Correct on the node itself, as in the lab; elsewhere a site sets a host or public_url.
-        return f"http://127.0.0.1:{hub.expose.port}/"
-    host = address or f"proxy-public.{hub.namespace}.svc"
-    return f"http://{host}/" if hub.expose.port == HTTP else f"http://{host}:{hub.expose.port}/"
+        return f"http://{LOOPBACK}:{hub.expose.port}/"
+    return f"{origin('http', address or f'proxy-public.{hub.namespace}.svc', hub.expose.port)}/"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from conftest import Cluster
-    from conversation import Conversation
+    from conversation import Conversation, Resource
 
 Values = dict[str, Any]
 
@@ -68,25 +68,26 @@ def test_deleting_a_patch_gives_its_fields_up_and_leaves_the_object(
     assert data_of(cluster, theirs) == {"theirs": "1"}
 
 
-def test_deleting_a_patch_of_an_object_that_is_gone_makes_an_empty_one(
-    plugin: Conversation, theirs: str, cluster: Cluster
-) -> None:
-    """Provider docs, "Patch resources", destroy: fields are given up, by an apply, and applying creates."""
+@pytest.fixture
+def vanished(plugin: Conversation, theirs: str, cluster: Cluster) -> Resource:
+    """A patch of an object that somebody has deleted since."""
     resource = plugin.resource("core/v1:ConfigMapPatch")
     resource.create(patch(theirs, {"ours": "2"}))
     cluster.delete("v1", "ConfigMap", "theirs", theirs)
-    resource.delete()
+    return resource
+
+
+def test_deleting_a_patch_of_an_object_that_is_gone_makes_an_empty_one(
+    vanished: Resource, theirs: str, cluster: Cluster
+) -> None:
+    """Provider docs, "Patch resources", destroy: fields are given up, by an apply, and applying creates."""
+    vanished.delete()
     assert data_of(cluster, theirs) == {}
 
 
-def test_a_refresh_forgets_a_patch_of_an_object_that_is_gone(
-    plugin: Conversation, theirs: str, cluster: Cluster
-) -> None:
+def test_a_refresh_forgets_a_patch_of_an_object_that_is_gone(vanished: Resource) -> None:
     """Pulumi protocol, Read: an empty id says that the resource does not exist. Then no delete follows."""
-    resource = plugin.resource("core/v1:ConfigMapPatch")
-    resource.create(patch(theirs, {"ours": "2"}))
-    cluster.delete("v1", "ConfigMap", "theirs", theirs)
-    assert not resource.read()
+    assert not vanished.read()
 
 
 def test_a_patch_of_an_object_that_is_not_there_makes_it_and_leaves_it(

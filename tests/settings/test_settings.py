@@ -696,6 +696,15 @@ def test_two_hubs_do_not_share_a_node_port_or_a_name(write: Write) -> None:
     ]
 
 
+def test_two_hubs_do_not_share_the_host_of_an_ingress(write: Write) -> None:
+    hub = TEXT[TEXT.index("    - name: datahub\n") : TEXT.index("  gpu-commons:jobs:")]
+    behind = hub.replace("kind: node_port, port: 30080", "kind: ingress, host: hub.example.edu")
+    assert behind != hub
+    (first, second) = problems(write((hub, behind + behind)))
+    assert (first.path, second.path) == ("hubs[1].name", "hubs[1].expose.host")
+    assert second.reason == "is the host of another hub"
+
+
 @each_row("given", ["hunter2", "https://hunter2@x", '"hunter2"', "[hunter2]", "{value: hunter2}", "{secret: hunter2}"])
 def test_a_secret_in_the_wrong_place_is_never_printed(write: Write, given: str) -> None:
     oauth = OAUTH.replace("{secret: datahub-oauth, key: client-secret}", given).lstrip("\n")

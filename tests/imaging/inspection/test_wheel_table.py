@@ -137,3 +137,28 @@ def test_a_wheel_that_cannot_be_had_is_named_and_the_others_are_read(
     assert wheel_table.main([]) == 1
     assert "pytorch 2.9.0 cu128: not read: the index has no wheel for Linux on x86_64" in capsys.readouterr().out
     assert cells(table)["bitsandbytes", "cu130"] == "sm_80;sm_90"
+
+
+@pytest.mark.slow
+def test_the_code_of_a_package_without_any_is_that_of_the_kernels_that_it_pins(
+    served: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pins = "Metadata-Version: 2.1\nRequires-Dist: torch==2.6.0\nRequires-Dist: sgl-kernel==0.1.0\n"
+    _serve(served, "sglang", "0.4.6", {"sglang-0.4.6.dist-info/METADATA": pins.encode()})
+    _serve(served, "sgl-kernel", "0.1.0", {"sgl_kernel/common_ops.so": library(fatbin(("cubin", 80), ("cubin", 90)))})
+    (row,) = (
+        each for each in csv_files.rows("framework") if (each["framework"], each["version"]) == ("sglang", "0.4.6")
+    )
+    path = tmp_path / "sglang.csv"
+    unread = {**row, "sm_list": "", "ptx": "", "notes": "Its sgl-kernel is 0.1.0, not read."}
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        writer.writeheader()
+        writer.writerow(unread)
+    monkeypatch.setattr(wheel_table, "TABLE", path)
+    assert wheel_table.main(["--targets", "sglang"]) == 0
+    with path.open() as file:
+        (found,) = csv.DictReader(file)
+    assert (found["sm_list"], found["ptx"]) == ("8.0;9.0", "none")
+    assert found["notes"] == "Its code is that of sgl-kernel 0.1.0."
+    assert "device code read from sgl_kernel-0.1.0-" in found["source"]
