@@ -52,6 +52,20 @@ def test_what_a_moving_tag_holds_is_not_known(tag: str) -> None:
     assert answer.verdict == "unknown", told(answer)
 
 
+@pytest.mark.parametrize(
+    ("tag", "newest"),
+    [
+        ("pytorch-notebook:cuda12-2024-11-04", "12.6"),
+        ("pytorch-notebook:cuda12-2025-04-01", "12.8"),
+        ("tensorflow-notebook:cuda-2024-06-17", "12.5"),
+        ("pytorch-notebook:cuda12-2026-08-24", "12.9"),  # nothing is younger than it
+        ("pytorch-notebook:cuda11-2024-02-01", "11.8"),  # one CUDA alone
+    ],
+)
+def test_a_tag_with_a_day_has_no_cuda_that_is_younger(tag: str, newest: str) -> None:
+    assert str(max(read_image(f"quay.io/jupyter/{tag}").cudas)) == newest
+
+
 def test_a_moving_tag_that_names_its_cuda_is_judged_by_that() -> None:
     fields = {"host": "kubernetes", "gpu": "L4"}
     old = checked(**fields, driver="570.172.08", image="quay.io/jupyter/pytorch-notebook:cuda13-latest")
