@@ -1,4 +1,4 @@
-"""What a stack needs of a cluster that exists, and what a cluster lacks of it. Pure.
+"""What a stack needs from an existing cluster, and what that cluster lacks. Pure.
 
 Objects of the cluster are in the API's own form. A kind that could not be read is None, and nothing is said of it.
 """
@@ -53,7 +53,7 @@ PATHS: Final = {
     "runtimeclasses": "/apis/node.k8s.io/v1/runtimeclasses",
     "clusterissuers": "/apis/cert-manager.io/v1/clusterissuers",
 }
-"""Where the kinds that belong to no namespace are."""
+"""API paths of kinds without a namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ def _node_bound(loc: Loc, hub: Hub, stack: Stack, cluster: ClusterObjects) -> It
     if found is None or found.get("provisioner") not in NODE_BOUND or len(stack.fleet.node_names) < 2:
         return
     reason = (
-        f"homes of class {_name(found)} stay on the node of a person's first start ({found['provisioner']}): while "
-        "that node is full or down, and for profiles of other pools, nothing starts for them"
+        f"homes of class {_name(found)} are bound to the node of the first start ({found['provisioner']}): a person's "
+        "servers start only there, so not in another pool, and not while that node is full or down"
     )
     fix = "name a class whose volumes every node can mount, such as one on NFS, before people have homes"
     yield _problem((*loc, "storage_class"), None, reason, fix)
@@ -141,7 +141,7 @@ def _runtime(stack: Stack, cluster: ClusterObjects) -> Iterator[Problem]:
 
 
 def _pools_of_the_site(stack: Stack) -> dict[int, Pool]:
-    """Pools whose GPUs pods get through what the site itself has installed, by their place."""
+    """Pools whose GPUs the site's own runtime serves, by index."""
     if stack.runtime is not None:
         return {}
     claimed = by_claims(stack)
@@ -157,8 +157,8 @@ def _storage(loc: Loc, hub: Hub, cluster: ClusterObjects) -> Iterator[Problem]:
 def _entry(loc: Loc, hub: Hub, cluster: ClusterObjects, now: dt.datetime) -> Iterator[Problem]:
     expose = hub.expose
     if isinstance(expose, Ingress):
-        so = "no controller would take the ingress"
-        so += "" if expose.ingress_class else ", unless one takes those without a class"
+        so = "no controller would serve the ingress"
+        so += "" if expose.ingress_class else ", unless one serves those without a class"
         classes = None if _OWN_CLASS in expose.annotations else cluster.kind("ingressclasses")
         yield from _class((*loc, "expose", "ingress_class"), expose.ingress_class, classes, "ingressclasses", so)
     if not isinstance(expose, Entry) or expose.certificate is None:
@@ -209,7 +209,7 @@ def _login(stack: Stack, hub: Hub, cluster: ClusterObjects) -> Iterator[Problem]
 
 
 def _class(loc: Loc, name: str | None, classes: Objects | None, kind: str, so: str) -> Iterator[Problem]:
-    """A class that nobody has, or none where the cluster has no default."""
+    """A class that the cluster lacks, or no class where the cluster has no default."""
     what = _CLASSES[kind]
     if classes is None:
         return

@@ -101,7 +101,7 @@ class LoadBalancer(Entry):
     @check
     def _port_of_https(self) -> Iterator[Fault]:
         if self.certificate is not None and self.port == HTTP:
-            yield Fault(("port",), "is 80 beside a certificate, and https is elsewhere", f"write port: {HTTPS}")
+            yield Fault(("port",), "is 80, but with a certificate the hub speaks https", f"write port: {HTTPS}")
 
 
 class Ingress(Entry):

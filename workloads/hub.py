@@ -352,7 +352,7 @@ class Hub(MadeHub, ClusterHubKeys):  # keys of the last base come first
         if not is_open or self.login.class_name == SHARED_PASSWORD or is_before:
             return ""
         return (
-            f"hub {self.namespace}: logins, cookies and notebooks cross the network in clear, because its "
+            f"hub {self.namespace}: logins, cookies and notebooks cross the network in clear text, because its "
             f"{self.expose.kind} has no TLS: add expose.host and expose.certificate, or public_url if a proxy with TLS "
             "is in front of it"
         )

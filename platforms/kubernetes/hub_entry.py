@@ -24,12 +24,12 @@ OF_NGINX: Final = {
 
 
 def proxy_certificate(hub: Hub) -> Certificate | None:
-    """The certificate that the proxy itself shows; None if TLS ends before it, or nowhere."""
+    """The certificate that the proxy serves; None if TLS ends in front of it, or there is none."""
     return None if isinstance(hub.expose, Ingress) else hub.expose.certificate
 
 
 def redirect_options(hub: Hub) -> list[str]:
-    """Options of a proxy that leads http to its https address; none where nothing sends it http."""
+    """Proxy options that redirect http to https; empty where no http reaches the proxy."""
     if hub.expose.kind != "load_balancer" or proxy_certificate(hub) is None:
         return []
     return [f"--redirect-port={REDIRECT_PORT}", f"--redirect-to={hub.expose.port}"]
@@ -59,7 +59,7 @@ def _entry(hub: Hub, kind: str, *ports: dict[str, Any]) -> dict[str, Any]:
 
 
 def ingress(hub: Hub, expose: Ingress) -> dict[str, Any]:
-    """Leads the host name to the proxy."""
+    """Routes the host name to the proxy."""
     backend = {"service": {"name": "proxy-public", "port": {"name": "http"}}}
     redirect = {"nginx.ingress.kubernetes.io/force-ssl-redirect": "true"} if expose.certificate else {}
     spec: dict[str, Any] = {

@@ -56,13 +56,13 @@ def test_a_class_that_nobody_has_is_named_beside_those_that_are_there(fall: Stac
     assert text.endswith("choose from fast")
     ingress = {"kind": "ingress", "host": HOST, "ingress_class": "nginx"}
     (text,) = texts(with_hub(fall, expose=ingress), ingressclasses=[named("traefik")])
-    assert '"nginx" is no ingress class of the cluster, so no controller would take the ingress; choose' in text
+    assert '"nginx" is no ingress class of the cluster, so no controller would serve the ingress; choose' in text
 
 
 def test_a_controller_may_be_named_by_an_annotation(fall: Stack) -> None:
     ingress = {"kind": "ingress", "host": HOST}
     (text,) = texts(with_hub(fall, expose=ingress), ingressclasses=[])
-    assert "so no controller would take the ingress, unless one takes those without a class" in text
+    assert "so no controller would serve the ingress, unless one serves those without a class" in text
     annotated = {**ingress, "annotations": {"kubernetes.io/ingress.class": "gce"}}
     assert not texts(with_hub(fall, expose=annotated), ingressclasses=[])
 
@@ -78,7 +78,7 @@ def test_homes_that_stay_on_one_node_are_worth_knowing(fall: Stack) -> None:
     default = {"annotations": {DEFAULT_STORAGE: "true"}}
     local = named("local-path", provisioner="rancher.io/local-path", metadata=default)
     (notice,) = worth_knowing(fall, ClusterObjects({"storageclasses": [local]}))
-    assert "homes of class local-path stay on the node of a person's first start (rancher.io/local-path)" in str(notice)
+    assert "homes of class local-path are bound to the node of the first start (rancher.io/local-path)" in str(notice)
     shared = named("nfs", provisioner="nfs.csi.k8s.io", metadata=default)
     assert not worth_knowing(fall, ClusterObjects({"storageclasses": [shared]}))
     assert not worth_knowing(with_hub(fall, storage_class="nfs"), ClusterObjects({"storageclasses": [local, shared]}))

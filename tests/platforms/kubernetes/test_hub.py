@@ -405,7 +405,7 @@ def test_logins_that_cross_the_network_in_clear_are_a_warning(changes: dict[str,
         ({"host": None, "certificate": {"secret": "a"}}, "is missing beside a certificate"),
         ({"host": "hub.example.edu:443"}, "is not a host name"),
         ({"host": "192.0.2.7"}, "is not a host name"),
-        ({"kind": "load_balancer", "port": 80, "certificate": {"secret": "a"}}, "is 80 beside a certificate"),
+        ({"kind": "load_balancer", "port": 80, "certificate": {"secret": "a"}}, "is 80, but with a certificate"),
     ],
 )
 def test_a_certificate_has_one_source_and_a_host(expose: dict[str, Any], said: str) -> None:
