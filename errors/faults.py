@@ -16,6 +16,7 @@ Schema = Mapping[str, Any]
 # stacks use few of the platforms' models.
 FORM: Final = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
+MOVED: Final = "x-moved"  # in a schema: new places of keys of an earlier release
 KINDS: Final = "x-kinds"  # in a schema: possible models of a value by pydantic's tag, if no key names the kind
 
 
@@ -89,7 +90,9 @@ def _fault(details: ErrorDetails, schema: Schema) -> Fault:
     if kind == "missing":
         return Fault(loc, "is missing", f"add {loc[-1]}" + (f": {about}" if about else ""))
     if kind == "extra_forbidden":
-        return Fault(loc, "is not a known key", nearest(loc[-1], parent.get("properties", {}), what="key"))
+        moved = parent.get(MOVED, {}).get(loc[-1])
+        known = nearest(loc[-1], parent.get("properties", {}), what="key")
+        return Fault(loc, "is not a known key", f"write it as {moved}" if moved else known)
     if kind == "union_tag_not_found":
         key = str(context["discriminator"]).strip("'")
         kinds = sorted(_resolved(here, schema)["discriminator"]["mapping"])

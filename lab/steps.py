@@ -63,7 +63,16 @@ class Context:
         has_driver = pool.name in {each.pool for each in driver_containers(stack)}
         name = pool.node_names[0]
         gpus = next(each.gpus for each in pool.variants() if name in each.node_names)
-        return node.RealNode(name, stand_in_gpus.played(gpus, name) if gpus else None, has_driver)
+        kept = [hub.storage for hub in stack.hubs]
+        classes = {each.storage_class: None for storage in kept for each in (storage.homes, storage.database)}
+        return node.RealNode(
+            name,
+            stand_in_gpus.played(gpus, name) if gpus else None,
+            has_driver,
+            storage_classes=tuple(filter(None, classes)),
+            has_default_class=stack.site.kind == "eks",
+            exports=tuple(storage.homes.nfs for storage in kept if storage.homes.nfs),
+        )
 
     def host_gpus(self) -> stand_in_gpus.StandInGpus | None:
         """The GPUs of the one engine for all Docker hosts: those of the host that has the most."""

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from errors.problems import Loc, Problem, listing, path_text, show
 from fleet.labels import NVIDIA_PREFIX
+from platforms.kubernetes.hub import DATABASE_CLAIM
 from platforms.kubernetes.runtime import RUNTIME_CLASS
+from settings.fleet import landing_pools
 from settings.models import Hub
 from settings.pool import Pool
 from settings.reading import Stack
@@ -58,11 +61,12 @@ PATHS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ClusterObjects:
-    """What was read of a cluster. `secrets` and `issuers` by namespace."""
+    """What was read of a cluster. `secrets`, `issuers` and `claims` by namespace."""
 
     of_cluster: Mapping[str, Objects | None]
     secrets: Mapping[str, Objects | None] = field(default_factory=dict)
     issuers: Mapping[str, Objects | None] = field(default_factory=dict)
+    claims: Mapping[str, Objects | None] = field(default_factory=dict)
 
     def kind(self, name: str) -> Objects | None:
         return self.of_cluster.get(name)
@@ -95,29 +99,91 @@ def lacking(stack: Stack, cluster: ClusterObjects, now: dt.datetime) -> tuple[Pr
     found = list(_runtime(stack, cluster))
     for index, hub in enumerate(stack.hubs):
         loc: Loc = ("hubs", index)
-        found += [*_storage(loc, hub, cluster), *_entry(loc, hub, cluster, now), *_login(stack, hub, cluster)]
+        found += [*_storage(loc, hub, stack, cluster), *_entry(loc, hub, cluster, now), *_login(stack, hub, cluster)]
     return tuple(found)
 
 
 def worth_knowing(stack: Stack, cluster: ClusterObjects) -> tuple[Problem, ...]:
     """What works on the first day and surprises people later."""
-    return tuple(
-        each for index, hub in enumerate(stack.hubs) for each in _node_bound(("hubs", index), hub, stack, cluster)
-    )
+    found: list[Problem] = []
+    for index, hub in enumerate(stack.hubs):
+        loc: Loc = ("hubs", index, "storage")
+        if len(_pools_of_profiles(stack, hub)) < 2:
+            found += _node_bound(loc, hub, stack, cluster)
+        found += [*_deleted(loc, hub, cluster), *_kept_sizes(loc, hub, cluster)]
+    return tuple(found)
 
 
 def _node_bound(loc: Loc, hub: Hub, stack: Stack, cluster: ClusterObjects) -> Iterator[Problem]:
-    classes = cluster.kind("storageclasses") or ()
-    defaults = (each for each in classes if _is_default(each, "storageclasses"))
-    found = _find(classes, hub.storage_class) if hub.storage_class else next(defaults, None)
+    """Homes that only one node can mount; of several pools, all but one are then closed to a person."""
+    found = _class_of_homes(hub, cluster)
     if found is None or found.get("provisioner") not in NODE_BOUND or len(stack.fleet.node_names) < 2:
         return
+    pools = _pools_of_profiles(stack, hub)
+    elsewhere = f"in one of the pools {listing(pools)}, " if len(pools) > 1 else ""
     reason = (
         f"homes of class {_name(found)} are bound to the node of the first start ({found['provisioner']}): a person's "
-        "servers start only there, so not in another pool, and not while that node is full or down"
+        f"servers start only there, {elsewhere}and not while that node is full or down"
     )
-    fix = "name a class whose volumes every node can mount, such as one on NFS, before people have homes"
-    yield _problem((*loc, "storage_class"), None, reason, fix)
+    fix = "name a class whose volumes every node can mount, or homes.nfs, before people have homes"
+    yield _problem((*loc, "homes", "storage_class"), hub.storage.homes.storage_class, reason, fix)
+
+
+def _pools_of_profiles(stack: Stack, hub: Hub) -> list[str]:
+    return sorted({pool for profile in hub.profiles for pool in landing_pools(stack, profile)})
+
+
+def _deleted(loc: Loc, hub: Hub, cluster: ClusterObjects) -> Iterator[Problem]:
+    if (found := _class_of_homes(hub, cluster)) and found.get("reclaimPolicy", "Delete") == "Delete":
+        reason = (
+            f"homes of class {_name(found)} go with their claims: whoever deletes namespace {hub.name} deletes them"
+        )
+        yield _problem((*loc, "homes"), None, reason, "name a class with reclaimPolicy Retain, or keep backups")
+
+
+def _kept_sizes(loc: Loc, hub: Hub, cluster: ClusterObjects) -> Iterator[Problem]:
+    """Volumes that are there and keep their size, whatever the stack says now."""
+    claims = cluster.claims.get(hub.name) or ()
+    stated = {
+        "homes": ("claim-", hub.storage.homes.size_gib),
+        "database": (DATABASE_CLAIM, hub.storage.database.size_gib),
+    }
+    for part, (prefix, size_gib) in stated.items():
+        smaller = [each for each in claims if _name(each).startswith(prefix) and 0 < _gib(each) < size_gib]
+        if not smaller:
+            continue
+        classes = cluster.kind("storageclasses") or ()
+        fixed = sorted({name for each in smaller if (name := _fixed_size(each, classes))})
+        patch = f"kubectl --namespace {hub.name} patch persistentvolumeclaim {_name(smaller[0])} --patch"
+        to_size = f"{{spec: {{resources: {{requests: {{storage: {size_gib:g}Gi}}}}}}}}"
+        fix = f"{patch} '{to_size}'"
+        if fixed:
+            fix = f"copy what is in there: class {listing(fixed)} does not expand volumes"
+        there = listing([_name(each) for each in smaller], most=4)
+        yield _problem(
+            (*loc, part, "size_gib"), f"{size_gib:g}", f"is only for new volumes: smaller ones are {there}", fix
+        )
+
+
+def _gib(claim: Mapping[str, Any]) -> float:
+    """Requested size; 0 if it is not in the units that this project writes."""
+    requested = str((((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage", ""))
+    found = re.fullmatch(r"([\d.]+)([GMT])i", requested)
+    return float(found[1]) * {"M": 1 / 1024, "G": 1, "T": 1024}[found[2]] if found else 0
+
+
+def _fixed_size(claim: Mapping[str, Any], classes: Objects) -> str | None:
+    """The claim's class, if it does not expand volumes."""
+    found = _find(classes, str((claim.get("spec") or {}).get("storageClassName")))
+    return _name(found) if found is not None and not found.get("allowVolumeExpansion") else None
+
+
+def _class_of_homes(hub: Hub, cluster: ClusterObjects) -> Mapping[str, Any] | None:
+    if hub.storage.homes.nfs is not None:
+        return None
+    classes, name = cluster.kind("storageclasses") or (), hub.storage.homes.storage_class
+    defaults = (each for each in classes if _is_default(each, "storageclasses"))
+    return _find(classes, name) if name else next(defaults, None)
 
 
 def _runtime(stack: Stack, cluster: ClusterObjects) -> Iterator[Problem]:
@@ -148,10 +214,15 @@ def _pools_of_the_site(stack: Stack) -> dict[int, Pool]:
     return {n: pool for n, pool in enumerate(stack.fleet.pools) if pool.gpus_of_node and pool.name not in claimed}
 
 
-def _storage(loc: Loc, hub: Hub, cluster: ClusterObjects) -> Iterator[Problem]:
-    so = "homes and the hub's database would wait for a volume"
-    classes = cluster.kind("storageclasses")
-    yield from _class((*loc, "storage_class"), hub.storage_class, classes, "storageclasses", so)
+def _storage(loc: Loc, hub: Hub, stack: Stack, cluster: ClusterObjects) -> Iterator[Problem]:
+    homes, classes = hub.storage.homes, cluster.kind("storageclasses")
+    parts = {"database": ("the hub's database", hub.storage.database.storage_class)}
+    parts |= {} if homes.nfs else {"homes": ("homes", homes.storage_class)}
+    for part, (what, name) in parts.items():
+        so = f"{what} would wait for a volume"
+        yield from _class((*loc, "storage", part, "storage_class"), name, classes, "storageclasses", so)
+    if len(_pools_of_profiles(stack, hub)) > 1:
+        yield from _node_bound((*loc, "storage"), hub, stack, cluster)
 
 
 def _entry(loc: Loc, hub: Hub, cluster: ClusterObjects, now: dt.datetime) -> Iterator[Problem]:

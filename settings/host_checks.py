@@ -17,10 +17,7 @@ from workloads.hub import ClusterHubKeys, HubKeys
 
 _NO_HOSTS: Final = "given on a site without Docker hosts"
 _OF_A_CLUSTER: Final = {
-    **dict.fromkeys(
-        ("volume_gib", "database_gib"), "leave it out: volumes of an engine have no size but that of the host's disk"
-    ),
-    "storage_class": "leave it out: an engine has no storage classes",
+    "storage": "leave it out: volumes of an engine are folders of the host's disk",
     "availability": "leave it out: a host has one list of GPUs, and the hub says who holds them",
     "pre_pull": "leave it out: an update pulls every image of a hub to its host",
 }

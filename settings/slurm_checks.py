@@ -18,8 +18,7 @@ _OF_OTHERS: Final = {
     "containers": "write a job: containers run on Docker hosts",
 }
 _UNUSED: Final = {
-    **dict.fromkeys(("volume_gib", "database_gib"), "leave it out: homes are those of the cluster"),
-    "storage_class": "leave it out: homes are those of the cluster",
+    "storage": "leave it out: homes are those of the cluster",
     "availability": "leave it out: Slurm has a queue, and the hub shows what a job waits for",
     "pre_pull": "leave it out: an update makes the file of every image",
     "pool": "name the pools in the profiles: the hub itself is on the login node",

@@ -21,7 +21,7 @@ from platforms.slurm import hub_model as slurm_hub
 from platforms.slurm.job_model import SlurmJob
 from platforms.slurm.partition_model import Partition, PartitionKeys
 from tools.typed_dicts import Key, Module, Shape, texts
-from workloads import authenticator, exposure, hub
+from workloads import authenticator, exposure, hub, storage
 from workloads.arguments import IMAGE
 
 needed: Final = partial(Key, is_required=True)
@@ -62,6 +62,10 @@ NOTEBOOK_HUB: Final = Module(
             ),
         ),
         Shape("HubCull", (hub.Cull,)),
+        Shape("HubNfsExport", (storage.NfsExport,)),
+        Shape("HubHomes", (storage.Homes,)),
+        Shape("HubDatabase", (storage.Database,)),
+        Shape("HubStorage", (storage.Storage,)),
         Shape("HubCourse", (hub.Course,)),
         Shape("NotebookHubArgs", (hub.Hub,), "Arguments of NotebookHub. Times in seconds, sizes in GiB."),
     ),

@@ -6,10 +6,10 @@ import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from errors.agreements import check, doubles
-from errors.faults import FORM, Misfit
+from errors.faults import FORM, MOVED, Misfit
 from errors.problems import Fault, Loc
 from fleet import labels
 from imaging.spec.hub_description import Contents
@@ -29,7 +29,8 @@ from workloads.amounts import (
 from workloads.arguments import IMAGE, IMAGE_NAME, Argument, ImageReference
 from workloads.authenticator import SHARED_PASSWORD, Authenticator, Login, login
 from workloads.exposure import REACHED, ClusterExposure
-from workloads.names import Line, Name, ObjectName, Prose
+from workloads.names import Line, Name, Prose
+from workloads.storage import Storage
 from workloads.workload import Workload, at_most
 
 CHOICES: Final = "What users can choose, in the order of the page; without `is_default` the first is chosen."
@@ -110,17 +111,23 @@ class HubKeys(BaseModel):
 class ClusterHubKeys(HubKeys):
     """Cluster-only keys of a hub, shared by stack files and NotebookHub arguments."""
 
+    model_config = ConfigDict(
+        **FORM,
+        json_schema_extra={
+            MOVED: {
+                "volume_gib": "storage.homes.size_gib",
+                "database_gib": "storage.database.size_gib",
+                "storage_class": "storage.homes.storage_class and storage.database.storage_class",
+            }
+        },
+    )
     availability: bool = Field(
         default=True,
         description="Show on the pages how many servers of each profile fit now: a separate service counts nodes and "
         "pods of the whole cluster, with an account that may only list these. Who updates needs the right to create a "
         "ClusterRole.",
     )
-    volume_gib: Gib = Field(10, description="Size of each user's volume in GiB; an existing one keeps its size.")
-    database_gib: Gib = Field(1, description="Size of the hub's own volume in GiB; an existing one keeps its size.")
-    storage_class: ObjectName | None = Field(
-        None, description="Storage class of the volumes; none: the cluster's default."
-    )
+    storage: Storage = Field(Storage(), description="Where homes and database are kept.")
 
 
 class Titled(BaseModel):

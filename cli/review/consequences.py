@@ -331,10 +331,13 @@ def _share(course: Course, old: Commons, new: Commons) -> str:
 
 
 def _gone_hubs(changes: Sequence[Change], old: Commons) -> Iterator[Consequence]:
-    for change in changes:
-        if change.kind == "hub" and change.op == "delete":
-            seats = seats_text(old.seats_of(each for each in old.profiles if each.hub == change.name))
+    for change in (each for each in changes if each.kind == "hub"):
+        seats = seats_text(old.seats_of(each for each in old.profiles if each.hub == change.name))
+        exports = [each.loc for each in change.details if each.loc[:3] == ("storage", "homes", "nfs")]
+        if change.op == "delete":
             yield _told("hub_is_gone", hub=change.name, seats=seats)
+        elif change.op in _CHANGED and any(loc[3:4] != ("options",) for loc in exports):
+            yield _told("homes_elsewhere", hub=change.name, seats=seats)
 
 
 def _restarts(stream: Stream, new: Commons) -> Iterator[Consequence]:

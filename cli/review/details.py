@@ -22,7 +22,7 @@ _MOST_CHARACTERS: Final = 1000
 _DIGEST: Final = re.compile(r"(@sha256:[0-9a-f]{12})[0-9a-f]{52}")
 _UNITS: Final = {"_mb_per_s": " MB/s", "_gib": " GiB", "_gb": " GB", "_mb": " MB"}
 # Sections whose keys need no context.
-_TRANSPARENT: Final = frozenset({"cull", "image_limits", "policies", "site", "fleet", "facts"})
+_TRANSPARENT: Final = frozenset({"cull", "image_limits", "policies", "site", "storage", "fleet", "facts"})
 
 
 @dataclass(frozen=True, slots=True)

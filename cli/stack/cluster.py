@@ -65,6 +65,7 @@ def check_cluster(stack: Stack, now: dt.datetime | None = None) -> ClusterChecke
         {kind: read(PATHS[kind]) for kind in sorted(kinds_needed(stack))},
         {name: read(f"/api/v1/namespaces/{name}/secrets") for name in namespaces_with_secrets(stack)},
         {name: read(f"/apis/cert-manager.io/v1/namespaces/{name}/issuers") for name in namespaces_with_issuers(stack)},
+        {hub.name: read(f"/api/v1/namespaces/{hub.name}/persistentvolumeclaims") for hub in stack.hubs},
     )
     lacks = lacking(stack, found, now or dt.datetime.now(tz=dt.UTC))
     return ClusterChecked(lacks, worth_knowing(stack, found), tuple(unread))

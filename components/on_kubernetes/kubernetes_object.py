@@ -10,6 +10,7 @@ import pulumi
 # API version of each kind that components create, patch or read.
 _APIS: Final = {
     **dict.fromkeys(("ConfigMap", "Namespace", "Node", "Secret", "Service", "ServiceAccount"), "core/v1"),
+    **dict.fromkeys(("PersistentVolume", "PersistentVolumeClaim"), "core/v1"),
     **dict.fromkeys(("DaemonSet", "Deployment", "StatefulSet"), "apps/v1"),
     **dict.fromkeys(("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"), "rbac.authorization.k8s.io/v1"),
     **dict.fromkeys(("Ingress", "NetworkPolicy"), "networking.k8s.io/v1"),

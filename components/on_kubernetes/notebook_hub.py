@@ -9,8 +9,8 @@ import pulumi
 from components.argument_errors import explained
 from components.on_kubernetes.kubernetes_object import KubernetesObject
 from components.on_kubernetes.notebook_hub_args import NotebookHubArgs
+from platforms.kubernetes import home_export, hub_access, hub_availability, hub_core_pods, hub_entry, user_pods
 from platforms.kubernetes import hub as objects
-from platforms.kubernetes import hub_access, hub_availability, hub_core_pods, hub_entry, user_pods
 from platforms.kubernetes.hub import parse_hub
 from workloads.certificate_files import Pair, read_pair
 from workloads.exposure import ClusterIp, Ingress
@@ -51,7 +51,8 @@ class NotebookHub(pulumi.ComponentResource):
             "ServiceAccount",
             f"{name}-hub",
             hub_access.service_account(hub, objects.HUB, objects.HUB),
-            opts=inside,
+            # Servers belong to the account. So it goes first, and the claim of their homes then waits for no pod.
+            opts=self._child(namespace, *self._home_export(name, hub, inside)),
         )
         role = KubernetesObject("Role", f"{name}-hub", hub_access.hub_role(hub), opts=inside)
         binding = KubernetesObject(
@@ -96,6 +97,21 @@ class NotebookHub(pulumi.ComponentResource):
         self.register_outputs(
             {"url": self.url, "namespace": self.namespace, "credentials_secret": self.credentials_secret}
         )
+
+    def _home_export(self, name: str, hub: Hub, inside: pulumi.ResourceOptions) -> list[pulumi.Resource]:
+        if (export := hub.storage.homes.nfs) is None:
+            return []
+        # What an export holds is not in these two: `destroy` removes them, and it stays.
+        volume = KubernetesObject(
+            "PersistentVolume", f"{name}-homes", home_export.export_volume(hub, export), opts=self._child()
+        )
+        claim = KubernetesObject(
+            "PersistentVolumeClaim",
+            f"{name}-homes",
+            home_export.export_claim(hub),
+            opts=pulumi.ResourceOptions.merge(inside, self._child(volume)),
+        )
+        return [volume, claim]
 
     def _certificate(
         self, name: str, hub: Hub, pair: Pair | None, inside: pulumi.ResourceOptions

@@ -1,7 +1,7 @@
 """Arguments of NotebookHub, for Pulumi and type checkers.
 
 Written by `make docs` from the models in imaging.spec.hub_description, workloads.authenticator, workloads.exposure,
-workloads.hub: edit those, or tools/component_arguments.py, not this file.
+workloads.hub, workloads.storage: edit those, or tools/component_arguments.py, not this file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -195,6 +195,49 @@ class HubCull(TypedDict):
     """Seconds after which an idle kernel is ended; default: idle_s."""
 
 
+class HubNfsExport(TypedDict):
+    """An export of an NFS server, with a folder for each user that the user's first start makes."""
+
+    server: str
+    """Host name or address of the NFS server, as the nodes reach it."""
+    path: str
+    """Path of the export, writable for user 1000: /export/homes."""
+    options: NotRequired[Sequence[str]]
+    """Options of the mount: [nfsvers=4.1, hard]."""
+
+
+class HubHomes(TypedDict):
+    """Homes of a hub's users: a volume for each, or folders of one NFS export."""
+
+    storage_class: NotRequired[str]
+    """Their storage class; default: the cluster's default."""
+    size_gib: NotRequired[float]
+    """Size of each user's volume in GiB; an existing one keeps its size. Default: 10."""
+    access: NotRequired[str]
+    """Access mode of a volume: ReadWriteOnce, ReadWriteOncePod, or ReadWriteMany where the class can. Default:
+    ReadWriteOnce."""
+    nfs: NotRequired[HubNfsExport]
+    """One export for all homes, in place of volumes."""
+
+
+class HubDatabase(TypedDict):
+    """The volume of the hub's database, one file of SQLite: block storage suits it, NFS does not."""
+
+    storage_class: NotRequired[str]
+    """Their storage class; default: the cluster's default."""
+    size_gib: NotRequired[float]
+    """Size of the hub's own volume in GiB; an existing one keeps its size. Default: 1."""
+
+
+class HubStorage(TypedDict):
+    """Where homes and database are kept. Both outlive the stack."""
+
+    homes: NotRequired[HubHomes]
+    """Homes of the users."""
+    database: NotRequired[HubDatabase]
+    """The hub's own volume."""
+
+
 class HubCourse(TypedDict):
     """A course on the hub: shows policies and reviewers who is affected by a change."""
 
@@ -235,12 +278,8 @@ class NotebookHubArgs(TypedDict):
     """Show on the pages how many servers of each profile fit now: a separate service counts nodes and pods of the whole
     cluster, with an account that may only list these. Who updates needs the right to create a ClusterRole. Default:
     true."""
-    volume_gib: NotRequired[float]
-    """Size of each user's volume in GiB; an existing one keeps its size. Default: 10."""
-    database_gib: NotRequired[float]
-    """Size of the hub's own volume in GiB; an existing one keeps its size. Default: 1."""
-    storage_class: NotRequired[str]
-    """Storage class of the volumes; default: the cluster's default."""
+    storage: NotRequired[HubStorage]
+    """Where homes and database are kept."""
     hub_image: pulumi.Input[str]
     """Image by digest, such as the `ref` of a GpuImage, with jupyterhub (5.3 or later) and python3 (3.11 or later) on
     its PATH, kubespawner 7, idle culler and authenticators."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lab.instance import Instance
     from lab.machine.stand_in_gpus import StandInGpus
     from lab.servers import Tools
+    from workloads.storage import NfsExport
 
 USE = "node"  # selects stand-ins for GPUs
 OWNER_FILE = ".gpu-commons-lab"  # in the kubelet's folder: names the home of the lab that wrote it
@@ -55,6 +56,9 @@ class RealNode:
     name: str
     gpus: StandInGpus | None  # what NVIDIA's programs find on it
     has_driver_container: bool = False  # of the stack's, on its pool
+    storage_classes: tuple[str, ...] = ()  # that the stack names
+    has_default_class: bool = False
+    exports: tuple[NfsExport, ...] = ()  # that the stack names
 
 
 def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[str], None] = lambda _: None) -> None:
@@ -78,16 +82,17 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
     containerd.configure(instance, tools, pause.reference(instance), stand_in_gpus.cdi(instance, USE))
     report("containerd and kubelet …")
     processes.start(instance, containerd.server(instance, tools))
-    processes.start(instance, kubelet.server(instance, tools, node.name))
+    processes.start(instance, kubelet.server(instance, tools, node.name, node.exports))
     processes.start(instance, kube_proxy.server(instance, tools, node.name))
     report("CoreDNS and volumes …")
     with Cluster(instance) as cluster:
         name_server = accounts.ensure(instance, cluster, coredns.ACCOUNT)
         provisioner = accounts.ensure(instance, cluster, local_path.ACCOUNT)
-        for path, body in local_path.objects():
+        for path, body in local_path.objects(node.storage_classes, has_default=node.has_default_class):
             cluster.apply(path, body)
     processes.start(instance, coredns.server(instance, tools, name_server))
-    processes.start(instance, local_path.server(instance, tools, provisioner, busybox.reference(instance)))
+    helper, classes = busybox.reference(instance), node.storage_classes
+    processes.start(instance, local_path.server(instance, tools, provisioner, helper, classes))
 
 
 def discovered_labels(instance: Instance, tools: Tools, node: RealNode) -> dict[str, str]:

@@ -16,17 +16,20 @@ import yaml
 from lab import certificates, files
 from lab.cluster import REAL_NODE
 from lab.processes import Server
-from lab.servers import containerd
+from lab.servers import containerd, nfs_exports
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lab.instance import Instance
     from lab.servers import Tools
+    from workloads.storage import NfsExport
 
 ROOT = Path("/var/lib/kubelet")
 
 
-def server(instance: Instance, tools: Tools, node_name: str) -> Server:
-    """The kubelet that joins as `node_name`; writes its configuration."""
+def server(instance: Instance, tools: Tools, node_name: str, nfs: Sequence[NfsExport] = ()) -> Server:
+    """The kubelet that joins as `node_name` and reaches the exports of `nfs`; writes its configuration."""
     config = files.write(instance.config / "kubelet.yaml", yaml.safe_dump(configuration(instance), sort_keys=False))
     # The machine's own may name a server that pods cannot reach, and its search domains do not belong here.
     files.write(resolv_conf(instance), f"nameserver {instance.networks.node_address}\n")
@@ -46,6 +49,7 @@ def server(instance: Instance, tools: Tools, node_name: str) -> Server:
         ready_within_s=60,
         env={"NO_PROXY": "*"},
         files=[config, resolv_conf(instance), certificates.authority(instance)],
+        programs=[nfs_exports.make(instance, nfs)],
     )
 
 

@@ -1,7 +1,8 @@
-"""The default StorageClass: Rancher's local-path-provisioner as a lab process.
+"""The site's storage classes: Rancher's local-path-provisioner as a lab process.
 
-A volume is a folder below `data/volumes`; a short-lived helper pod on the node of its first consumer creates and
-removes it. On a simulated node kwok ends the helper pod by its annotation, and no folder is created.
+Volumes of the class `local-path` are bound to the node of their first consumer, those of the classes that a stack names
+to none, as on a file server. Each is a folder below `data/volumes`, which a short-lived helper pod creates and removes.
+On a simulated node kwok ends the helper pod by its annotation, and no folder is created.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from lab.accounts import Account
 from lab.processes import Server, log_path, tail
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from lab.instance import Instance
@@ -48,12 +50,14 @@ SETUP = '#!/bin/sh\nset -eu\nmkdir -m 0777 -p "$VOL_DIR"\n'
 TEARDOWN = '#!/bin/sh\nset -eu\nrm -rf "$VOL_DIR"\n'
 
 
-def server(instance: Instance, tools: Tools, kubeconfig: Path, helper_image: str) -> Server:
+def server(instance: Instance, tools: Tools, kubeconfig: Path, helper_image: str, shared: Sequence[str] = ()) -> Server:
     """The provisioner, with the kubeconfig of ACCOUNT. `helper_image` needs sh, mkdir and rm."""
     volumes(instance).mkdir(exist_ok=True)
     folder = instance.config / "local-path"
     paths = [{"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": [str(volumes(instance))]}]
-    config = files.write(folder / "config.json", json.dumps({"nodePathMap": paths}, indent=2) + "\n")
+    classes: dict[str, Any] = {STORAGE_CLASS: {"nodePathMap": paths}}
+    classes |= {name: {"sharedFileSystemPath": str(volumes(instance))} for name in shared if name != STORAGE_CLASS}
+    config = files.write(folder / "config.json", json.dumps({"storageClassConfigs": classes}, indent=2) + "\n")
     helper = files.write(folder / "helper-pod.yaml", helper_pod(helper_image))
     return Server(
         name="local-path-provisioner",
@@ -96,8 +100,11 @@ def helper_pod(image: str) -> str:
     return json.dumps(body, indent=2) + "\n"
 
 
-def objects() -> list[tuple[str, dict[str, Any]]]:
-    """API path and object of what the provisioner reads, and the StorageClass. Needs ACCOUNT's namespace."""
+def objects(shared: Sequence[str] = (), *, has_default: bool = False) -> list[tuple[str, dict[str, Any]]]:
+    """API path and object of what the provisioner reads, and the storage classes. Needs ACCOUNT's namespace.
+
+    `has_default`: `local-path` is the cluster's default class. Without it there is none, as on many sites.
+    """
     scripts = "local-path-config"
     return [
         (
@@ -109,18 +116,23 @@ def objects() -> list[tuple[str, dict[str, Any]]]:
                 "data": {"setup": SETUP, "teardown": TEARDOWN},
             },
         ),
-        (
-            f"/apis/storage.k8s.io/v1/storageclasses/{STORAGE_CLASS}",
-            {
-                "apiVersion": "storage.k8s.io/v1",
-                "kind": "StorageClass",
-                "metadata": {
-                    "name": STORAGE_CLASS,
-                    "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
-                },
-                "provisioner": PROVISIONER,
-                "volumeBindingMode": "WaitForFirstConsumer",
-                "reclaimPolicy": "Delete",
-            },
+        *(
+            _class(name, is_default=has_default and name == STORAGE_CLASS)
+            for name in {STORAGE_CLASS: None, **dict.fromkeys(shared)}
         ),
     ]
+
+
+def _class(name: str, *, is_default: bool) -> tuple[str, dict[str, Any]]:
+    annotations = {"storageclass.kubernetes.io/is-default-class": str(is_default).lower()}
+    return (
+        f"/apis/storage.k8s.io/v1/storageclasses/{name}",
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": name, "annotations": annotations},
+            "provisioner": PROVISIONER,
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "reclaimPolicy": "Delete",
+        },
+    )

@@ -19,6 +19,7 @@ PROXY = "proxy"
 CREDENTIALS = "hub-credentials"
 ADMIN_CREDENTIALS = "hub-admin"
 CONFIG = "hub-config"
+DATABASE_CLAIM = "database-hub-0"
 USER_COMPONENT = "singleuser-server"  # KubeSpawner's word
 
 HUB_PORT = 8081

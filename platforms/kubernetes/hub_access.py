@@ -38,11 +38,12 @@ def service_account(hub: Hub, name: str, component: str) -> dict[str, Any]:
 def hub_role(hub: Hub) -> dict[str, Any]:
     """Rights that KubeSpawner 7.1 needs here.
 
-    No `delete` on claims (homes outlive accounts), no secrets and no services: only internal TLS needs those.
+    It deletes a claim only after a start that made it and never ran: homes outlive accounts. No secrets and no
+    services: only internal TLS needs those.
     """
     rules = [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "delete", "list", "watch"]},
-        {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["create", "get"]},
+        {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["create", "delete", "get"]},
         {"apiGroups": [""], "resources": ["events"], "verbs": ["list", "watch"]},
     ]
     return {"metadata": metadata(hub, HUB, HUB), "rules": rules}

@@ -260,9 +260,9 @@ def core_pod(hub: Hub, *, uid: int) -> dict[str, Any]:
 def _database_claim(hub: Hub) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "accessModes": ["ReadWriteOnce"],
-        "resources": {"requests": {"storage": f"{hub.database_gib:g}Gi"}},
+        "resources": {"requests": {"storage": f"{hub.storage.database.size_gib:g}Gi"}},
     }
-    if hub.storage_class:
-        spec["storageClassName"] = hub.storage_class
+    if hub.storage.database.storage_class:
+        spec["storageClassName"] = hub.storage.database.storage_class
     # This name makes the claim database-hub-0.
     return {"metadata": {"name": "database", "labels": component_labels(HUB)}, "spec": spec}

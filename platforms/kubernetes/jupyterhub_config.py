@@ -27,7 +27,8 @@ c.CommonsSpawner.availability_url = page["availability_url"]
 images = json.loads((HERE / "images.json").read_text())
 for profile in c.KubeSpawner.profile_list:
     override = profile["kubespawner_override"]
-    override["image"] = images[override["image"]]
+    for container in (override, *override.get("init_containers", ())):
+        container["image"] = images[container["image"]]
 
 if (trusted := HERE / "login-ca.pem").exists():
     trust(c, trusted)

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from fleet import labels
+from platforms.kubernetes import homes
 from platforms.kubernetes.pools import one_of, required
 from workloads.hub import Hub, Profile
 from workloads.hub_options import jupyterhub_options, kernel_culling, login_sections
@@ -18,11 +19,7 @@ AVAILABILITY = "availability"
 AVAILABILITY_PORT = 8082
 AVAILABILITY_URL = f"http://{AVAILABILITY}:{AVAILABILITY_PORT}/counts"
 
-HOME = "/home/jovyan"
-HOME_VOLUME = "home"
 SHM_VOLUME = "shm"
-USER_UID = 1000
-USER_GROUP = 100
 _IN_ITS_POD = {
     "concurrent_spawn_limit": 64,
     "db_url": "sqlite:////srv/jupyterhub/jupyterhub.sqlite",
@@ -84,17 +81,12 @@ def _kubespawner(hub: Hub) -> dict[str, Any]:
         "args": kernel_culling(hub.cull),
         "automount_service_account_token": False,
         "cmd": ["jupyterhub-singleuser"],
-        "container_security_context": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "runAsNonRoot": True,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "container_security_context": homes.CONTAINER_SECURITY,
         "default_url": "/lab",
-        # Homes outlive servers, accounts and the stack; the hub has no right to delete a claim.
+        # Homes outlive servers, accounts and the stack.
         "delete_pvc": False,
         "extra_labels": {"hub.jupyter.org/network-access-hub": "true"},
-        "fs_gid": USER_GROUP,
+        "fs_gid": homes.USER_GROUP,
         "http_timeout": hub.http_timeout_s,
         "image_pull_policy": "IfNotPresent",
         "namespace": hub.namespace,
@@ -102,14 +94,9 @@ def _kubespawner(hub: Hub) -> dict[str, Any]:
         "pod_security_context": {"fsGroupChangePolicy": "OnRootMismatch"},
         "profile_list": [_profile(hub, profile) for profile in hub.profiles],
         "start_timeout": hub.start_timeout_s,
-        "storage_access_modes": ["ReadWriteOnce"],
-        "storage_capacity": f"{hub.volume_gib:g}Gi",
-        **({"storage_class": hub.storage_class} if hub.storage_class else {}),
-        "storage_pvc_ensure": True,
-        "uid": USER_UID,
-        "volume_mounts": {HOME_VOLUME: {"mountPath": HOME, "name": HOME_VOLUME}},
-        "volumes": {HOME_VOLUME: {"name": HOME_VOLUME, "persistentVolumeClaim": {"claimName": "{pvc_name}"}}},
-        "working_dir": HOME,
+        **homes.spawner_options(hub),
+        "uid": homes.USER_UID,
+        "working_dir": homes.HOME,
     }
 
 
@@ -127,6 +114,7 @@ def _profile(hub: Hub, profile: Profile) -> dict[str, Any]:
         "mem_limit": f"{profile.memory_gib:g}G",
         "node_selector": hub.selector_of(profile),
         "tolerations": [each.manifest() for each in profile.tolerations],
+        **homes.profile_options(hub, profile),
     }
     if len(pools) > 1:
         override["node_affinity_required"] = [one_of(pools)]

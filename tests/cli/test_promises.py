@@ -32,6 +32,7 @@ from settings.pools import NodeOverride
 from settings.reading import Stack, load_stack
 from workloads.authenticator import OAuthAuthenticator, SecretKey
 from workloads.exposure import Certificate, ClusterIp
+from workloads.storage import Database, Homes, NfsExport, Storage
 
 sys.path.insert(0, str(Path(__file__).parent))  # for previews.py: folders of tests are no packages here
 import previews
@@ -93,7 +94,10 @@ def full() -> Stack:
         "extra_taints": (Taint(key="example.edu/exam", value="yes", effect="NoSchedule"),),
     }  # fmt: skip
     other = NodeOverride(nodes=("n18",), driver="450.80.02", container_toolkit="1.8.0")  # type: ignore[arg-type]  # read
-    hub = {"public_url": "https://hub.example.edu", "storage_class": "fast", "help_url": "https://h.example.edu"}
+    export = NfsExport(server="nfs.example.edu", path="/export/homes", options=("hard",))
+    homes = Homes(storage_class="fast").model_copy(update={"nfs": export})
+    storage = Storage(homes=homes, database=Database(storage_class="fast"))
+    hub = {"public_url": "https://hub.example.edu", "storage": storage, "help_url": "https://h.example.edu"}
     waiver = {"rule": "P-START", "resource": "stack", "reason": "r", "owner": "ops", "until": dt.date(2099, 1, 1)}
     for path, more in {
         ("site",): site,
@@ -283,7 +287,7 @@ def test_a_course_that_moves_to_another_hub_is_one_change() -> None:
     )
 
 
-CULL = FALL.hubs[0].cull
+CULL, STORAGE = FALL.hubs[0].cull, FALL.hubs[0].storage
 
 
 @each_row(
@@ -295,7 +299,7 @@ CULL = FALL.hubs[0].cull
             {"cull": CULL.model_copy(update={"max_age_s": 0})},
             "servers end at the latest after: `12 h` → `never`",
         ),
-        ({"volume_gib": 20.0}, "size of a home: `10 GiB` → `20 GiB`"),
+        ({"storage": put(STORAGE, ("homes", "size_gib"), 20.0)}, "homes, size: `10 GiB` → `20 GiB`"),
     ],
 )
 def test_a_limit_of_a_hub_is_shown_with_everybody_on_it(changes: dict[str, Any], cell: str) -> None:
@@ -303,6 +307,16 @@ def test_a_limit_of_a_hub_is_shown_with_everybody_on_it(changes: dict[str, Any],
     assert row(markdown(FALL, hub(**changes)), "hub `datahub`") == (
         f"| hub `datahub` | {cell} | hub datahub: profiles cpu, gtx1080ti, rtx2080ti<br>{everybody}"
     )
+
+
+def test_homes_that_move_are_said_before_anybody_misses_them() -> None:
+    export = NfsExport(server="nfs.example.edu", path="/export/homes")
+    moved = hub(storage=Storage(homes=Homes(nfs=export), database=STORAGE.database))
+    said = "have their homes in another place: what people have now stays where it is"
+    assert said in markdown(FALL, moved)
+    assert said in markdown(moved, FALL)
+    slower = hub(storage=Storage(homes=Homes(nfs=export.model_copy(update={"options": ("soft",)}))))
+    assert said not in markdown(hub(storage=Storage(homes=Homes(nfs=export))), slower)
 
 
 @each_row(

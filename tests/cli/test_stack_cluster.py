@@ -36,8 +36,8 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[s
 
 
 def test_a_cluster_that_has_everything_is_one_line(run: Run, cluster: Callable[[dict[str, Any]], None]) -> None:
-    annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
-    cluster({CLASSES: [{"metadata": {"name": "fast", "annotations": annotations}}]})
+    classes = [{"metadata": {"name": name}, "reclaimPolicy": "Retain"} for name in ("campus-files", "campus-blocks")]
+    cluster({CLASSES: classes})
     result = run("stack", "check", "dsmlp-fall", "--cluster")
     assert result.exit_code == 0, result.output
     assert result.stdout.endswith("\n\n✓ the cluster has what this stack needs\n")
@@ -47,9 +47,15 @@ def test_what_it_lacks_ends_with_1_in_text_and_json(run: Run, cluster: Callable[
     cluster({CLASSES: []})
     result = run("stack", "check", "dsmlp-fall", "--cluster")
     assert result.exit_code == 1
-    assert "✕ the cluster lacks what this stack needs:\n  hubs[0].storage_class: is not set" in result.stdout
+    assert (
+        '✕ the cluster lacks what this stack needs:\n  hubs[0].storage.database.storage_class: "campus-blocks" is no'
+        in result.stdout
+    )
     data = json.loads(run("stack", "check", "dsmlp-fall", "--cluster", "--json").stdout)
-    assert [each["path"] for each in data["cluster"]["problems"]] == ["hubs[0].storage_class"]
+    assert [each["path"] for each in data["cluster"]["problems"]] == [
+        "hubs[0].storage.database.storage_class",
+        "hubs[0].storage.homes.storage_class",
+    ]
 
 
 def test_what_an_account_may_not_read_is_listed(run: Run, cluster: Callable[[dict[str, Any]], None]) -> None:

@@ -17,12 +17,14 @@ from workloads.authenticator import OAuthAuthenticator, SecretKey
 
 NOW = dt.datetime(2026, 11, 30, tzinfo=dt.UTC)
 HOST = "hub.example.edu"
+EXPORT = {"server": "nfs.example.edu", "path": "/export/homes"}
 DEFAULT_STORAGE = "storageclass.kubernetes.io/is-default-class"
 
 
 @pytest.fixture(scope="module")
 def fall() -> Stack:
-    return load_stack(Path(__file__).parents[2] / "stacks" / "Pulumi.dsmlp-fall.yaml")
+    """The stack, without a storage class of its own."""
+    return with_hub(load_stack(Path(__file__).parents[2] / "stacks" / "Pulumi.dsmlp-fall.yaml"), storage={})
 
 
 def named(name: str, **more: Any) -> dict[str, Any]:
@@ -41,18 +43,23 @@ def texts(stack: Stack, secrets: dict[str, Any] | None = None, issuers: Any = No
 
 
 def test_a_cluster_without_a_default_class_leaves_homes_waiting(fall: Stack) -> None:
-    (text,) = texts(fall, storageclasses=[named("fast"), named("slow")])
-    assert text == (
-        "hubs[0].storage_class: is not set, and the cluster has no default storage class, so homes and the hub's "
-        "database would wait for a volume; choose from fast, slow"
+    database, homes = texts(fall, storageclasses=[named("fast"), named("slow")])
+    assert database == (
+        "hubs[0].storage.database.storage_class: is not set, and the cluster has no default storage class, so the "
+        "hub's database would wait for a volume; choose from fast, slow"
     )
+    assert homes.startswith("hubs[0].storage.homes.storage_class: is not set")
+    assert texts(with_hub(fall, storage={"homes": {"nfs": EXPORT}}), storageclasses=[named("fast"), named("slow")]) == [
+        database
+    ]
     default = named("fast", metadata={"annotations": {DEFAULT_STORAGE: "true"}})
     assert not texts(fall, storageclasses=[default])
 
 
 def test_a_class_that_nobody_has_is_named_beside_those_that_are_there(fall: Stack) -> None:
-    (text,) = texts(with_hub(fall, storage_class="gold"), storageclasses=[named("fast")])
-    assert text.startswith('hubs[0].storage_class: "gold" is no storage class of the cluster')
+    gold = with_hub(fall, storage={"homes": {"storage_class": "fast"}, "database": {"storage_class": "gold"}})
+    (text,) = texts(gold, storageclasses=[named("fast")])
+    assert text.startswith('hubs[0].storage.database.storage_class: "gold" is no storage class of the cluster')
     assert text.endswith("choose from fast")
     ingress = {"kind": "ingress", "host": HOST, "ingress_class": "nginx"}
     (text,) = texts(with_hub(fall, expose=ingress), ingressclasses=[named("traefik")])
@@ -74,14 +81,51 @@ def test_gpus_by_claims_need_no_runtime_class() -> None:
     assert not texts(claiming, runtimeclasses=[], nodes=[])
 
 
-def test_homes_that_stay_on_one_node_are_worth_knowing(fall: Stack) -> None:
+def test_homes_that_stay_on_one_node_close_the_other_pools(fall: Stack) -> None:
+    default = {"annotations": {DEFAULT_STORAGE: "true"}}
+    local = named("local-path", provisioner="rancher.io/local-path", metadata=default, reclaimPolicy="Retain")
+    (text,) = texts(fall, storageclasses=[local])
+    assert "homes of class local-path are bound to the node of the first start (rancher.io/local-path)" in text
+    assert "in one of the pools gtx1080ti, rtx2080ti" in text
+    assert text.endswith("name a class whose volumes every node can mount, or homes.nfs, before people have homes")
+    of_one_pool = with_hub(fall, profiles=with_hub(fall).hubs[0].profiles[:2])
+    assert not texts(of_one_pool, storageclasses=[local])
+    (notice,) = worth_knowing(of_one_pool, ClusterObjects({"storageclasses": [local]}))
+    assert "start only there, and not while that node is full or down" in str(notice)
+
+
+def test_homes_that_every_node_can_mount_close_none(fall: Stack) -> None:
     default = {"annotations": {DEFAULT_STORAGE: "true"}}
     local = named("local-path", provisioner="rancher.io/local-path", metadata=default)
-    (notice,) = worth_knowing(fall, ClusterObjects({"storageclasses": [local]}))
-    assert "homes of class local-path are bound to the node of the first start (rancher.io/local-path)" in str(notice)
-    shared = named("nfs", provisioner="nfs.csi.k8s.io", metadata=default)
-    assert not worth_knowing(fall, ClusterObjects({"storageclasses": [shared]}))
-    assert not worth_knowing(with_hub(fall, storage_class="nfs"), ClusterObjects({"storageclasses": [local, shared]}))
+    shared = named("nfs", provisioner="nfs.csi.k8s.io", reclaimPolicy="Retain")
+    of_class = {"homes": {"storage_class": "nfs"}, "database": {"storage_class": "local-path"}}
+    for storage in (of_class, {"homes": {"nfs": EXPORT}}):
+        stack = with_hub(fall, storage=storage)
+        assert not texts(stack, storageclasses=[local, shared])
+        assert not worth_knowing(stack, ClusterObjects({"storageclasses": [local, shared]}))
+
+
+def test_homes_that_go_with_their_namespace_are_worth_knowing(fall: Stack) -> None:
+    ebs = named("ebs", provisioner="ebs.csi.aws.com", metadata={"annotations": {DEFAULT_STORAGE: "true"}})
+    (notice,) = worth_knowing(fall, ClusterObjects({"storageclasses": [ebs]}))
+    assert "homes of class ebs go with their claims: whoever deletes namespace datahub deletes them" in str(notice)
+
+
+def test_volumes_that_are_there_keep_their_size(fall: Stack) -> None:
+    def claim(name: str, size: str, of_class: str) -> dict[str, Any]:
+        return named(name, spec={"storageClassName": of_class, "resources": {"requests": {"storage": size}}})
+
+    claims = [claim("claim-ada", "5Gi", "grows"), claim("claim-alan", "10Gi", "grows")]
+    claims += [claim("database-hub-0", "512Mi", "fixed"), claim("elsewhere", "1Gi", "grows")]
+    classes = [named("grows", allowVolumeExpansion=True), named("fixed")]
+    homes, database = worth_knowing(fall, ClusterObjects({"storageclasses": classes}, claims={"datahub": claims}))
+    assert (homes.path, homes.value, homes.reason) == (
+        "hubs[0].storage.homes.size_gib",
+        '"10"',
+        "is only for new volumes: smaller ones are claim-ada",
+    )
+    assert "kubectl --namespace datahub patch persistentvolumeclaim claim-ada" in homes.fix
+    assert database.fix == "copy what is in there: class fixed does not expand volumes"
 
 
 def test_what_could_not_be_read_is_no_mistake(fall: Stack) -> None:

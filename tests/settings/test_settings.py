@@ -283,9 +283,19 @@ MISTAKES = r"""
 gpu-commons:jobs: => gpu-commons:job:
     gpu-commons:job: is not a known key; did you mean jobs?…
 # unknown key inside
-volume_gib: 10 => volume_gb: 10
-volume_gib,  =>
-    hubs[0].volume_gb: is not a known key; did you mean volume_gib?…
+homes: { storage_class: campus-files, access: ReadWriteMany, size_gib: 10 } => homes: { size_gb: 10 }
+    hubs[0].storage.homes.size_gb: is not a known key; did you mean size_gib?…
+# key of an earlier release
+start_timeout_s: 600 => volume_gib: 10
+start_timeout_s,  =>
+    hubs[0].volume_gib: is not a known key; write it as storage.homes.size_gib
+# size of an export
+storage_class: campus-files, access: ReadWriteMany => nfs: { server: nfs.example.edu, path: /export/homes }
+    hubs[0].storage.homes.size_gib: is given beside nfs; leave it out: an export is all the homes have
+# export without a path
+storage_class: campus-files, access: ReadWriteMany => nfs: { server: nfs.example.edu, path: homes }
+, size_gib: 10 =>
+    hubs[0].storage.homes.nfs.path: "homes" is not an absolute path; …
 # malformed driver
 nodes: [n10]\n        driver: "418.88" => nodes: [n10]\n        driver: "418.8x"
     fleet.pools[2].driver: "418.8x" is not a driver version such as 418.88; …driver: "418.88"

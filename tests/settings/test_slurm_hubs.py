@@ -70,7 +70,7 @@ def test_a_profile_that_no_partition_can_start_is_refused(
         ({"expose": {"kind": "login_node", "port": 443}}, "443"),
         ({"expose": {"kind": "login_node", "hub_port": 8000}}, "is taken on the login node"),
         ({"expose": {"kind": "login_node", "certificate": "/etc/hub.pem"}}, "is missing beside certificate"),
-        ({"volume_gib": 3}, "homes are those of the cluster"),
+        ({"storage": {"homes": {"size_gib": 3}}}, "homes are those of the cluster"),
         ({"filter_image": "proxy"}, "the hub reaches Slurm by its agent alone"),
     ],
 )

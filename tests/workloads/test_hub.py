@@ -87,7 +87,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         ),
     ),
     (of_hub(start_timeout_s=0), "hub.start_timeout_s: 0 is out of range: 1 or more is allowed; Seconds that"),
-    (of_hub(volume_gib="10Gi"), 'hub.volume_gib: "10Gi" is not a number; write volume_gib: 10'),
+    (
+        of_hub(storage={"homes": {"size_gib": "10Gi"}}),
+        'hub.storage.homes.size_gib: "10Gi" is not a number; write size_gib: 10',
+    ),
+    (of_hub(volume_gib=10), "hub.volume_gib: is not a known key; write it as storage.homes.size_gib"),
     (of_hub(profiles=[]), "hub.profiles: a list of 0 is empty; give at least one: What users can choose"),
     (
         of_hub(expose={"kind": "gateway"}),

@@ -9,10 +9,12 @@ import asyncio
 import html
 import json
 import re
+import secrets
 import time
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
+from jupyterhub.utils import exponential_backoff
 from kubernetes_asyncio.client.rest import ApiException
 from kubespawner import KubeSpawner
 from tornado.httpclient import AsyncHTTPClient
@@ -24,6 +26,8 @@ from workloads.hub_files.start_words import Situation
 from .start_messages import situation
 from .start_refusals import refused, unanswered
 
+MADE_BY = "gpu-commons.org/made-by"  # on a home: the start that made it
+GIVEN_BACK_WITHIN_S = 30
 GONE_AFTER_S = 5  # a list from the API server's cache may lack a pod that is there
 COUNTED_WITHIN_S = 1.5
 
@@ -84,7 +88,29 @@ class CommonsSpawner(BaseSpawner, KubeSpawner):
         self._uid = self._uid_before = None
         if old := self._pod():
             self._uid_before = old["metadata"]["uid"]
+        self.storage_extra_annotations = {**self.storage_extra_annotations, MADE_BY: secrets.token_hex(8)}
         return super().start()
+
+    async def stop(self, now: bool = False) -> None:  # noqa: FBT001, FBT002 - as JupyterHub calls it
+        never_ran = _never_ran(self._pod())
+        await super().stop(now)
+        if never_ran and self.storage_pvc_ensure:
+            await self._give_back_home()
+
+    async def _give_back_home(self) -> None:
+        """Delete the home if the start that just failed made it: it is empty, and may be bound to the wrong node."""
+        kind, name = "persistent_volume_claim", self.pvc_name
+        try:
+            claim = await self.api.read_namespaced_persistent_volume_claim(name=name, namespace=self.namespace)
+            this_start = self.storage_extra_annotations.get(MADE_BY)
+            if this_start is None or (claim.metadata.annotations or {}).get(MADE_BY) != this_start:
+                return
+            self._pvc_exists = False
+            await exponential_backoff(
+                self._ensure_not_exists, f"{name} is still there", kind=kind, name=name, timeout=GIVEN_BACK_WITHIN_S
+            )
+        except (ApiException, TimeoutError, OSError) as error:
+            self.log.warning("The empty home of %s is kept: %s", self._log_name, error)
 
     async def make(self) -> str:
         return str(await super()._start())
@@ -97,9 +123,19 @@ class CommonsSpawner(BaseSpawner, KubeSpawner):
     def log_what_was_seen(self) -> None:
         status = (self._pod() or {}).get("status") or {}
         told = [f"{each['reason']}: {each['message']}" for each in self.events]
-        text = json.dumps({"containers": status.get("containerStatuses"), "events": told})
+        containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+        text = json.dumps({"containers": containers, "events": told})
         # Registries redirect to addresses with a signature.
         self.log.warning("The server of %s did not start: %s", self._log_name, re.sub(r"\?[^\s\"]+", "?…", text))
+
+
+def _never_ran(pod: Mapping[str, Any] | None) -> bool:
+    """Whether no process of its server has ever started; of a pod that is gone, nobody knows."""
+    status = (pod or {}).get("status") or {}
+    return status.get("phase") == "Pending" and all(
+        set(each.get("state") or {}) <= {"waiting"} and not each.get("lastState") and not each.get("restartCount")
+        for each in status.get("containerStatuses") or ()
+    )
 
 
 def _message(error: ApiException) -> str:

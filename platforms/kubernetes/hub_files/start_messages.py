@@ -43,6 +43,8 @@ def situation(pod: Object | None, events: Iterable[Object], title: str, *, was_t
         return seen.ended(status)
     if not pod["spec"].get("nodeName"):
         return seen.unplaced(status)
+    if stuck := _no_folder(status):
+        return final("failed", f"Your home directory could not be made: {stuck}. Nothing is lost; {TELL}")
     containers = status.get("containerStatuses") or ()
     return seen.container(containers[0]) if containers else seen.preparing()
 
@@ -242,6 +244,15 @@ class _Seen:
             return final("failed", f"The machine that was chosen is being shut down. {AGAIN}")
         why = f": {shortened(message)}" if message else ""
         return final("failed", f"The machine that was chosen did not run your server{why}. Choose another option.")
+
+
+def _no_folder(status: Object) -> str | None:
+    """Why the container that makes a home on an export has failed, if it has."""
+    for each in status.get("initContainerStatuses") or ():
+        ended = (each.get("state") or {}).get("terminated") or (each.get("lastState") or {}).get("terminated")
+        if ended and ended.get("exitCode") != 0:
+            return shortened(ended.get("message") or "") or f"exit code {ended['exitCode']}"
+    return None
 
 
 def _storage(message: str) -> str:

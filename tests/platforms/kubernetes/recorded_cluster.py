@@ -26,6 +26,7 @@ class RecordedCluster:
     recording: Sequence[Moment] = ((0, PENDING, ()),)
     refusal: tuple[int, str] | None = None  # what a POST of a pod gets
     made: dict[str, tuple[Object, float]] = field(default_factory=dict)
+    claims: dict[str, Object] = field(default_factory=dict)
     versions: dict[str, tuple[str, int]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     is_over: bool = False
@@ -70,7 +71,9 @@ class _Requests(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         split = urlsplit(self.path)
         kind = split.path.rsplit("/", 1)[-1]
-        if kind not in ("pods", "events"):
+        if kind in self.cluster.claims:
+            self._answer(200, self.cluster.claims[kind])
+        elif kind not in ("pods", "events"):
             self._answer(404, {"message": "not recorded"})
         elif "watch" in parse_qs(split.query):
             self._watch(kind)
@@ -89,12 +92,16 @@ class _Requests(BaseHTTPRequestHandler):
             body["metadata"] |= {**made, "creationTimestamp": datetime.now(UTC).isoformat()}
             with self.cluster.lock:
                 self.cluster.made[name] = (body, time.monotonic())
+        elif self.cluster.claims.setdefault(name, body) is not body:
+            self._answer(409, {"kind": "Status", "message": "already exists"})
+            return
         self._answer(201, body)
 
     def do_DELETE(self) -> None:
+        kind, name = self.path.split("?")[0].rsplit("/", 2)[-2:]
         with self.cluster.lock:
-            self.cluster.made.pop(self.path.split("?")[0].rsplit("/", 1)[-1], None)
-        self._answer(200, {})
+            found = (self.cluster.made if kind == "pods" else self.cluster.claims).pop(name, None)
+        self._answer(200 if found else 404, {})
 
     def _watch(self, kind: str) -> None:
         self._head(200)

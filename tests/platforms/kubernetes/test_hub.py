@@ -20,8 +20,8 @@ from rows import each_row
 
 from components.on_kubernetes.notebook_hub import hub_files
 from errors.problems import SettingsError
+from platforms.kubernetes import home_export, hub_access, hub_availability, hub_core_pods, hub_entry
 from platforms.kubernetes import hub as objects
-from platforms.kubernetes import hub_access, hub_availability, hub_core_pods, hub_entry
 from platforms.kubernetes.hub import parse_hub
 from platforms.kubernetes.hub_files.availability import count
 from platforms.kubernetes.user_pods import render_availability, render_options, render_page
@@ -184,14 +184,52 @@ def test_who_may_do_what_in_the_namespace() -> None:
     )
 
 
+# Homes
+
+ON_EXPORT = {"homes": {"nfs": {"server": "nfs.example.edu", "path": "/export/homes", "options": ["hard"]}}}
+
+
+def test_homes_of_a_class_have_its_access_mode() -> None:
+    found = options(storage={"homes": {"storage_class": "campus", "access": "ReadWriteMany", "size_gib": 20}})
+    of_claims = {key: value for key, value in found["KubeSpawner"].items() if key.startswith("storage_")}
+    assert of_claims == {
+        "storage_access_modes": ["ReadWriteMany"],
+        "storage_capacity": "20Gi",
+        "storage_class": "campus",
+        "storage_pvc_ensure": True,
+    }
+
+
+def test_a_home_on_an_export_is_a_folder_that_its_user_makes() -> None:
+    spawner = options(storage=ON_EXPORT, profiles=[GPU])["KubeSpawner"]
+    assert spawner["storage_pvc_ensure"] is False
+    assert spawner["volume_mounts"]["home"]["subPath"] == "{username}"
+    assert spawner["volumes"]["home"]["persistentVolumeClaim"] == {"claimName": "homes"}
+    ((maker,),) = (each["kubespawner_override"]["init_containers"] for each in spawner["profile_list"])
+    assert maker["command"][-1] == "/homes/{username}"
+    assert maker["image"] == GPU["image_name"]
+    rights = {key: maker["securityContext"][key] for key in ("runAsUser", "runAsGroup", "allowPrivilegeEscalation")}
+    assert rights == {"runAsUser": 1000, "runAsGroup": 100, "allowPrivilegeEscalation": False}
+
+
+def test_an_export_is_a_volume_of_that_hub_alone() -> None:
+    one = hub(storage=ON_EXPORT)
+    volume, claim = home_export.export_volume(one, one.storage.homes.nfs), home_export.export_claim(one)  # type: ignore[arg-type]  # given
+    assert claim["spec"]["volumeName"] == volume["metadata"]["name"]
+    assert volume["spec"]["claimRef"]["namespace"] == claim["metadata"]["namespace"] == one.namespace
+    assert volume["spec"]["claimRef"]["name"] == claim["metadata"]["name"]
+    assert volume["spec"]["nfs"] == {"server": "nfs.example.edu", "path": "/export/homes"}
+    assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+
+
 # Rights
 
 
-def test_the_hub_can_neither_delete_homes_nor_read_secrets() -> None:
+def test_the_hub_reads_no_secrets_and_keeps_homes_of_accounts_that_go() -> None:
     rules = {rule["resources"][0]: set(rule["verbs"]) for rule in hub_access.hub_role(hub())["rules"]}
     assert rules == {
         "events": {"list", "watch"},
-        "persistentvolumeclaims": {"create", "get"},
+        "persistentvolumeclaims": {"create", "delete", "get"},  # delete: of a start that never ran
         "pods": {"create", "delete", "list", "watch"},
     }
     assert options()["KubeSpawner"]["delete_pvc"] is False

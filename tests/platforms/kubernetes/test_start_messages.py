@@ -325,6 +325,17 @@ def test_a_machine_in_trouble_is_shown_while_the_cluster_retries(reason: str, me
     assert end(found).startswith(cause)
 
 
+def test_a_home_that_cannot_be_made_ends_the_start_with_the_reason() -> None:
+    said = "mkdir: cannot create directory '/homes/ada': Permission denied\n"
+    maker = {"name": "home", "state": {"terminated": {"exitCode": 1, "reason": "Error", "message": said}}}
+    waits_for_it = {"name": "notebook", "state": {"waiting": {"reason": "PodInitializing"}}, "restartCount": 0}
+    found = seen(pod(initContainerStatuses=[maker], containerStatuses=[waits_for_it]))
+    assert found.is_final
+    assert end(found) == f"Your home directory could not be made: Permission denied. Nothing is lost; {TELL}"
+    made = {**maker, "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
+    assert not seen(pod(initContainerStatuses=[made], containerStatuses=[waits_for_it])).is_final
+
+
 def test_storage_that_came_in_the_end_is_no_trouble_any_more() -> None:
     found = seen(
         waits("ContainerCreating"),

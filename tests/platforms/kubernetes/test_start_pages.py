@@ -6,7 +6,8 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import groupby
@@ -133,6 +134,13 @@ c.KubeSpawner.port = {notebook}
         yield Site(hub, cluster)
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 15
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @pytest.fixture
 def site(running: Site) -> Site:
     running.cluster.refusal = None
@@ -219,6 +227,26 @@ def test_a_second_start_knows_nothing_of_the_first_one(site: Site) -> None:
     assert site.failure("donald")["html_message"] == CANNOT
     site.cluster.recording = [(0, RUNNING, ())]
     assert site.failure("donald")["ready"]
+
+
+def test_a_start_that_never_ran_leaves_no_home_bound(site: Site) -> None:
+    site.cluster.recording = NO_IMAGE
+    assert site.failure("maurice")["failed"]
+    wait_until(lambda: "claim-maurice" not in site.cluster.claims)
+    site.cluster.recording = [(0, RUNNING, ())]
+    assert site.failure("maurice")["ready"]
+    assert "claim-maurice" in site.cluster.claims
+
+
+def test_a_home_in_which_a_server_has_run_is_kept(site: Site) -> None:
+    site.cluster.recording = [(0, DEAF, ()), (1.5, CRASHED, ())]
+    assert site.failure("frances")["failed"]
+    home = site.cluster.claims["claim-frances"]
+    site.cluster.recording = NO_IMAGE  # the second start never runs, and did not make the home
+    assert site.failure("frances")["failed"]
+    site.cluster.recording = [(0, RUNNING, ())]
+    assert site.failure("frances")["ready"]
+    assert site.cluster.claims["claim-frances"] is home
 
 
 def test_without_scripts_the_page_says_where_the_start_is_and_looks_again(site: Site) -> None:
