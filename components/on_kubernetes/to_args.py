@@ -57,6 +57,8 @@ def notebook_hub(hub: ResolvedHub, refs: Mapping[str, pulumi.Input[str]], core_p
     """Arguments of a NotebookHub. `refs`: repository@digest by image name."""
     args = {
         **hub.keys.model_dump(include={*ClusterHubKeys.model_fields, "expose"}, exclude_none=True),
+        # An export has no size, not even by default.
+        "storage": hub.keys.storage.model_dump(exclude_unset=True),
         **every_hub(hub, refs),
         "profiles": [_profile(each, refs) for each in hub.choices],
         "images_are_pre_pulled": hub.is_pre_pulled or None,

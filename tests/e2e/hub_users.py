@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 from running_lab import RunningLab, wait_for
@@ -18,7 +19,7 @@ class Administrator:
 
     def users(self) -> set[str]:
         """Everybody whom the hub knows."""
-        answer = self._api("GET", "users")
+        answer = self.call("GET", "users")
         assert answer.is_success, answer.text
         return {str(user["name"]) for user in answer.json()}
 
@@ -27,14 +28,19 @@ class Administrator:
 
         def gone() -> bool:
             # A user whose server starts or stops cannot be removed; a start is interrupted, an end takes its time.
-            self._api("DELETE", f"users/{name}/server")
-            return self._api("DELETE", f"users/{name}").status_code in (httpx.codes.NO_CONTENT, httpx.codes.NOT_FOUND)
+            self.call("DELETE", f"users/{name}/server")
+            return self.call("DELETE", f"users/{name}").status_code in (httpx.codes.NO_CONTENT, httpx.codes.NOT_FOUND)
 
         wait_for(gone, what=f"the user {name} is removed", within_s=120)
 
-    def _api(self, method: str, path: str) -> httpx.Response:
-        token = next(cookie.value or "" for cookie in self.http.cookies.jar if cookie.name == "_xsrf")
-        return self.http.request(method, f"hub/api/{path}", headers={"X-XSRFToken": token})
+    @property
+    def token(self) -> str:
+        """What a page sends along with each call."""
+        return next(cookie.value or "" for cookie in self.http.cookies.jar if cookie.name == "_xsrf")
+
+    def call(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """A call of the hub's API."""
+        return self.http.request(method, f"hub/api/{path}", headers={"X-XSRFToken": self.token}, **more)
 
 
 @contextmanager
