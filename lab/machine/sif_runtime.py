@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from lab import files, processes
+from lab import files
 from lab.machine import stand_in_gpus
 from lab.pins import load_pins
 from lab.servers import slurm_files
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 NAME: Final = "singularity"
 VERSION: Final = load_pins().tools[NAME].version
-SOURCE: Final = stand_in_gpus.SOURCES / "driver.c"
 LIBRARIES: Final = ("libnvidia-ml.so", "libcuda.so")
 LDCONFIG: Final = "/sbin/ldconfig"
 SMI: Final = "nvidia-smi"
@@ -70,20 +69,10 @@ def brought_by_nv(text: str, program: Path) -> str:
 def _stand_in_driver(instance: Instance, tools: Tools, version: str) -> None:
     """Libraries with the driver's names, listed by our own ldconfig, and a program that prints the version."""
     root = _driver(instance)
-    (root / "lib").mkdir(parents=True, exist_ok=True)
-    listed = []
-    for library in LIBRARIES:
-        real, link = root / "lib" / f"{library}.{version}", root / "lib" / f"{library}.1"
-        if not real.exists():
-            draft = real.with_suffix(".draft")
-            words = ["-shared", "-fPIC", f'-DDRIVER_VERSION="{version}"', f"-Wl,-soname,{library}.1", str(SOURCE)]
-            processes.run([str(tools.path("gcc")), *words, "-o", str(draft)])
-            draft.rename(real)
-        if not link.is_symlink() or str(link.readlink()) != real.name:
-            link.unlink(missing_ok=True)
-            link.symlink_to(real.name)
-        listed.append(f"\\t{library}.1 (libc6,x86-64) => {link}\\n")
-    files.write(root / "ldconfig", LDCONFIG_TEXT.format(real=LDCONFIG, listed="".join(listed)), mode=0o755)
+    words = stand_in_gpus.driver_words(version)
+    links = [stand_in_gpus.library(root, tools, name, version, words) for name in LIBRARIES]
+    listed = "".join(f"\\t{link.name} (libc6,x86-64) => {link}\\n" for link in links)
+    files.write(root / "ldconfig", LDCONFIG_TEXT.format(real=LDCONFIG, listed=listed), mode=0o755)
     files.write(root / "bin" / SMI, stand_in_gpus.SMI.format(version=version), mode=0o755)
 
 

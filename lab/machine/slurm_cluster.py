@@ -22,7 +22,7 @@ from lab import files, processes
 from lab.instance import LabError, port_is_free
 from lab.machine import machine_account, sif_runtime, slurm_accounting, traces
 from lab.machine.slurm_accounting import Qos
-from lab.machine.stand_in_gpus import device_file
+from lab.machine.stand_in_gpus import device_names
 from lab.machine.traces import Kind, Trace
 from lab.servers import (
     mariadb,
@@ -88,8 +88,9 @@ def start(instance: Instance, tools: Tools, cluster: Cluster, report: Callable[[
     for each in (user, *people):
         slurm_accounting.ensure(instance, tools, cluster.accounts, cluster.qos, each)
     report(f"Slurm: {len(ports)} nodes …")
-    for node, port in ports.items():
-        processes.start(instance, slurmd.server(instance, tools, node, port))
+    for group in cluster.groups:
+        for node in group.node_names:
+            processes.start(instance, slurmd.server(instance, tools, node, ports[node], device_names(group.gpus)))
     _wait_for_nodes(instance, tools)
     processes.start(instance, slurmrestd.server(instance, tools))
     _keep_runtime(instance)
@@ -129,7 +130,7 @@ def _folders(instance: Instance) -> str:
         slurm_files.config(instance).parent,
         slurm_files.munge_socket(instance).parent,
         slurm_files.spool(instance),
-        _devices(instance),
+        slurm_files.new_dev(instance),
     )
     for folder in (slurm_files.SHARED, *open_to_all):
         folder.mkdir(parents=True, exist_ok=True)
@@ -156,16 +157,12 @@ def _people(instance: Instance, users: Sequence[str]) -> list[str]:
 
 
 def _configure(instance: Instance, groups: Sequence[NodeGroup], ports: dict[str, int]) -> None:
-    devices = _devices(instance)
-    for number in range(max((group.gpus for group in groups), default=0)):
-        device_file(devices / f"nvidia{number}")
     place = Place(
         hostname=slurm_files.short_hostname(),
         munge_socket=slurm_files.munge_socket(instance),
         state=instance.data / "slurm" / "controller",
         spool=slurm_files.spool(instance),
         run=instance.run,
-        devices=devices,
         controller_port=instance.ports[slurmctld.NAME],
         accounting_port=instance.ports[slurmdbd.NAME],
         node_ports=ports,
@@ -173,7 +170,7 @@ def _configure(instance: Instance, groups: Sequence[NodeGroup], ports: dict[str,
     )
     config = slurm_files.config(instance)
     files.write(config, slurm_config.slurm_conf(groups, place))
-    files.write(config.with_name("gres.conf"), slurm_config.gres_conf(groups, devices))
+    files.write(config.with_name("gres.conf"), slurm_config.gres_conf(groups))
     files.write(config.with_name("slurmdbd.conf"), slurm_config.slurmdbd_conf(place), mode=0o600)
 
 
@@ -238,10 +235,6 @@ def _end_steps(spool: Path) -> None:
                 process.kill()
                 found.append(process)
     psutil.wait_procs(found, timeout=10)
-
-
-def _devices(instance: Instance) -> Path:
-    return slurm_files.root(instance) / "dev"
 
 
 def _keep_runtime(instance: Instance) -> None:

@@ -89,14 +89,14 @@ def make(instance: Instance, tools: Tools, use: str, gpus: StandInGpus | None) -
         remove(instance, use)
         return
     where = root(instance, use)
-    devices = {*(f"nvidia{index}" for index in range(len(gpus.uuids))), *OTHER_DEVICES}
+    devices = {*device_names(len(gpus.uuids))}
     for path in (where / "dev").glob("*"):
         if path.name not in devices:
             path.unlink()
     for name in sorted(devices):
         device_file(where / "dev" / name)
-    _library(where, tools, "libnvidia-ml.so", gpus.driver, ["nvml.c", *nvml_words(gpus, XIDS)])
-    _library(where, tools, "libcuda.so", gpus.driver, ["driver.c", f'-DDRIVER_VERSION="{gpus.driver}"'])
+    library(where, tools, "libnvidia-ml.so", gpus.driver, ["nvml.c", *nvml_words(gpus, XIDS)])
+    library(where, tools, "libcuda.so", gpus.driver, driver_words(gpus.driver))
     for path in (where / LIBRARIES).glob("*.so.*"):
         if path.suffix != ".1" and not path.name.endswith(f".so.{gpus.driver}"):
             path.unlink()
@@ -133,6 +133,11 @@ def break_one(index: int, xid: int) -> None:
         file.write(f"{index} {xid}\n")
 
 
+def device_names(gpus: int) -> tuple[str, ...]:
+    """Device files of a machine with so many GPUs; none without."""
+    return (*(f"nvidia{index}" for index in range(gpus)), *OTHER_DEVICES) if gpus else ()
+
+
 def device_file(path: Path) -> None:
     """A stand-in for a device: a file that discards what is written to it. Raises LabError without CAP_MKNOD."""
     if path.exists() and stat.S_ISCHR(path.stat().st_mode):
@@ -144,6 +149,12 @@ def device_file(path: Path) -> None:
     except PermissionError as error:
         raise LabError(f"this machine makes no device files ({path}): the lab's GPUs need CAP_MKNOD") from error
     path.chmod(0o666)
+
+
+def driver_words(version: str) -> list[str]:
+    """Source and compiler arguments of a library that knows little more than its version."""
+    cuda = native_cuda(DriverVersion.parse(version))
+    return ["driver.c", f'-DDRIVER_VERSION="{version}"', f"-DCUDA={cuda.major * 1000 + cuda.minor * 10}"]
 
 
 def nvml_words(gpus: StandInGpus, xids: Path) -> list[str]:
@@ -162,13 +173,8 @@ def nvml_words(gpus: StandInGpus, xids: Path) -> list[str]:
     ]
 
 
-def _name(model: GpuModel, driver: DriverVersion) -> str:
-    """As the driver writes it; GPU feature discovery turns blanks into dashes."""
-    return gfd_product(model, driver).replace("-", " ")
-
-
-def _library(where: Path, tools: Tools, name: str, version: str, words: Sequence[str]) -> None:
-    """Build a missing library of the driver; a process that has it open keeps the old one."""
+def library(where: Path, tools: Tools, name: str, version: str, words: Sequence[str]) -> Path:
+    """Build a missing library of the driver; a process that has it open keeps the old one. Returns its link."""
     source, *defines = words
     target = where / LIBRARIES / f"{name}.{version}"
     key = hashlib.sha256((SOURCES / source).read_bytes() + repr(defines).encode()).hexdigest()
@@ -184,6 +190,12 @@ def _library(where: Path, tools: Tools, name: str, version: str, words: Sequence
     if not link.is_symlink() or str(link.readlink()) != target.name:
         link.unlink(missing_ok=True)
         link.symlink_to(target.name)
+    return link
+
+
+def _name(model: GpuModel, driver: DriverVersion) -> str:
+    """As the driver writes it; GPU feature discovery turns blanks into dashes."""
+    return gfd_product(model, driver).replace("-", " ")
 
 
 def _cdi_spec(where: Path, tools: Tools) -> str:

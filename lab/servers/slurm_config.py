@@ -1,4 +1,4 @@
-"""Configuration of the lab's Slurm: many nodes on one machine, with clones of /dev/null as GPUs.
+"""Configuration of the lab's Slurm: many nodes on one machine.
 
 Keys by https://slurm.schedmd.com/archive/slurm-22.05.8/slurm.conf.html, gres.conf.html and slurmdbd.conf.html.
 """
@@ -41,7 +41,6 @@ class Place:
     state: Path
     spool: Path
     run: Path  # for PID files
-    devices: Path
     controller_port: int
     accounting_port: int
     node_ports: Mapping[str, int]  # by node
@@ -96,12 +95,12 @@ def slurm_conf(groups: Sequence[NodeGroup], place: Place) -> str:
     return "\n".join(lines) + "\n"
 
 
-def gres_conf(groups: Iterable[NodeGroup], devices: Path) -> str:
+def gres_conf(groups: Iterable[NodeGroup]) -> str:
     """`gres.conf`: the device files of each node's GPUs."""
     lines = ["AutoDetect=off"]
     for group in groups:
         if group.gpus:
-            files = f"{devices}/nvidia{_range(group.gpus)}"
+            files = f"/dev/nvidia{_range(group.gpus)}"
             kind = f" Type={group.gres}" if group.gres else ""
             lines += [f"NodeName={name} Name=gpu{kind} File={files}" for name in group.node_names]
     return "\n".join(lines) + "\n"

@@ -81,6 +81,11 @@ def spool(instance: Instance) -> Path:
     return root(instance) / "spool"
 
 
+def new_dev(instance: Instance) -> Path:
+    """An empty folder, where each node makes its `/dev`; what it mounts there, only the node sees."""
+    return root(instance) / "dev"
+
+
 def munge_socket(instance: Instance) -> Path:
     return root(instance) / "munge" / "socket"
 

@@ -1,6 +1,7 @@
 /* Stands in for NVIDIA's libnvidia-ml.so.1 and libcuda.so.1 on a machine without a GPU, so that what binds a driver
  * into a container has one to bind. It knows its version and counts the device files that stand in for GPUs; there is
- * nothing behind them, and CUDA says so. Built with -DDRIVER_VERSION="470.256.02". */
+ * nothing behind them, and CUDA says so: a program gets "driver version is insufficient" only if it is, and "no
+ * CUDA-capable device" otherwise. Built with -DDRIVER_VERSION="470.256.02" -DCUDA=11040. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,4 +30,18 @@ int nvmlDeviceGetCount_v2(unsigned int *count) {
 int cuInit(unsigned int flags) {
   (void)flags;
   return CUDA_ERROR_NO_DEVICE;
+}
+
+int cuDriverGetVersion(int *version) {
+  *version = CUDA;
+  return 0;
+}
+
+/* CUDA 11.3 and later look everything up by this, itself included: all else answers as cuInit does. */
+int cuGetProcAddress(const char *name, void **function, int version, unsigned long long flags, void *found) {
+  (void)version, (void)flags, (void)found;
+  if (strcmp(name, "cuGetProcAddress") == 0) *function = cuGetProcAddress;
+  else if (strcmp(name, "cuDriverGetVersion") == 0) *function = cuDriverGetVersion;
+  else *function = cuInit;
+  return 0;
 }

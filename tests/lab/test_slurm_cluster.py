@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 from lab import processes
 from lab.instance import Instance
-from lab.machine import slurm_cluster
-from lab.servers import slurm_files, slurmrestd
+from lab.machine import mounts, slurm_cluster
+from lab.servers import slurm_files, slurmd, slurmrestd
 from lab.toolchain import Toolchain
 from tests.lab import slurm_labs as labs
 
@@ -114,11 +115,28 @@ def test_what_was_killed_comes_back_and_jobs_that_run_go_on(slurm: Instance) -> 
     assert log.read_text() == f"{shell}survived\n"
 
 
+def test_the_machine_never_sees_what_a_node_has_in_dev(slurm: Instance) -> None:
+    def machine() -> tuple[set[Path], str]:
+        return {*Path("/dev").iterdir()}, mounts.TABLE.read_text()
+
+    before = machine()
+    show, gpu = "ls -d /dev/nvidia?", "--partition=gpu-shared --gres=gpu:p100:1"
+    first = labs.run_job(slurm, gpu, show)
+    assert first.split() == [f"/dev/nvidia{number}" for number in range(4)]
+    record = processes.read_record(slurm, slurmd.name("gpu-p100-1"))
+    assert record is not None
+    os.kill(record.pid, signal.SIGKILL)
+    slurm_cluster.start(slurm, Toolchain(), labs.CLUSTER)
+    assert labs.run_job(slurm, gpu, show) == first
+    assert machine() == before
+
+
 def test_its_end_takes_jobs_and_account_and_the_next_start_finds_what_was_kept(slurm: Instance) -> None:
     labs.ssh(slurm, "sbatch --quiet --time=5 --partition=gpu-shared --wrap 'sleep 300'; echo kept > ../images/file")
     labs.wait_until(lambda: any("sleep 300" in line for line in labs.processes_of(slurm)))
     slurm_cluster.end(slurm)
     assert labs.processes_of(slurm) == []
+    assert "node-devices" not in mounts.TABLE.read_text()
     assert not labs.account_exists(slurm)
     slurm_cluster.end(slurm)
     slurm_cluster.start(slurm, Toolchain(), labs.CLUSTER)

@@ -21,7 +21,6 @@ PLACE = Place(
     state=Path("/r/state"),
     spool=Path("/r/spool"),
     run=Path("/r/run"),
-    devices=Path("/r/dev"),
     controller_port=6817,
     accounting_port=6819,
     node_ports={"gpu-k80-1": 16818, "gpu-k80-2": 16819, "gpu-p100-1": 16820},
@@ -61,13 +60,13 @@ def test_each_node_has_a_port_of_its_own_and_the_gpus_of_its_pool() -> None:
 @pytest.mark.parametrize(
     ("group", "line"),
     [
-        (K80, "NodeName=gpu-k80-1 Name=gpu Type=k80 File=/r/dev/nvidia[0-3]"),
-        (replace(K80, gpus=1, gres=None), "NodeName=gpu-k80-1 Name=gpu File=/r/dev/nvidia0"),
+        (K80, "NodeName=gpu-k80-1 Name=gpu Type=k80 File=/dev/nvidia[0-3]"),
+        (replace(K80, gpus=1, gres=None), "NodeName=gpu-k80-1 Name=gpu File=/dev/nvidia0"),
         (replace(K80, gpus=0, gres=None), "AutoDetect=off"),
     ],
 )
 def test_gpus_are_device_files_of_their_node(group: NodeGroup, line: str) -> None:
-    first = slurm_config.gres_conf([replace(group, nodes=1)], PLACE.devices).splitlines()[-1]
+    first = slurm_config.gres_conf([replace(group, nodes=1)]).splitlines()[-1]
     assert first == line
 
 

@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from lab.instance import Instance
-from lab.machine import sif_runtime
+from lab.machine import sif_runtime, stand_in_gpus
 from lab.servers import slurm_files
+from lab.servers.slurm_config import NodeGroup
 from lab.toolchain import Toolchain
 from tests.lab import slurm_labs as labs
 
 DRIVER = "470.256.02"
-CLUSTER = replace(labs.CLUSTER, driver=DRIVER, has_images=True)
+CPU = NodeGroup("cpu", "cpu", 1, 4, 8000, max_time_min=60)
+CLUSTER = replace(labs.CLUSTER, groups=(*labs.CLUSTER.groups, CPU), driver=DRIVER, has_images=True)
 CONTENT = {"bin": ("busybox", "sh", "cat", "ls", "env", "id"), "tmp": (), "dev": (), "proc": (), "sys": (), "etc": ()}
 
 
@@ -74,8 +76,20 @@ def test_nv_brings_the_stand_in_of_the_driver_and_the_devices_that_slurm_gave(sl
 
 
 @pytest.mark.lab
+@pytest.mark.parametrize(
+    ("options", "numbered"),
+    [("--partition=gpu-shared --gres=gpu:p100:1", 4), ("--partition=gpu --gres=gpu:k80:1", 4), ("--partition=cpu", 0)],
+)
+def test_a_job_sees_the_device_files_of_its_node(slurm: Instance, options: str, numbered: int) -> None:
+    output = labs.run_job(slurm, options, "singularity exec --nv ../images/busybox.sif ls /dev")
+    found = {name for name in output.split() if name.startswith("nvidia")}
+    assert found == {*stand_in_gpus.device_names(numbered)}
+    assert {"null", "shm", "pts", "fuse"} <= {*output.split()}
+
+
+@pytest.mark.lab
 def test_the_version_of_the_driver_is_read_from_its_library(slurm: Instance) -> None:
-    library = slurm_files.root(slurm) / "driver" / "lib" / "libnvidia-ml.so.1"
+    library = slurm_files.root(slurm) / "driver" / stand_in_gpus.LIBRARIES / "libnvidia-ml.so.1"
     read = (
         "import ctypes; n = ctypes.CDLL(path); b = ctypes.create_string_buffer(32); n.nvmlInit_v2();"
         "assert n.nvmlSystemGetDriverVersion(b, 32) == 0; print(b.value.decode())"

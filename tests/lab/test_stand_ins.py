@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from lab import processes
 from lab.instance import Instance
+from lab.machine import stand_in_gpus
 from lab.stand_ins import images
 
 PROJECT = Path(__file__).parents[2]
@@ -54,6 +57,17 @@ def test_a_driver_container_of_the_stack_has_a_stand_in_that_answers_to_its_word
     _, *command = json.loads(line.removeprefix("ENTRYPOINT "))  # without busybox, whose shell is this machine's sh
     output = processes.run([*command, "check", "6.12.102-flatcar"])
     assert output.startswith("stands for a driver container in the lab of gpu-commons; no module is loaded")
+
+
+def test_cuda_has_the_version_of_its_driver_and_no_device_whatever_is_called(tmp_path: Path) -> None:
+    folder = Folder(Path(shutil.which("gcc") or pytest.skip("no C compiler")).parent)
+    words = stand_in_gpus.driver_words("470.256.02")
+    cuda = ctypes.CDLL(str(stand_in_gpus.library(tmp_path, folder, "libcuda.so", "470.256.02", words)))
+    version, found = ctypes.c_int(), ctypes.c_void_p()
+    assert (cuda.cuDriverGetVersion(ctypes.byref(version)), version.value) == (0, 11040)
+    assert cuda.cuInit(0) == 100
+    assert cuda.cuGetProcAddress(b"cuMemAlloc", ctypes.byref(found), 11030, ctypes.c_uint64(0), None) == 0
+    assert ctypes.CFUNCTYPE(ctypes.c_int)(found.value)() == 100
 
 
 def test_the_device_plugin_is_found_under_the_name_of_the_real_program(programs: Path) -> None:

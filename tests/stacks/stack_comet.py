@@ -9,6 +9,8 @@ from tests.lab import slurm_labs
 from tests.stacks.contract import Contract, Window
 
 JOBS = ("whole-node", "shared-p100", "shared-any")
+OF_A_NODE = ",".join(f"/dev/nvidia{number}" for number in range(4))
+NO_DEVICE = "not: cudaErrorNoDevice: no CUDA-capable device is detected"  # the driver suffices; the lab has no GPU
 
 
 def submitted(lab: OwnLab, job: str) -> list[str]:
@@ -33,6 +35,7 @@ def use(lab: OwnLab, window: Window) -> None:
     assert len(two["slurm_job_gpus"].split(",")) == 2
     assert {each["driver"] for each in seen.values()} == {"470.256.02"}  # --nv brings the stand-in of the driver
     assert {each["cupy"] for each in seen.values()} == {"13.6.0"}
+    assert {(each["device_files"], each["sum"]) for each in seen.values()} == {(OF_A_NODE, NO_DEVICE)}
     assert [len(submitted(lab, job)) for job in JOBS] == [1, 1, 1]
 
 
