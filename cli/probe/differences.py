@@ -126,14 +126,13 @@ def _engine(probed: Probed, pool: HostPool, *, has_gpus: bool) -> Iterator[Compa
         text = f"docker: the host's engine could not be read: {engine['unknown']}"
         yield Compared("docker", State.UNKNOWN, pool.gpu_access, engine, text)
         return
-    cdi = probed.host["cdi_devices"]
-    facts = HostFacts(
-        engine["engine"], engine["api"], "", "", 0, 0, "", "", "", tuple(engine["runtimes"]),
-        () if is_unknown(cdi) else tuple(cdi),
-    )  # fmt: skip
-    problems = [*refusals(facts, pool.gpu_access if has_gpus else None, 0, 0)]
-    if has_gpus and pool.gpu_access == "cdi" and not facts.cdi_devices:
-        problems.append("it has no CDI devices: run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml")
+    facts = HostFacts(engine["engine"], engine["api"], "", "", 0, 0, "", "", "", tuple(engine["runtimes"]), ())
+    access = pool.gpu_access if has_gpus else None
+    # Of a runtime that is missing, the probe knows more than the engine.
+    problems = [*refusals(facts, access if access == "cdi" else None, 0, 0)]
+    problems += [
+        f"{each['lacks']}: run {each['command']}" for each in probed.host["lacking"] if each["gpu_access"] == access
+    ]
     for each in problems:
         yield Compared("docker", State.DIFFERS, pool.gpu_access, facts.engine, f"docker: {each}")
     if not problems:

@@ -73,7 +73,8 @@ def refusals(facts: HostFacts, access: GpuAccess | None, cpu: float, memory_gib:
     if access == "cdi" and api < CDI_API:
         yield f"its engine {facts.engine} has no CDI (Docker 25 or later has): write gpu_access: runtime"
     if access == "runtime" and "nvidia" not in facts.runtimes:
-        yield f"its engine has no runtime nvidia, only {listing(facts.runtimes)}: run nvidia-ctk runtime configure"
+        names = listing(facts.runtimes)
+        yield f"its engine has no runtime nvidia, only {names}: gpu-commons probe prints what configures it"
     if facts.cpus and cpu > facts.cpus:
         yield f"it has {facts.cpus} cores, and its pool says {cpu:g}"
     # Firmware and kernel use part of the nominal memory.

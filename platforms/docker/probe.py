@@ -14,6 +14,7 @@ NVML: https://docs.nvidia.com/deploy/nvml-api/api/group__nvmlDeviceQueries.html;
 import argparse
 import ctypes
 import datetime as dt
+import difflib
 import http.client
 import json
 import os
@@ -31,6 +32,7 @@ ON_LOGIN_NODE = "this is a login node: it has Slurm's commands but no GPU; nothi
 LIBRARY = "libnvidia-ml.so.1"
 VERSION = r"\d{3}\.\d{2,3}(?:\.\d{2})?"  # of a driver: 470.256.02
 Facts = Dict[str, Any]
+_CDI_API = (1, 44)  # Docker 25: CDI names in device requests
 
 # Where drivers put their libraries, beside the folders of ld.so.conf and LD_LIBRARY_PATH. The last ones are those of
 # a driver container (gpu-operator's hostPaths.driverInstallDir) and of what it lays on a node.
@@ -41,6 +43,14 @@ _LIBRARIES = (
 )  # fmt: skip
 _IN_CONTAINER = "run/nvidia/driver/"
 _TOOLKIT = ("nvidia-ctk", "nvidia-container-toolkit", "nvidia-container-runtime")
+_CONFIG = "/etc/docker/daemon.json"
+# https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html. The engine reads its
+# runtimes when it is told to reload; CDI only at its start: https://docs.docker.com/reference/cli/dockerd/.
+_INSTALL = "sudo apt-get install nvidia-container-toolkit # or dnf, from nvidia.github.io/libnvidia-container"
+_CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker"
+_RELOAD = "sudo systemctl reload docker"
+_RESTART = "sudo systemctl restart docker # ends containers, unless live-restore is on"
+_GENERATE = "sudo nvidia-ctk cdi generate --output="
 _CONTAINERS = (
     ("APPTAINER_CONTAINER", "apptainer"),
     ("SINGULARITY_CONTAINER", "singularity"),
@@ -232,7 +242,66 @@ def docker(root: Path, environ: Mapping[str, str]) -> Facts:
         "api": str(version["ApiVersion"]),
         "data_root": str(info.get("DockerRootDir", "")),
         "runtimes": sorted(info.get("Runtimes") or ()),
+        "default_runtime": str(info.get("DefaultRuntime", "")),
+        "cdi_spec_dirs": list(info.get("CDISpecDirs") or ()),  # none: CDI is off, or the engine older than 25
     }
+
+
+def engine_config(root: Path) -> Facts:
+    """What the engine would read at its next reload."""
+    config = json.loads(_text(root / _CONFIG.lstrip("/")))
+    return {"runtimes": sorted(config.get("runtimes", ())), "default_runtime": config.get("default-runtime", "")}
+
+
+def runtime_diff(root: Path, paths: str) -> str:
+    """What NVIDIA's program would change in the engine's configuration; it writes nothing here."""
+    program = shutil.which("nvidia-ctk", path=paths)
+    if program is None:
+        raise Unread("nvidia-ctk: not on PATH")
+    file = root / _CONFIG.lstrip("/")
+    words = [program, "runtime", "configure", "--runtime=docker", "--dry-run", f"--config={file}"]
+    ran = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20, check=False)
+    if ran.returncode:
+        raise Unread(f"nvidia-ctk: {ran.stderr.decode(errors='replace').strip()}")
+    after = ran.stdout.decode(errors="replace").splitlines()
+    return "\n".join(difflib.unified_diff(_lines(file), after, _CONFIG, _CONFIG, lineterm=""))
+
+
+def lacking(facts: Facts, diff: Callable[[], Any]) -> Any:
+    """What keeps the engine from giving GPUs to containers, by gpu_access, with the command that mends it."""
+    if is_unknown(facts["docker"]):
+        return facts["docker"]
+    found = []  # type: List[Facts]
+    if is_unknown(facts["container_toolkit"]):
+        what = "NVIDIA's container toolkit is not installed, or not on PATH"
+        found.append({"gpu_access": "any", "lacks": what, "command": _INSTALL})
+    found += ({"gpu_access": "runtime", **each} for each in _lacking_runtime(facts, diff))
+    found += ({"gpu_access": "cdi", "lacks": what, "command": command} for what, command in _lacking_cdi(facts))
+    return found
+
+
+def _lacking_runtime(facts: Facts, diff: Callable[[], Any]) -> Iterator[Facts]:
+    names = facts["docker"]["runtimes"]
+    if "nvidia" in names:
+        return
+    if "nvidia" in facts["engine_config"].get("runtimes", ()):
+        yield {"lacks": f"its engine has not read the runtime nvidia in {_CONFIG}", "command": _RELOAD}
+    else:
+        what = f"its engine has no runtime nvidia, only {', '.join(names)}"
+        yield {"lacks": what, "command": f"{_CONFIGURE} && {_RELOAD}", "diff": diff()}
+
+
+def _lacking_cdi(facts: Facts) -> Iterator[Tuple[str, str]]:
+    engine, specs, driver = facts["docker"], facts["cdi_specs"], facts["driver"]
+    if _number(engine["api"]) >= _CDI_API:
+        if not engine["cdi_spec_dirs"]:
+            yield "CDI is off in its engine", f"{_CONFIGURE} --cdi.enabled && {_RESTART}"
+        if not specs:
+            yield "it has no CDI spec of NVIDIA's devices", f"{_GENERATE}/etc/cdi/nvidia.yaml"
+    for spec in () if is_unknown(specs) or is_unknown(driver) else specs:
+        if spec["drivers"] and driver not in spec["drivers"]:
+            what = f"{spec['file']} is for driver {', '.join(spec['drivers'])}, and {driver} runs"
+            yield what, f"{_GENERATE}{spec['file']}"
 
 
 def cdi_devices(root: Path) -> List[str]:
@@ -241,12 +310,28 @@ def cdi_devices(root: Path) -> List[str]:
     Names are found as in NVIDIA's own page: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/cdi-support.html
     """
     found = []
+    for _, kind, text in _cdi_specs(root):
+        names = re.findall(r'(?m)(?:^\s*-?\s|[{,]\s*)"?name"?:\s*["\']?([\w.:-]+)', text)
+        found += [f"{kind}={name}" for name in names]
+    return list(dict.fromkeys(found))
+
+
+def cdi_specs(root: Path) -> List[Facts]:
+    """Files of NVIDIA's devices, with the versions of the driver whose libraries they mount."""
+    pattern = rf"lib(?:cuda|nvidia-ml)\.so\.({VERSION})\b"
+    return [
+        {"file": f"/{path.relative_to(root)}", "drivers": sorted(set(re.findall(pattern, text)))}
+        for path, _, text in _cdi_specs(root)
+    ]
+
+
+def _cdi_specs(root: Path) -> Iterator[Tuple[Path, str, str]]:
+    """File, kind and text."""
     for path in sorted([*root.glob("etc/cdi/*"), *root.glob("var/run/cdi/*")]):
         text = _text(path) if path.suffix in (".yaml", ".yml", ".json") else ""
         kind = re.search(r'(?m)(?:^|[{,])\s*"?kind"?:\s*"?([\w.-]*nvidia\.com/[\w.-]+)', text)
-        names = re.findall(r'(?m)(?:^\s*-?\s|[{,]\s*)"?name"?:\s*["\']?([\w.:-]+)', text) if kind else []
-        found += [f"{kind.group(1)}={name}" for name in names] if kind else []
-    return list(dict.fromkeys(found))
+        if kind:
+            yield path, kind.group(1), text
 
 
 def version_said(programs: Sequence[str], pattern: str, path: Optional[str] = None) -> Facts:
@@ -325,7 +410,7 @@ def host_facts(
     engine, inside = known(docker, root, environ), container(root, environ)
     paths = f"{environ.get('PATH', os.defpath)}:/usr/local/nvidia/toolkit"
     images = [program] if program else ["apptainer", "singularity"]
-    return {
+    facts = {
         "probed": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "host": environ.get("GPU_COMMONS_NODE") or platform.node(),  # a pod has a name of its own
         "system": known(_system, root),
@@ -342,7 +427,9 @@ def host_facts(
         "persistence_daemon": known(persistence_daemon, root, inside),
         "container_toolkit": known(_toolkit, inside, paths),
         "cdi_devices": known(cdi_devices, root),
+        "cdi_specs": known(cdi_specs, root),
         "docker": engine,
+        "engine_config": known(engine_config, root),
         "apptainer": known(version_said, images, r"(\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?)", environ.get("PATH")),
         "glibc": known(_glibc, inside),
         "cgroup": known(_cgroup, root),
@@ -351,6 +438,7 @@ def host_facts(
         "data_root": known(_data_root, root, inside, engine),
         "temporary": known(_temporary, root, inside, environ.get("TMPDIR") or "/tmp"),  # noqa: S108 - looked at, not used
     }
+    return {**facts, "lacking": lacking(facts, lambda: known(runtime_diff, root, paths))}
 
 
 def pool_keys(facts: Facts) -> Facts:
@@ -381,7 +469,7 @@ def pool_keys(facts: Facts) -> Facts:
         uuids = [gpus] if is_unknown(gpus) else [each["uuid"] for each in gpus]
         keys["gpu_uuids"] = next((each for each in uuids if is_unknown(each)), uuids)
         keys["gpu_access"] = (
-            "cdi" if facts["cdi_devices"] and _number(engine["api"]) >= (1, 44)  # Docker 25: CDI in requests
+            "cdi" if facts["cdi_devices"] and engine["cdi_spec_dirs"] and _number(engine["api"]) >= _CDI_API
             else "runtime" if "nvidia" in engine["runtimes"]
             else {"unknown": "the engine has neither CDI devices nor a runtime nvidia"}
         )  # fmt: skip
@@ -412,6 +500,9 @@ def _yaml(key: str, value: Any, indent: str) -> Iterator[str]:
         yield f"{indent}{key}:"
         for name, inner in value.items():
             yield from _yaml(name, inner, f"{indent}  ")
+    elif isinstance(value, str) and "\n" in value:
+        yield f"{indent}{key}: |"
+        yield from (f"{indent}  {line}" for line in value.splitlines())
     elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
         yield f"{indent}{key}:"
         for each in value:

@@ -242,7 +242,7 @@ def probed(pool: Pool, **changes: Any) -> Probed:
         "container_toolkit": {"version": gpus.container_toolkit}, "cdi_devices": [], "cpu": 64, "memory_gib": 500.0,
         "docker": {"engine": "27.1.0", "api": "1.46", "runtimes": ["nvidia", "runc"]},
         "data_root": {"total_gib": 2000.0}, "temporary": {"path": "/tmp", "is_memory": False},
-        "persistence_daemon": "running",
+        "persistence_daemon": "running", "lacking": [],
     }  # fmt: skip
     keys = {
         "gpu": gpus.model.name, "gpus_per_node": gpus.count, "driver": str(gpus.driver),
@@ -305,8 +305,8 @@ DIFFERENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
             "docker: its engine 18.09 speaks API 1.39; 1.40 is the lowest (Docker 19.03)",
         ),
         (
-            {"docker": {"engine": "27", "api": "1.46", "runtimes": ["runc"]}},
-            "docker: its engine has no runtime nvidia, only runc: run nvidia-ctk runtime configure",
+            {"lacking": [{"gpu_access": "runtime", "lacks": "its engine has no runtime nvidia", "command": "mend"}]},
+            "docker: its engine has no runtime nvidia: run mend",
         ),
     ],
 }
@@ -337,10 +337,10 @@ def test_uuids_are_compared_in_their_order() -> None:
     assert turned == ["gpu_uuids: the pool says GPU-0, GPU-1, the host has GPU-1, GPU-0"]
 
 
-def test_a_pool_that_asks_for_cdi_needs_its_devices() -> None:
+def test_what_another_way_to_gpus_lacks_is_no_difference() -> None:
+    lacks = [{"gpu_access": each, "lacks": f"no {each}", "command": "mend"} for each in ("runtime", "cdi")]
     pool = pool_of("perceptron", "workstation").model_copy(update={"gpu_access": "cdi"})
-    assert lines(pool) == ["docker: it has no CDI devices: run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"]
-    assert lines(pool, cdi_devices=["nvidia.com/gpu=0"]) == []
+    assert lines(pool, lacking=lacks) == ["docker: no cdi: run mend"]
 
 
 def test_a_fact_that_cannot_be_read_proves_nothing() -> None:

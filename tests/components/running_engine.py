@@ -16,6 +16,7 @@ INFO = {
     "OperatingSystem": "Debian GNU/Linux 12 (bookworm)", "KernelVersion": "6.1.0", "NCPU": 16,
     "MemTotal": 128 * 2**30, "CgroupVersion": "1", "CgroupDriver": "cgroupfs", "Driver": "overlay2",
     "DockerRootDir": "/var/lib/docker", "Runtimes": {"runc": {}, "nvidia": {}},
+    "DefaultRuntime": "runc", "CDISpecDirs": [],
 }  # fmt: skip
 
 

@@ -196,6 +196,7 @@ def test_the_engine_says_where_images_are_and_which_runtimes_it_has(root: Write)
         found = facts(folder, DOCKER_HOST=address)
     assert found["docker"] == {
         "engine": "20.10.24", "api": "1.41", "data_root": "/var/lib/docker", "runtimes": ["nvidia", "runc"],
+        "default_runtime": "runc", "cdi_spec_dirs": [],
     }  # fmt: skip
     assert found["data_root"]["path"] == "/var/lib/docker"
     assert 0 < found["data_root"]["free_gib"] < found["data_root"]["total_gib"]
@@ -219,6 +220,77 @@ def test_devices_of_cdi_are_nvidias_by_their_full_names(root: Write) -> None:
     assert found["cdi_devices"] == [
         "nvidia.com/gpu=0", "nvidia.com/gpu=GPU-11111111-2222", "nvidia.com/gpu=all", "management.nvidia.com/gpu=all",
     ]  # fmt: skip
+
+
+TOOLKIT = ("nvidia-ctk", "NVIDIA Container Toolkit CLI version 1.18.1")
+SPEC = "kind: nvidia.com/gpu\ndevices:\n- name: all\n  # /usr/lib/libcuda.so.{}\n"
+OLD, NEW = {"ApiVersion": "1.43"}, {"ApiVersion": "1.44", "CDISpecDirs": ["/etc/cdi"]}
+CONFIGURE, RELOAD = "sudo nvidia-ctk runtime configure --runtime=docker", "sudo systemctl reload docker"
+RESTART = "sudo systemctl restart docker # ends containers, unless live-restore is on"
+RUNC = {"Runtimes": {"runc": {}}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("engine", "files", "lacks"),
+    [
+        (OLD, {}, []),
+        (NEW, {"etc/cdi/n.yaml": SPEC.format("470.256.02")}, []),
+        (
+            {**OLD, **RUNC},
+            {},
+            [("runtime", "its engine has no runtime nvidia, only runc", f"{CONFIGURE} && {RELOAD}")],
+        ),
+        (
+            {**OLD, **RUNC},
+            {"etc/docker/daemon.json": '{"runtimes": {"nvidia": {}}}'},
+            [("runtime", "its engine has not read the runtime nvidia in /etc/docker/daemon.json", RELOAD)],
+        ),
+        (
+            {**NEW, "CDISpecDirs": []},
+            {},
+            [
+                (
+                    "cdi",
+                    "CDI is off in its engine",
+                    f"{CONFIGURE} --cdi.enabled && {RESTART}",
+                ),
+                (
+                    "cdi",
+                    "it has no CDI spec of NVIDIA's devices",
+                    "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+                ),
+            ],
+        ),
+        (
+            NEW,
+            {"var/run/cdi/n.yaml": SPEC.format("535.54.03")},
+            [
+                (
+                    "cdi",
+                    "/var/run/cdi/n.yaml is for driver 535.54.03, and 470.256.02 runs",
+                    "sudo nvidia-ctk cdi generate --output=/var/run/cdi/n.yaml",
+                )
+            ],
+        ),
+    ],
+)
+def test_what_an_engine_lacks_is_said_with_the_command_that_mends_it(
+    root: Write, nvml: Compile, engine: dict[str, Any], files: dict[str, str], lacks: list[tuple[str, str, str]]
+) -> None:
+    folder = root(files)
+    with running_engine(folder, **engine) as address:
+        found = facts(folder, nvml(), DOCKER_HOST=address, PATH=program(folder, *TOOLKIT))
+    assert [(each["gpu_access"], each["lacks"], each["command"]) for each in found["lacking"]] == lacks
+
+
+def test_without_an_engine_or_the_toolkit_that_is_what_is_said(root: Write) -> None:
+    folder = root({})
+    assert "does not answer" in facts(folder)["lacking"]["unknown"]
+    with running_engine(folder, **RUNC) as address:
+        toolkit, runtime = facts(folder, DOCKER_HOST=address, PATH="/nowhere")["lacking"]
+    assert toolkit["command"].startswith("sudo apt-get install nvidia-container-toolkit")
+    assert runtime["diff"] == {"unknown": "nvidia-ctk: not on PATH"}
 
 
 @pytest.mark.parametrize(("kind", "is_memory"), [("tmpfs", True), ("xfs", False)])
@@ -331,7 +403,7 @@ def test_what_a_docker_host_prints_is_a_pool_of_a_stack_file(root: Write, nvml: 
 @pytest.mark.parametrize(("api", "access"), [("1.43", "runtime"), ("1.44", "cdi")])
 def test_cdi_is_named_from_the_engine_on_that_has_it(root: Write, nvml: Compile, api: str, access: str) -> None:
     folder = root({"etc/cdi/nvidia.yaml": "kind: nvidia.com/gpu\ndevices:\n- name: all\n"})
-    with running_engine(folder, ApiVersion=api) as address:
+    with running_engine(folder, ApiVersion=api, CDISpecDirs=["/etc/cdi"]) as address:
         assert pool_keys(facts(folder, nvml(), DOCKER_HOST=address))["gpu_access"] == access
 
 
