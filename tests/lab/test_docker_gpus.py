@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import os
+import signal
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from lab import processes
 from lab.instance import Instance
+from lab.servers import docker
+from lab.toolchain import Toolchain
+from platforms.docker.probe import host_facts
 from tests.lab import docker_engines as engines
 
 pytestmark = [pytest.mark.lab, pytest.mark.skipif(os.geteuid() != 0, reason="a Docker engine needs root")]
@@ -56,3 +65,47 @@ def test_a_gpu_that_the_host_does_not_have_is_refused_by_name(lab: tuple[Instanc
 
 def test_limits_that_this_machine_cannot_give_are_lowered_below_nvidias_runtime(lab: tuple[Instance, str]) -> None:
     assert gpus(seen(lab, "--gpus", "device=1", "--ulimit", "memlock=-1")) == {"/dev/nvidia1"}
+
+
+def test_an_engine_without_nvidias_runtime_has_it_after_what_the_probe_says(
+    lab: tuple[Instance, str], tmp_path: Path
+) -> None:
+    """The real nvidia-ctk shows its change, and makes it; the engine reads it when told to, and ends nothing."""
+    instance, image = lab
+    ctk, record = Toolchain().path("nvidia-ctk"), processes.read_record(instance, docker.NAME)
+    config = instance.config / "docker-engine" / "daemon.json"
+    (tmp_path / "etc/docker").mkdir(parents=True)
+    (tmp_path / "etc/docker/daemon.json").symlink_to(config)
+    environ = {"DOCKER_HOST": docker.address(instance), "PATH": f"{ctk.parent}:/usr/bin:/bin"}
+
+    def lacking() -> list[dict[str, str]]:
+        return list(host_facts(tmp_path, environ, dt.datetime.now(dt.UTC))["lacking"])
+
+    def reload(*, has_nvidia: bool) -> None:
+        assert record is not None
+        os.kill(record.pid, signal.SIGHUP)  # as systemctl reload docker does
+        until = time.monotonic() + 10
+        while ("nvidia" in engines.client(instance, "info", "--format={{.Runtimes}}")) is not has_nvidia:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+
+    assert lacking() == []
+    before = json.loads(config.read_text())
+    others = {name: each for name, each in before["runtimes"].items() if name != docker.NVIDIA}
+    config.write_text(json.dumps({**before, "runtimes": others, "default-runtime": "runc"}, indent=4) + "\n")
+    stays = engines.client(instance, "run", "--detach", "--network=none", image, *engines.HTTPD)
+    reload(has_nvidia=False)
+    with pytest.raises(AssertionError, match="nvidia"):
+        seen(lab, "--runtime=nvidia", "--env=NVIDIA_VISIBLE_DEVICES=2")
+    (lacks,) = lacking()
+    assert lacks["command"].startswith("sudo nvidia-ctk runtime configure --runtime=docker")
+    assert '+            "path": "nvidia-container-runtime"' in lacks["diff"].splitlines()
+    place = f"--nvidia-runtime-path={config.parent / docker.NVIDIA}"
+    processes.run([str(ctk), "runtime", "configure", "--runtime=docker", f"--config={config}", place])
+    assert [each["lacks"] for each in lacking()] == [
+        "its engine has not read the runtime nvidia in /etc/docker/daemon.json"
+    ]
+    reload(has_nvidia=True)
+    assert lacking() == []
+    assert gpus(seen(lab, "--runtime=nvidia", "--env=NVIDIA_VISIBLE_DEVICES=2")) == {"/dev/nvidia2"}
+    assert engines.inspect(instance, stays)["State"]["Running"]
