@@ -56,9 +56,8 @@ def nvidia_runtime(daemons: Mapping[str, Any]) -> NvidiaRuntimeArgs:
 def notebook_hub(hub: ResolvedHub, refs: Mapping[str, pulumi.Input[str]], core_pool: str | None) -> NotebookHubArgs:
     """Arguments of a NotebookHub. `refs`: repository@digest by image name."""
     args = {
-        **hub.keys.model_dump(include={*ClusterHubKeys.model_fields, "expose"}, exclude_none=True),
-        # An export has no size, not even by default.
-        "storage": hub.keys.storage.model_dump(exclude_unset=True),
+        **hub.keys.model_dump(include={*ClusterHubKeys.model_fields, "expose"} - {"storage"}, exclude_none=True),
+        **hub.keys.model_dump(include={"storage"}, exclude_unset=True),  # an export has no size, not even by default
         **every_hub(hub, refs),
         "profiles": [_profile(each, refs) for each in hub.choices],
         "images_are_pre_pulled": hub.is_pre_pulled or None,

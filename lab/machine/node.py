@@ -21,7 +21,7 @@ from lab.cluster import Cluster, is_ready, name_of, wait_until
 from lab.instance import LabError, stored_instance
 from lab.machine import driver_folders, leftovers, mounts, network, stand_in_gpus, traces
 from lab.machine.traces import Kind, Trace
-from lab.servers import containerd, coredns, cri, kube_proxy, kubelet, local_path
+from lab.servers import containerd, coredns, cri, kube_proxy, kubelet, local_path, persistenced
 from lab.stand_ins import images
 
 if TYPE_CHECKING:
@@ -34,12 +34,14 @@ if TYPE_CHECKING:
 
 USE = "node"  # selects stand-ins for GPUs
 OWNER_FILE = ".gpu-commons-lab"  # in the kubelet's folder: names the home of the lab that wrote it
-SERVERS = ("local-path-provisioner", "coredns", "kube-proxy", "kubelet")  # in the order of stopping; containerd is last
+# In the order of stopping; containerd is last.
+SERVERS = ("local-path-provisioner", "coredns", "kube-proxy", "kubelet", persistenced.NAME)
 # Created by containerd, its shims, the CNI library and the kubelet, wherever their own folders are.
 SHARED_FOLDERS = (
     *(Path(name) for name in ("/run/containerd", "/run/containerd/s")),
     *leftovers.CNI_STATE,
     *(Path(name) for name in ("/var/log/containers", "/etc/cni", "/etc/cni/net.d")),
+    persistenced.PID_FILE.parent,
 )
 # Which pod has which GPU. Lives as long as etcd: a kubelet without it would give a GPU away twice.
 CHECKPOINT = kubelet.ROOT / "device-plugins" / "kubelet_internal_checkpoint"
@@ -80,6 +82,8 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
     stand_in_gpus.make(instance, tools, USE, node.gpus)
     stand_in_gpus.XIDS.parent.mkdir(parents=True, exist_ok=True)
     containerd.configure(instance, tools, pause.reference(instance), stand_in_gpus.cdi(instance, USE))
+    if node.gpus and not node.has_driver_container and not persistenced.is_somebody_elses(instance):
+        processes.start(instance, persistenced.server(instance))
     report("containerd and kubelet …")
     processes.start(instance, containerd.server(instance, tools))
     processes.start(instance, kubelet.server(instance, tools, node.name, node.exports))
@@ -123,6 +127,7 @@ def stop(instance: Instance, tools: Tools) -> None:
     """
     for name in SERVERS:
         processes.stop(instance, name)
+    persistenced.forget()
     _end_pods(instance, tools)
     processes.stop(instance, "containerd", within_s=20)
     leftovers.kill_shims(containerd.socket_path(instance))

@@ -35,7 +35,6 @@ DEVICE_PLUGIN = "lab/device-plugin"
 PERSISTENCE_DAEMON = "lab/persistence-daemon"
 DRIVER = "lab/driver"
 
-PERSISTENCED = Path(__file__).parent / "persistenced.sh"
 # Libraries of a program that loads the driver's library.
 C_LIBRARY = {path.name: path for path in map(Path, ("/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libc.so.6"))}
 
@@ -122,17 +121,15 @@ def images(tools: Tools, drivers: Collection[str] = ()) -> list[StandInImage]:
         StandInImage(
             name=PERSISTENCE_DAEMON,
             stands_for=PERSISTENCE_IMAGE,
-            reason="this machine has no driver to keep loaded: it says so and sleeps",
+            reason="its registry cannot be reached; Debian's busybox takes its place",
             dockerfile=render_dockerfile(
                 PERSISTENCE_IMAGE,
                 program="busybox",
                 places=("/bin/busybox",),
-                entrypoint=("nvidia-persistenced",),
-                # Also as sh: the pod starts the daemon of the node's driver by a script, and this node has none.
-                more={"persistenced": "/usr/bin/nvidia-persistenced", "sh": "/bin/sh"},
+                entrypoint=(),
+                run='["/bin/busybox", "--install", "-s", "/bin"]',
             ),
-            files={"busybox": busybox, "persistenced": PERSISTENCED, "sh": PERSISTENCED},
-            drives_gpus=True,
+            files={"busybox": busybox},
         ),
         *(_driver(reference, busybox) for reference in sorted({*drivers})),
     ]

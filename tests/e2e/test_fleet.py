@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from own_stack import succeeded
 from running_lab import Object, RunningLab
+
+from lab.cluster import name_of
 
 REAL_NODE = "n01"
 GPUS = {
@@ -118,6 +123,15 @@ def test_every_node_runs_one_pod_of_each_daemon(lab: RunningLab, daemon: str) ->
         if not all(status["ready"] for status in pod["status"]["containerStatuses"])
     }
     assert waiting == {}
+
+
+def test_the_persistence_pod_uses_the_daemon_that_the_node_runs(lab: RunningLab) -> None:
+    pods = lab.cluster.items(
+        "/api/v1/namespaces/gpu-runtime/pods", labels=("app.kubernetes.io/component", "persistence-daemon")
+    )
+    (on_it,) = [name_of(pod) for pod in pods if pod["spec"]["nodeName"] == REAL_NODE]
+    log = succeeded(lab.run("kubectl", "logs", "--namespace", "gpu-runtime", on_it))
+    assert re.fullmatch(r"this node runs nvidia-persistenced, process \d+: using it\n", log)
 
 
 def test_n01_is_the_real_node_and_its_gpus_come_from_the_device_plugin(

@@ -24,7 +24,7 @@ from lab.machine.leftovers import CNI_STATE, RUNTIME_STATE, cgroups, is_listened
 from lab.machine.node import RealNode
 from lab.machine.stand_in_gpus import StandInGpus
 from lab.processes import Server
-from lab.servers import buildkit, containerd, kube_proxy, kubelet, local_path, registry
+from lab.servers import buildkit, containerd, kube_proxy, kubelet, local_path, persistenced, registry
 from lab.stand_ins import images
 from lab.toolchain import Toolchain
 from platforms.kubernetes import runtime
@@ -163,7 +163,11 @@ def web(lab: Lab) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": "web"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        "spec": {
+            "storageClassName": local_path.STORAGE_CLASS,
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
     }
     lab.cluster.apply("/api/v1/namespaces/default/persistentvolumeclaims/web", claim)
     made: dict[str, Any] = lab.cluster.apply("/api/v1/namespaces/default/services/web", service("web", 30089))
@@ -431,14 +435,14 @@ def test_the_labels_of_the_node_are_those_of_gpu_feature_discovery(lab: Lab) -> 
     assert found["nvidia.com/cuda.driver-version.full"] == "418.88"
 
 
-def test_the_persistence_daemon_says_what_it_is(lab: Lab) -> None:
-    body = pod("persistence", lab.image(images.PERSISTENCE_DAEMON), "")
-    body["spec"]["containers"][0]["command"] = ["nvidia-persistenced", "--persistence-mode"]
-    run(lab, body)
-    log = lab.kubectl("logs", "persistence")
-    assert "stands for nvidia-persistenced" in log
-    assert "nvidia-persistenced was asked for: --persistence-mode" in log
-    assert "no driver" in log
+def test_the_persistence_pod_finds_the_service_of_the_node(lab: Lab) -> None:
+    image = lab.image(images.PERSISTENCE_DAEMON)
+    spec = runtime.persistence_pod(image)
+    spec = {key: spec[key] for key in ("hostPID", "containers", "volumes")}
+    run(lab, {**pod("persistence", image, ""), "spec": {**spec, "terminationGracePeriodSeconds": 1}})
+    service = int(persistenced.PID_FILE.read_text())
+    said = f"this node runs nvidia-persistenced, process {service}: using it"
+    eventually(said, lambda: lab.kubectl("logs", "persistence").strip() == said)
 
 
 def settings_of(lab: Lab) -> dict[str, tuple[int, int]]:
@@ -454,12 +458,12 @@ def pids(lab: Lab) -> dict[str, int]:
 def test_a_second_start_touches_no_file_and_no_server(lab: Lab, web: dict[str, Any]) -> None:
     assert web
     files, servers = settings_of(lab), pids(lab)
-    assert len(servers) == 12
+    assert len(servers) == 13
     start_everything(lab.instance, lab.tools)
     time.sleep(2)  # kube-proxy would need a moment to notice a change, and to end itself
     assert settings_of(lab) == files
     assert pids(lab) == servers
-    assert str(health.check(lab.instance)) == "12 servers run"
+    assert str(health.check(lab.instance)) == "13 servers run"
 
 
 @pytest.mark.parametrize("broken", ["killed", "its file was changed"])
@@ -476,7 +480,7 @@ def test_a_kube_proxy_that_ended_is_named_and_comes_back(lab: Lab, web: dict[str
     node.start(lab.instance, lab.tools, NODE)
     after = pids(lab)
     assert {name for name in after if after[name] != before[name]} == {"kube-proxy"}
-    assert str(health.check(lab.instance)) == "12 servers run"
+    assert str(health.check(lab.instance)) == "13 servers run"
     # It really serves again: a Service that it has never seen before answers.
     again = lab.cluster.apply("/api/v1/namespaces/default/services/again", service("again", 30090))
     try:
