@@ -90,11 +90,6 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
     processes.start(instance, local_path.server(instance, tools, provisioner, busybox.reference(instance)))
 
 
-def discovered_labels(instance: Instance, tools: Tools, node: RealNode) -> dict[str, str]:
-    """GPU feature discovery's labels for the node's GPUs; none if it has no GPUs."""
-    return stand_in_gpus.labels(instance, tools, USE) if node.gpus else {}
-
-
 def settle(instance: Instance, node_name: str, *, within_s: float = 120) -> None:
     """Wait until the node is Ready by its present kubelet and has no pods from an earlier life.
 

@@ -116,16 +116,6 @@ def remove(instance: Instance, use: str) -> None:
         (instance.run / "gpus").rmdir()
 
 
-def labels(instance: Instance, tools: Tools, use: str) -> dict[str, str]:
-    """GPU feature discovery's labels for them, which Node Feature Discovery would set on the node."""
-    where = root(instance, use)
-    found = where / "features"
-    argv = [str(tools.path("gpu-feature-discovery")), "--oneshot", "--no-timestamp", f"--output-file={found}"]
-    processes.run(argv, env=_environment(where), timeout_s=60)
-    pairs = (line.partition("=") for line in found.read_text(encoding="utf-8").splitlines())
-    return {key: value for key, _, value in pairs if key}
-
-
 def break_one(index: int, xid: int) -> None:
     """Make a GPU of the real node fail with that error, which the device plugin reads as a driver's."""
     XIDS.parent.mkdir(parents=True, exist_ok=True)
