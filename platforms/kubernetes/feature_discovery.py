@@ -17,7 +17,7 @@ OURS: Final = {"app.kubernetes.io/name": "nvidia-runtime"}
 _GROUP: Final = "nfd.k8s-sigs.io"
 NODE_FEATURES: Final = f"nodefeatures.{_GROUP}"
 # nfd-master waits for both kinds. Ours hold labels and nothing else: no features, and no rules that would taint nodes.
-_LABELS: Final = {"labels": {"type": "object", "additionalProperties": {"type": "string"}}}
+_LABELS: Final = {"properties": {"labels": {"type": "object", "additionalProperties": {"type": "string"}}}}
 _KINDS: Final = {
     NODE_FEATURES: ("NodeFeature", "Namespaced", _LABELS),
     f"nodefeaturerules.{_GROUP}": ("NodeFeatureRule", "Cluster", {}),
@@ -121,7 +121,7 @@ def _program(image: Any, name: str, port: int, *options: str) -> dict[str, Any]:
 
 
 def _definition(name: str, kind: str, scope: str, spec: dict[str, Any]) -> dict[str, Any]:
-    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", **spec}}}
     plural = name.partition(".")[0]
     return {
         "metadata": {"name": name, "labels": OURS},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from running_lab import Object, RunningLab
+from running_lab import Object, RunningLab, wait_for
 
 REAL_NODE = "n01"
 GPUS = {
@@ -140,12 +140,15 @@ def test_n01_is_the_real_node_and_its_gpus_come_from_the_device_plugin(
     assert writers(nodes[REAL_NODE], "nvidia.com/gpu", "status", "capacity") == {"kubelet"}
 
 
-def test_the_labels_of_the_real_node_are_what_gpu_feature_discovery_found_there(nodes: dict[str, Object]) -> None:
-    found = nodes[REAL_NODE]["metadata"]["labels"]
-    assert found["nvidia.com/gpu.product"] == "GeForce-GTX-1080-Ti"
-    assert found["nvidia.com/cuda.driver-version.full"] == "418.88"
-    for label in ("nvidia.com/gpu.product", "nvidia.com/cuda.driver-version.full"):
-        assert writers(nodes[REAL_NODE], label, "metadata", "labels") == {"nfd-master"}
+def test_the_labels_of_the_real_node_are_what_gpu_feature_discovery_found_there(lab: RunningLab) -> None:
+    def discovered() -> Object | None:
+        node = lab.cluster.get(f"/api/v1/nodes/{REAL_NODE}") or {}
+        return node if "nvidia.com/gpu.product" in node["metadata"]["labels"] else None
+
+    node = wait_for(discovered, what="labels of its GPUs")  # its pods may have started a moment ago
+    wanted = {"nvidia.com/gpu.product": "GeForce-GTX-1080-Ti", "nvidia.com/cuda.driver-version.full": "418.88"}
+    assert wanted.items() <= node["metadata"]["labels"].items()
+    assert [writers(node, label, "metadata", "labels") for label in wanted] == [{"nfd-master"}] * 2
 
 
 def writers(node: Object, key: str, part: str, field: str) -> set[str]:

@@ -80,12 +80,12 @@ def test_only_labels_of_nvidia_reach_a_node() -> None:
 
 def test_its_definitions_hold_labels_and_neither_features_nor_rules() -> None:
     specs = {
-        name: made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        name: made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"].get("properties")
         for name, made in feature_discovery.definitions().items()
     }
     assert specs == {
         "nodefeatures.nfd.k8s-sigs.io": {"labels": {"type": "object", "additionalProperties": {"type": "string"}}},
-        "nodefeaturerules.nfd.k8s-sigs.io": {},
+        "nodefeaturerules.nfd.k8s-sigs.io": None,
     }
 
 
