@@ -13,6 +13,7 @@ import stat
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -107,6 +108,12 @@ def make(instance: Instance, tools: Tools, use: str, gpus: StandInGpus | None) -
 def cdi(instance: Instance, use: str) -> Path:
     """The folder of CDI specs for runtimes; empty without GPUs."""
     return root(instance, use) / "etc" / "cdi"
+
+
+def since(instance: Instance, use: str) -> datetime | None:
+    """When the driver's library was made, in whole seconds as a kubelet counts; None without GPUs."""
+    library = root(instance, use) / LIBRARIES / "libnvidia-ml.so.1"
+    return datetime.fromtimestamp(int(library.stat().st_mtime), tz=UTC) if library.exists() else None
 
 
 def remove(instance: Instance, use: str) -> None:

@@ -430,7 +430,6 @@ def test_the_device_plugin_is_nvidias_and_a_gpu_that_fails_is_offered_no_more(la
 
 RBAC = "rbac.authorization.k8s.io/v1"
 NODE_FEATURES = "/apis/nfd.k8s-sigs.io/v1alpha1/namespaces/kube-system/nodefeatures"
-THEIR_PODS = ("--namespace=kube-system", "--selector=app.kubernetes.io/component=gpu-feature-discovery")
 
 
 @pytest.fixture(scope="module")
@@ -483,7 +482,7 @@ def test_a_changed_driver_is_seen_as_drift(lab: Lab) -> None:
 
     def with_driver(gpus: StandInGpus) -> None:
         stand_in_gpus.make(lab.instance, lab.tools, node.USE, gpus)
-        lab.kubectl("delete", "pod", *THEIR_PODS)  # a machine with another driver has started anew
+        node.settle(lab.instance, NODE.name)  # pods with the earlier driver end, as on a machine that starts anew
 
     assert drifted() == []
     with_driver(replace(GPUS, driver="470.57.02"))
