@@ -31,10 +31,11 @@ class Cluster:
 
 
 def listed(cluster: Cluster, path: str, **query: str) -> list[dict[str, Any]]:
-    """All objects at an API path such as `/api/v1/nodes`. Raises ClusterUnreachable."""
+    """All objects at an API path such as `/api/v1/nodes`, also with a query of its own. Raises ClusterUnreachable."""
     objects: list[dict[str, Any]] = []
+    mark = "&" if "?" in path else "?"
     while True:
-        answer = _get(cluster, f"{path}?{urlencode({'limit': _AT_ONCE, **query})}")
+        answer = _get(cluster, f"{path}{mark}{urlencode({'limit': _AT_ONCE, **query})}")
         objects += answer.get("items") or []
         if not (more := (answer.get("metadata") or {}).get("continue")):
             return objects

@@ -1,6 +1,6 @@
 """Joins the machines of a stack's fleet to the lab: one may be real, kwok simulates the others.
 
-They exist before `pulumi up`, as a site's machines would: with capacity and the labels of GPU feature discovery.
+They exist before `pulumi up`, as a site's machines would, simulated ones with the labels of GPU feature discovery.
 Pulumi's additions (labels, taints) belong to another field manager and survive every `join`.
 """
 
@@ -52,14 +52,13 @@ def join(
     fleet: Fleet,
     real_node: str | None,
     *,
-    discovered: Mapping[str, str] | None = None,
     within_s: float = 60,
 ) -> None:
     """Bring the cluster's nodes in line with `fleet`; returns when the simulated ones are Ready.
 
-    The real node registers itself (it must run) and only gets labels: those `discovered` on it replace those of a
-    similar node, and its GPUs come from the device plugin. Nodes no longer in the fleet are removed. Repeating it
-    changes nothing. Raises LabError if `real_node` is not in the fleet or does not register in time.
+    The real node registers itself (it must run) and only gets the labels of its group; its GPUs and their labels come
+    from the stack's daemons. Nodes no longer in the fleet are removed. Repeating it changes nothing. Raises LabError if
+    `real_node` is not in the fleet or does not register in time.
     """
     nodes = {
         name: (pool, each.gpus)
@@ -78,9 +77,7 @@ def join(
             cluster.apply(f"/api/v1/nodes/{name}", simulated_node(name, gpus, pool))
             cluster.apply(f"/api/v1/nodes/{name}/status", simulated_status(name, pool))
         if real_node is not None:
-            pool, gpus = nodes[real_node]
-            reported = discovered if discovered is not None else gpus.discovered_labels if gpus else {}
-            _label_real_node(cluster, real_node, pool, reported, within_s=within_s)
+            _label_real_node(cluster, real_node, nodes[real_node][0], within_s=within_s)
         cluster.wait_for_nodes(simulated, within_s=within_s)
 
 
@@ -136,7 +133,7 @@ def _lab_nodes(cluster: Cluster) -> set[str]:
     return {name_of(node) for labels in (SIMULATED_NODE, REAL_NODE) for node in cluster.nodes(labels=labels)}
 
 
-def _label_real_node(cluster: Cluster, name: str, pool: Pool, reported: Mapping[str, str], *, within_s: float) -> None:
+def _label_real_node(cluster: Cluster, name: str, pool: Pool, *, within_s: float) -> None:
     # A node that kwok simulated until now has not registered itself yet.
     def missing() -> set[str]:
         node = cluster.get(f"/api/v1/nodes/{name}")
@@ -145,7 +142,7 @@ def _label_real_node(cluster: Cluster, name: str, pool: Pool, reported: Mapping[
 
     wait_until(missing, within_s=within_s, what="the kubelet has not registered its node")
     declared, taints = _of_group(pool)
-    labels = {REAL_NODE[0]: REAL_NODE[1], **reported, **declared}
+    labels = {REAL_NODE[0]: REAL_NODE[1], **declared}
     cluster.apply(f"/api/v1/nodes/{name}", _node(name, labels, taints))
 
 

@@ -173,8 +173,7 @@ def _real_node(context: Context) -> None:
 def _fleet(context: Context) -> None:
     stack, real = context.stack(), context.real_node()
     if stack.fleet.pools:
-        found = node.discovered_labels(context.instance, context.tools, real) if real else None
-        fleet.join(context.instance, stack.fleet, real.name if real else None, discovered=found)
+        fleet.join(context.instance, stack.fleet, real.name if real else None)
     if real:
         node.settle(context.instance, real.name)
 

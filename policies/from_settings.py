@@ -20,7 +20,7 @@ from platforms.aws.regions import region_problem
 from platforms.docker.hub_names import Names
 from platforms.kubernetes.runtime import DAEMONS as RUNTIME_DAEMONS
 from platforms.kubernetes.runtime import NAMESPACE as RUNTIME_NAMESPACE
-from platforms.kubernetes.runtime import driver_daemon
+from platforms.kubernetes.runtime import daemon_sets
 from policies.configuration import Configuration
 from policies.enforcement import Strictness, Waiver
 from policies.finding import Level
@@ -31,7 +31,7 @@ from settings.instance_table import instance_pools
 from settings.models import ImageLimits, Policies
 from settings.partition_pools import PartitionPool
 from settings.reading import Stack
-from settings.resolve import driver_containers
+from settings.resolve import runtime
 
 
 def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -> Site:
@@ -41,14 +41,13 @@ def site_of(stack: Stack, images: Path = IMAGES, today: dt.date | None = None) -
     """
     today = today or _today()
     stack = stack.model_copy(update={"courses": tuple(each for each in stack.courses if each.last_day >= today)})
-    runtime = stack.runtime
-    own = zip(RUNTIME_DAEMONS, (runtime.device_plugin, runtime.persistence_daemon), strict=True) if runtime else ()
-    daemons = {_runtime_daemon(name): stack.substitute(str(image))[0] for name, image in own if image}
-    # Only this image, on this pool, may install a driver; nothing else that is privileged may.
-    daemons |= {_runtime_daemon(driver_daemon(each.pool)): each.image for each in driver_containers(stack)}
+    # Of what is privileged, only a pool's driver container may install a driver, and only with its image.
+    made = daemon_sets(args) if (args := runtime(stack)) else {}
+    daemons = {_runtime_daemon(name): spec["template"]["spec"]["containers"][0]["image"] for name, spec in made.items()}
+    others_label = stack.fleet.managed_by or (stack.runtime and not stack.own_runtime)
     nodes = nodes_of(stack.fleet.pools, labels.GPU_TAINT)
     return Site(
-        nodes=tuple(map(_labelled_elsewhere, nodes)) if stack.fleet.managed_by else nodes,
+        nodes=tuple(map(_labelled_elsewhere, nodes)) if others_label else nodes,
         allowed_registries=tuple(str(registry) for registry in stack.site.allowed_registries),
         runtime_daemons=_by_image(daemons.items()),
         own_registry=str(stack.site.registry),
@@ -138,7 +137,7 @@ def _open(node: Node) -> Node:
 
 
 def _labelled_elsewhere(node: Node) -> Node:
-    """A node of a fleet managed elsewhere, whose daemons may set further labels."""
+    """A node whose daemons are not of this stack and may set further labels."""
     discovered = labels.ALWAYS_DISCOVERED if node.amount(labels.GPU_RESOURCE) else {}
     return replace(node, labels={**discovered, **node.labels}, open_labels=labels.DISCOVERED_PREFIXES)
 

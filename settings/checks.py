@@ -318,7 +318,7 @@ def _node_patches(stack: Stack, loc: Loc, pool: Pool) -> Iterator[_Made]:
 
 def _namespaces(stack: Stack) -> Iterator[Fault]:
     """The runtime creates its own namespace, which nothing else may own."""
-    for section, key in (("hubs", "name"), ("jobs", "namespace")) if stack.runtime else ():
+    for section, key in (("hubs", "name"), ("jobs", "namespace")) if stack.own_runtime else ():
         for loc, each in located(stack, section):
             if getattr(each, key, None) == runtime.NAMESPACE:
                 fix = "choose another: NVIDIA's daemons run there, and the namespace is created and deleted with them"

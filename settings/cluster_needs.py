@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from errors.problems import Loc, Problem, listing, path_text, show
-from fleet.labels import NVIDIA_PREFIX
+from fleet.labels import GFD_DRIVER, NVIDIA_PREFIX
+from platforms.kubernetes.feature_discovery import NODE_FEATURES, OURS
 from platforms.kubernetes.hub import DATABASE_CLAIM
 from platforms.kubernetes.runtime import RUNTIME_CLASS
 from settings.fleet import landing_pools
 from settings.models import Hub
 from settings.pool import Pool
+from settings.pools import ProvidedRuntime
 from settings.reading import Stack
 from settings.resolve import by_claims
 from workloads.authenticator import OAuthAuthenticator
@@ -47,6 +49,8 @@ NODE_BOUND: Final = frozenset(
         "k8s.io/minikube-hostpath",
     }
 )
+_OWN_RUNTIME: Final = "write runtime.device_plugin, and the stack brings it"
+_NFD_PREFIX: Final = "feature.node.kubernetes.io/"
 _OWN_CLASS: Final = "kubernetes.io/ingress.class"  # how a class was named before there were objects for it
 _CLASSES: Final = {"storageclasses": "storage class", "ingressclasses": "ingress class"}
 PATHS: Final = {
@@ -55,6 +59,9 @@ PATHS: Final = {
     "ingressclasses": "/apis/networking.k8s.io/v1/ingressclasses",
     "runtimeclasses": "/apis/node.k8s.io/v1/runtimeclasses",
     "clusterissuers": "/apis/cert-manager.io/v1/clusterissuers",
+    "nodefeatures": (
+        f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldSelector=metadata.name%3D{NODE_FEATURES}"
+    ),
 }
 """API paths of kinds without a namespace."""
 
@@ -75,6 +82,8 @@ class ClusterObjects:
 def kinds_needed(stack: Stack) -> frozenset[str]:
     """Kinds of `PATHS` that the stack depends on."""
     needed = {"runtimeclasses", "nodes"} if _pools_of_the_site(stack) else set()
+    if _discovers(stack):
+        needed |= {"nodefeatures", "nodes"}
     for hub in stack.hubs:
         needed.add("storageclasses")
         if isinstance(hub.expose, Ingress):
@@ -96,7 +105,7 @@ def namespaces_with_issuers(stack: Stack) -> tuple[str, ...]:
 
 def lacking(stack: Stack, cluster: ClusterObjects, now: dt.datetime) -> tuple[Problem, ...]:
     """What an update would wait for in vain, or what people would meet after it."""
-    found = list(_runtime(stack, cluster))
+    found = [*_runtime(stack, cluster), *_two_labellers(stack, cluster)]
     for index, hub in enumerate(stack.hubs):
         loc: Loc = ("hubs", index)
         found += [*_storage(loc, hub, stack, cluster), *_entry(loc, hub, cluster, now), *_login(stack, hub, cluster)]
@@ -187,28 +196,50 @@ def _class_of_homes(hub: Hub, cluster: ClusterObjects) -> Mapping[str, Any] | No
 
 
 def _runtime(stack: Stack, cluster: ClusterObjects) -> Iterator[Problem]:
-    """Without `runtime`, the site has brought its own: a runtime class, and nodes that offer GPUs."""
-    pools = _pools_of_the_site(stack)
+    """What the site or its operator has to bring: a runtime class, nodes that offer GPUs, and labels of them."""
+    pools, provided = _pools_of_the_site(stack), isinstance(stack.runtime, ProvidedRuntime)
     if not pools:
         return
     classes = cluster.kind("runtimeclasses")
     if classes is not None and RUNTIME_CLASS not in _names(classes):
-        fix = "install NVIDIA's container toolkit and its runtime class on the cluster, or add runtime to the stack"
-        yield _problem(
-            ("runtime",), None, f"is not in the stack, and the cluster has no runtime class {RUNTIME_CLASS}", fix
-        )
-    nodes = cluster.kind("nodes")
+        reason, fix = "is not in the stack", "install NVIDIA's container toolkit and its runtime class on the cluster"
+        if provided:
+            reason, fix = "comes from the GPU operator", "look at the operator's ClusterPolicy and its pods"
+        reason += f", and the cluster has no runtime class {RUNTIME_CLASS}"
+        yield _problem(("runtime",), None, reason, f"{fix}, or {_OWN_RUNTIME}")
     for index, pool in pools.items():
-        without = [_name(each) for each in nodes or () if _name(each) in pool.node_names and not _offers_gpus(each)]
-        if without:
-            fix = "look at the device plugin's pods there, or add runtime to the stack"
-            reason = f"offers no nvidia.com/gpu on {listing(without)}"
-            yield _problem(("fleet", "pools", index), pool.name, reason, fix)
+        nodes = [each for each in cluster.kind("nodes") or () if _name(each) in pool.node_names]
+        loc: Loc = ("fleet", "pools", index)
+        if without := [_name(each) for each in nodes if not _offers_gpus(each)]:
+            fix = f"look at the device plugin's pods there, or {_OWN_RUNTIME}"
+            yield _problem(loc, pool.name, f"offers no nvidia.com/gpu on {listing(without)}", fix)
+        elif provided and (unlabelled := [_name(each) for each in nodes if GFD_DRIVER not in _labels(each)]):
+            reason = f"has no label {GFD_DRIVER} on {listing(unlabelled)}, so a changed driver is not seen"
+            yield _problem(loc, pool.name, reason, "look at the pods of the operator's gpu-feature-discovery there")
+
+
+def _two_labellers(stack: Stack, cluster: ClusterObjects) -> Iterator[Problem]:
+    """Two Node Feature Discoveries remove each other's labels. Ours never sets one of NFD's own namespace."""
+    if not _discovers(stack):
+        return
+    others = [each for each in cluster.kind("nodefeatures") or () if not OURS.items() <= _labels(each).items()]
+    labelled = [
+        _name(each) for each in cluster.kind("nodes") or () if any(key.startswith(_NFD_PREFIX) for key in _labels(each))
+    ]
+    if others or labelled:
+        seen = f"it labelled {listing(labelled)}" if labelled else f"{NODE_FEATURES} is not of this stack"
+        fix = "leave it out; if the GPU operator runs there, write runtime: {provided_by: gpu-operator}"
+        reason = f"would be a second Node Feature Discovery on the cluster ({seen}), and they overwrite each other"
+        yield _problem(("runtime", "node_feature_discovery"), None, reason, fix)
+
+
+def _discovers(stack: Stack) -> bool:
+    return stack.own_runtime is not None and stack.own_runtime.node_feature_discovery is not None
 
 
 def _pools_of_the_site(stack: Stack) -> dict[int, Pool]:
     """Pools whose GPUs the site's own runtime serves, by index."""
-    if stack.runtime is not None:
+    if stack.own_runtime is not None:
         return {}
     claimed = by_claims(stack)
     return {n: pool for n, pool in enumerate(stack.fleet.pools) if pool.gpus_of_node and pool.name not in claimed}
@@ -322,6 +353,10 @@ def _is_default(each: Mapping[str, Any], kind: str) -> bool:
 
 def _name(each: Mapping[str, Any]) -> str:
     return str((each.get("metadata") or {}).get("name", ""))
+
+
+def _labels(each: Mapping[str, Any]) -> Mapping[str, str]:
+    return (each.get("metadata") or {}).get("labels") or {}
 
 
 def _names(objects: Objects) -> set[str]:

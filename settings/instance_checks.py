@@ -13,7 +13,7 @@ from platforms.kubernetes.claims import FIRST_KUBERNETES
 from settings.fleet_checks import located_pools
 from settings.instance_pools import InstancePool
 from settings.models import Job, Profile, Stack
-from settings.pools import NodePool
+from settings.pools import RUNTIME_IMAGES, NodePool
 
 _ONE_WAY = "name pools that all give GPUs in the same way"
 
@@ -50,7 +50,7 @@ def _endpoints(stack: Stack) -> Iterator[Fault]:
     cluster, site, runtime = stack.cluster, stack.site, stack.runtime
     if cluster is None or cluster.network is None or cluster.network.egress != "endpoints" or site.lab:
         return
-    daemons = (("runtime", key, getattr(runtime, key, None)) for key in ("device_plugin", "persistence_daemon"))
+    daemons = (("runtime", key, getattr(runtime, key, None)) for key in RUNTIME_IMAGES)
     for section, key, reference in (("site", "registry", getattr(site, "registry", None)), *daemons):
         found = EcrRegistry.read(reference) if reference else None
         if reference and (found is None or found.region != cluster.region):

@@ -21,7 +21,7 @@ from platforms.slurm.hub_model import LoginNodePort
 from platforms.slurm.job_model import SlurmKeys
 from platforms.slurm.site_model import SlurmAccess
 from settings.host_pools import HostPool
-from settings.pools import Fleet, Runtime
+from settings.pools import EveryRuntime, Fleet, Runtime
 from settings.values import Assumptions, Day, RuleId
 from workloads.addresses import Registry, Replaceable
 from workloads.amounts import Count, Gigabytes, Share
@@ -328,7 +328,7 @@ class Stack(BaseModel):
     site: Site = Field(description="Where the stack runs.")
     cluster: Cluster | None = Field(None, description="The EKS cluster of a site of kind eks.")
     fleet: Fleet = Field(Fleet(total_gpus=0, pools=()), description="The node pools.")
-    runtime: Runtime | None = Field(None, description="Daemons on the GPU nodes; none: the site has its own.")
+    runtime: EveryRuntime | None = Field(None, description="Daemons on the GPU nodes; none: the site has its own.")
     images: tuple[Image, ...] = Field((), description="Images that this stack builds.")
     hubs: tuple[Hub, ...] = Field((), description="JupyterHubs of this stack.")
     containers: tuple[Container, ...] = Field((), description="Containers on the Docker hosts of this stack.")
@@ -349,6 +349,11 @@ class Stack(BaseModel):
     def workloads(self) -> tuple[Profile | Kernel | Container | Job, ...]:
         """All hubs' profiles and kernels, containers, and jobs."""
         return tuple(each for _, each in self.located_workloads())
+
+    @property
+    def own_runtime(self) -> Runtime | None:
+        """The runtime that this stack deploys."""
+        return self.runtime if isinstance(self.runtime, Runtime) else None
 
     def engine(self, host: HostPool) -> str:
         """A host's engine address as seen from here."""

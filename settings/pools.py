@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
@@ -179,4 +179,40 @@ class Runtime(BaseModel):
         description="Image with a shell and chroot, for a pod on each node that starts the driver's own persistence "
         "daemon where the node runs none. None: the nodes start theirs, by a service or a machine image.",
     )
+    node_feature_discovery: Reference | None = Field(
+        None,
+        description="Image of Node Feature Discovery, for labels of each node's GPUs and driver, so that a changed "
+        "driver shows as drift. GPU feature discovery finds them, in device_plugin's image from 0.15 on. None: neither "
+        "runs. Leave it out where the cluster has a Node Feature Discovery: two overwrite each other's labels.",
+    )
     assumptions: Assumptions = ()
+
+
+RUNTIME_IMAGES: Final = ("device_plugin", "persistence_daemon", "node_feature_discovery")
+
+
+class ProvidedRuntime(BaseModel):
+    """A GPU runtime that the cluster has already. This stack deploys nothing of it."""
+
+    model_config = FORM
+    provided_by: Literal["gpu-operator"] = Field(
+        description="gpu-operator: NVIDIA's operator gives the cluster the runtime class nvidia, the device plugin, "
+        "GPU feature discovery with Node Feature Discovery and, on nodes without them, driver and persistence daemon."
+    )
+
+
+def _kind_of_runtime(value: object) -> str:
+    is_provided = "provided_by" in value if isinstance(value, Mapping) else isinstance(value, ProvidedRuntime)
+    return "provided" if is_provided else "own"
+
+
+def _with_runtimes(schema: dict[str, Any]) -> None:
+    own, provided = schema["oneOf"]
+    schema[KINDS] = {"own": own["$ref"], "provided": provided["$ref"]}
+
+
+EveryRuntime = Annotated[
+    Annotated[Runtime, Tag("own")] | Annotated[ProvidedRuntime, Tag("provided")],
+    Discriminator(_kind_of_runtime),
+    Field(json_schema_extra=_with_runtimes),
+]

@@ -23,7 +23,7 @@ from settings.instance_pools import InstancePool
 from settings.instance_table import instance_pools
 from settings.models import Container, Hub, Image, Job, Kernel, Profile
 from settings.partition_pools import PartitionPool
-from settings.pools import NodePool
+from settings.pools import RUNTIME_IMAGES, NodePool
 from settings.reading import Stack
 from workloads.resolved import Choice, ResolvedHub, UsedImage
 from workloads.workload import DEFAULT_USER
@@ -190,22 +190,22 @@ def driver_containers(stack: Stack) -> tuple[DriverContainer, ...]:
     """One per pool that names an image; none without a runtime, or if the site runs its own."""
     return tuple(
         DriverContainer(pool.name, keys.driver_key, keys.driver_image, stack.substitute(keys.driver_image)[0])
-        for pool in (instance_pools(stack) if stack.runtime else ())
+        for pool in (instance_pools(stack) if stack.own_runtime else ())
         if (keys := pool.flatcar) and keys.driver_key and keys.driver_image
     )
 
 
 def runtime(stack: Stack) -> dict[str, Any] | None:
     """Arguments of the NvidiaRuntime, or None where the site has its own; a value of None: not stated."""
-    if stack.runtime is None:
+    if (own := stack.own_runtime) is None:
         return None
-    drivers, claimed, persistence = driver_containers(stack), by_claims(stack), stack.runtime.persistence_daemon
+    drivers, claimed = driver_containers(stack), by_claims(stack)
     with_gpus = [pool.name for pool in stack.fleet.pools if pool.gpus_of_node and pool.name not in claimed]
     if not with_gpus and claimed:
         return None  # NVIDIA's DRA driver serves the GPUs, and needs neither device plugin nor runtime class
+    images = {key: getattr(own, key) for key in RUNTIME_IMAGES}
     return {
-        "device_plugin_image": stack.substitute(stack.runtime.device_plugin)[0],
-        "persistence_daemon_image": stack.substitute(persistence)[0] if persistence else None,
+        **{f"{key}_image": image and stack.substitute(image)[0] for key, image in images.items()},
         "driver_containers": [{"pool": each.pool, "image": each.image, "kernel": each.key.kernel} for each in drivers]
         or None,
         "pools": with_gpus if drivers or len(with_gpus) < len(stack.fleet.pools) else None,

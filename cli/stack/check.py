@@ -48,6 +48,7 @@ Resource = tuple[str, str, Mapping[str, Any]]  # type token, logical name, input
 
 _CLAIM: Final = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"
 _SET: Final = "kubernetes:apps/v1:DaemonSet"
+_DEPLOYMENT: Final = "kubernetes:apps/v1:Deployment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,7 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
     yield STACK_TOKEN, "stack", {}
     for name, _ in resolve.images_in_order(stack):
         yield IMAGE_TOKEN, name, {**to_args.gpu_image(name, resolve.image_build(stack, name))}
-    if daemons := resolve.runtime(stack):
-        for name, spec in runtime.daemon_sets(for_kubernetes.nvidia_runtime(daemons)).items():
-            yield _SET, name, {"metadata": {"namespace": runtime.NAMESPACE, "name": name}, "spec": spec}
+    yield from _of_runtime(stack)
     unknown: Any = {image.full_name: UNKNOWN for image in stack.images}
     for hub in () if resolve.hosts(stack) or resolve.partitions(stack) else stack.hubs:
         resolved = resolve.resolved_hub(stack, hub)
@@ -115,10 +114,10 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
         yield HUB_TOKEN, hub.name, inputs
         shape = parse_hub(hub.name, inputs)
         yield "kubernetes:batch/v1:Job", f"{hub.name}-credentials", hub_core_pods.credentials_job(shape, script="")
-        yield "kubernetes:apps/v1:Deployment", f"{hub.name}-proxy", hub_core_pods.proxy_deployment(shape)
+        yield _DEPLOYMENT, f"{hub.name}-proxy", hub_core_pods.proxy_deployment(shape)
         if shape.availability:
             counting = hub_availability.deployment(shape, program="")
-            yield "kubernetes:apps/v1:Deployment", f"{hub.name}-availability", counting
+            yield _DEPLOYMENT, f"{hub.name}-availability", counting
         yield "kubernetes:apps/v1:StatefulSet", hub.name, hub_core_pods.hub_stateful_set(shape, config_checksum=UNKNOWN)
         for pool, images in resolve.pre_pulled(stack, hub).items():
             name, pulled = f"{hub.name}-{pool}", dict.fromkeys(images, UNKNOWN)
@@ -134,6 +133,14 @@ def offline_resources(stack: Stack) -> Iterator[Resource]:
         return
     for job in () if resolve.hosts(stack) else stack.jobs:
         yield from _job(stack, job, UNKNOWN)
+
+
+def _of_runtime(stack: Stack) -> Iterator[Resource]:
+    if daemons := resolve.runtime(stack):
+        args = for_kubernetes.nvidia_runtime(daemons)
+        for token, made in ((_SET, runtime.daemon_sets(args)), (_DEPLOYMENT, runtime.deployments(args))):
+            for name, spec in made.items():
+                yield token, name, {"metadata": {"namespace": runtime.NAMESPACE, "name": name}, "spec": spec}
 
 
 def _job(stack: Stack, job: Job, unknown: Any) -> Iterator[Resource]:

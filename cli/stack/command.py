@@ -50,7 +50,8 @@ def check(  # noqa: PLR0913 - one for each option
     and keep the day on which they were read.
 
     With --cluster, the cluster of the site is asked for storage and ingress classes, Secrets of certificates and
-    logins, issuers of cert-manager, and, where the site brings its own runtime, for nodes that offer GPUs.
+    logins, issuers of cert-manager, another Node Feature Discovery, and, where the site or the GPU operator brings the
+    runtime, for nodes that offer GPUs.
 
     \b
     Examples:

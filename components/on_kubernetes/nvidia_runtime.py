@@ -1,11 +1,12 @@
 """NvidiaRuntime: the cluster components besides the driver that let pods request GPUs."""
 
-from collections.abc import Sequence
-from typing import NotRequired, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
 from components.on_kubernetes.kubernetes_object import KubernetesObject
+from platforms.kubernetes import feature_discovery
 from platforms.kubernetes import runtime as manifest
 
 
@@ -28,6 +29,9 @@ class NvidiaRuntimeArgs(TypedDict):
     persistence_daemon_image: NotRequired[pulumi.Input[str]]
     """Image with a shell and chroot, for a pod on each node that starts the driver's own persistence daemon where the
     node runs none. Default: the nodes start theirs, by a service or a machine image."""
+    node_feature_discovery_image: NotRequired[pulumi.Input[str]]
+    """Image of Node Feature Discovery, by digest, to label nodes with what GPU feature discovery finds; default:
+    neither runs. Leave it out beside another Node Feature Discovery, such as that of the GPU operator."""
     driver_containers: NotRequired[Sequence[DriverContainer]]
     """Driver containers by pool, for nodes without a driver. They start the persistence daemon themselves."""
     pools: NotRequired[Sequence[str]]
@@ -37,7 +41,7 @@ class NvidiaRuntimeArgs(TypedDict):
 
 
 class NvidiaRuntime(pulumi.ComponentResource):
-    """RuntimeClass `nvidia`, device plugin, persistence daemon and driver containers on the nodes of GpuNodePools.
+    """RuntimeClass `nvidia` and daemons of GPU nodes: device plugin, persistence daemon, drivers, feature discovery.
 
     The container runtime's handler `nvidia` (NVIDIA container toolkit) must be configured when the nodes are
     installed.
@@ -66,13 +70,28 @@ class NvidiaRuntime(pulumi.ComponentResource):
         namespace = KubernetesObject(
             "Namespace", f"{name}-namespace", {"metadata": {"name": its_name, "labels": labels}}, child
         )
-        for component, spec in manifest.daemon_sets(args).items():
+
+        def put(kind: str, component: str, spec: Mapping[str, Any], first: Sequence[pulumi.Resource]) -> None:
             metadata = {"name": component, "namespace": namespace.metadata["name"]}
-            KubernetesObject(
-                "DaemonSet",
-                f"{name}-{component}",
-                {"metadata": metadata, "spec": spec},
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[runtime_class]),
-            )
+            after = pulumi.ResourceOptions(parent=self, depends_on=first)
+            KubernetesObject(kind, f"{name}-{component}", {"metadata": metadata, "spec": spec}, after)
+
+        daemons = manifest.daemon_sets(args)
+        discovery = daemons.pop(feature_discovery.DISCOVERY, None)
+        for component, spec in daemons.items():
+            put("DaemonSet", component, spec, [runtime_class])
+        if discovery:
+            kinds = [
+                KubernetesObject("CustomResourceDefinition", f"{name}-{called}", definition, child)
+                for called, definition in feature_discovery.definitions().items()
+            ]
+            in_namespace = pulumi.ResourceOptions(parent=self, depends_on=[namespace])
+            rights = [
+                KubernetesObject(kind, f"{name}-{account}", made, in_namespace)
+                for kind, account, made in feature_discovery.access(its_name)
+            ]
+            for component, spec in manifest.deployments(args).items():
+                put("Deployment", component, spec, [*kinds, *rights])
+            put("DaemonSet", feature_discovery.DISCOVERY, discovery, [runtime_class, *kinds, *rights])
         self.runtime_class = pulumi.Output.from_input(manifest.RUNTIME_CLASS)
         self.register_outputs({"runtime_class": self.runtime_class})

@@ -23,6 +23,7 @@ from lab.machine import driver_folders, leftovers, mounts, network, stand_in_gpu
 from lab.machine.traces import Kind, Trace
 from lab.servers import containerd, coredns, cri, kube_proxy, kubelet, local_path, persistenced
 from lab.stand_ins import images
+from platforms.kubernetes.runtime import RUNTIME_CLASS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,24 +100,21 @@ def start(instance: Instance, tools: Tools, node: RealNode, report: Callable[[st
     processes.start(instance, local_path.server(instance, tools, provisioner, helper, classes))
 
 
-def discovered_labels(instance: Instance, tools: Tools, node: RealNode) -> dict[str, str]:
-    """GPU feature discovery's labels for the node's GPUs; none if it has no GPUs."""
-    return stand_in_gpus.labels(instance, tools, USE) if node.gpus else {}
-
-
 def settle(instance: Instance, node_name: str, *, within_s: float = 120) -> None:
     """Wait until the node is Ready by its present kubelet and has no pods from an earlier life.
 
-    GPU pods that it met before the device plugin was back can never run: they are deleted, and their controllers create
-    new ones. Raises LabError with what is missing.
+    GPU pods that it met before the device plugin was back can never run, and those that run with the files of another
+    driver would not have outlived its installation: they are deleted, and their controllers create new ones. Raises
+    LabError with what is missing.
     """
+    driver_since = stand_in_gpus.since(instance, USE)
     with Cluster(instance) as cluster:
         wait_until(
             lambda: set() if _is_up(instance, cluster, node_name) else {node_name},
             within_s=within_s,
             what="nodes that are not Ready",
         )
-        wait_until(lambda: _stale(cluster, node_name), within_s=within_s, what="pods that do not end")
+        wait_until(lambda: _stale(cluster, node_name, driver_since), within_s=within_s, what="pods that do not end")
 
 
 def stop(instance: Instance, tools: Tools) -> None:
@@ -220,8 +218,8 @@ def _is_up(instance: Instance, cluster: Cluster, node_name: str) -> bool:
     return datetime.fromisoformat(ready["lastHeartbeatTime"]).timestamp() >= int(record.started)
 
 
-def _stale(cluster: Cluster, node_name: str) -> set[str]:
-    """Pods of the node that the kubelet has not met yet, lost, is ending, or rejected.
+def _stale(cluster: Cluster, node_name: str, driver_since: datetime | None) -> set[str]:
+    """Pods of the node that the kubelet has not met yet, lost, is ending, or rejected, or with an earlier driver.
 
     The kubelet is queried too: it reports a rejected pod to the API server only half a minute later.
     """
@@ -234,12 +232,20 @@ def _stale(cluster: Cluster, node_name: str) -> set[str]:
         if pod["spec"].get("nodeName") != node_name:
             continue
         rejected = any(one.get("reason", "").startswith(REJECTED) for one in (status, known.get(uid, {})))
-        if rejected:
+        earlier = driver_since is not None and _runs_since_before(driver_since, pod, known.get(uid, {}))
+        if rejected or earlier:
             cluster.delete(_pod_path(pod))
         lost = uid not in known or (status["phase"] == "Running" and uid not in running)
-        if rejected or lost or "deletionTimestamp" in pod["metadata"]:
+        if rejected or earlier or lost or "deletionTimestamp" in pod["metadata"]:
             stale.add(f"{pod['metadata']['namespace']}/{name_of(pod)}")
     return stale
+
+
+def _runs_since_before(driver_since: datetime, pod: dict[str, Any], status: dict[str, Any]) -> bool:
+    """Whether a container with the driver's files started before those of now were there."""
+    states = (each.get("state", {}).get("running", {}) for each in status.get("containerStatuses", ()))
+    starts = [datetime.fromisoformat(each["startedAt"]) for each in states if each]
+    return pod["spec"].get("runtimeClassName") == RUNTIME_CLASS and any(start < driver_since for start in starts)
 
 
 def _pod_path(pod: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ import stat
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -109,21 +110,17 @@ def cdi(instance: Instance, use: str) -> Path:
     return root(instance, use) / "etc" / "cdi"
 
 
+def since(instance: Instance, use: str) -> datetime | None:
+    """When the driver's library was made, in whole seconds as a kubelet counts; None without GPUs."""
+    library = root(instance, use) / LIBRARIES / "libnvidia-ml.so.1"
+    return datetime.fromtimestamp(int(library.stat().st_mtime), tz=UTC) if library.exists() else None
+
+
 def remove(instance: Instance, use: str) -> None:
     """Remove all of it; containers that use it must have ended."""
     shutil.rmtree(root(instance, use), ignore_errors=True)
     if (instance.run / "gpus").is_dir() and not any((instance.run / "gpus").iterdir()):
         (instance.run / "gpus").rmdir()
-
-
-def labels(instance: Instance, tools: Tools, use: str) -> dict[str, str]:
-    """GPU feature discovery's labels for them, which Node Feature Discovery would set on the node."""
-    where = root(instance, use)
-    found = where / "features"
-    argv = [str(tools.path("gpu-feature-discovery")), "--oneshot", "--no-timestamp", f"--output-file={found}"]
-    processes.run(argv, env=_environment(where), timeout_s=60)
-    pairs = (line.partition("=") for line in found.read_text(encoding="utf-8").splitlines())
-    return {key: value for key, _, value in pairs if key}
 
 
 def break_one(index: int, xid: int) -> None:

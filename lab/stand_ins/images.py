@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.pins import load_pins
+from platforms.kubernetes.feature_discovery import DISCOVERY
 
 if TYPE_CHECKING:
     from lab.instance import Instance
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 # As in the stacks: a substitute is found by the whole reference.
 DEVICE_PLUGIN_IMAGE = (
     "nvcr.io/nvidia/k8s-device-plugin:v0.17.1@sha256:af31e2b7c7f89834c4e5219860def7ac2e49a207b3d4e8610d5a26772b7738e5"
+)
+NODE_FEATURE_DISCOVERY_IMAGE = (
+    "registry.k8s.io/nfd/node-feature-discovery:v0.18.3@sha256:"
+    "f9ef2ebee55141a1758d3c0a87bb701f5db2adf6856f7218b11bc2bac7b63862"
 )
 PERSISTENCE_IMAGE = (
     "docker.io/library/busybox:1.36.1@sha256:73aaf090f3d85aa34ee199857f03fa3a95c8ede2ffd4cc2cdb5b94e566b11662"
@@ -32,6 +37,7 @@ SUBSTITUTE_LABEL = "org.gpu-commons.lab.substitute"
 PAUSE = "lab/pause"
 BUSYBOX = "lab/busybox"
 DEVICE_PLUGIN = "lab/device-plugin"
+NODE_FEATURE_DISCOVERY = "lab/node-feature-discovery"
 PERSISTENCE_DAEMON = "lab/persistence-daemon"
 DRIVER = "lab/driver"
 
@@ -107,16 +113,29 @@ def images(tools: Tools, drivers: Collection[str] = ()) -> list[StandInImage]:
         StandInImage(
             name=DEVICE_PLUGIN,
             stands_for=DEVICE_PLUGIN_IMAGE,
-            reason=f"NVIDIA's program, {_version('nvidia-device-plugin')}, built here; its GPUs are stand-ins",
+            reason=f"NVIDIA's programs, {_version('nvidia-device-plugin')}, built here; its GPUs are stand-ins",
             dockerfile=render_dockerfile(
                 DEVICE_PLUGIN_IMAGE,
                 program="nvidia-device-plugin",
                 places=("/usr/bin/nvidia-device-plugin",),
                 entrypoint=("nvidia-device-plugin",),
-                more={name: str(path) for name, path in C_LIBRARY.items()},
+                more={DISCOVERY: f"/usr/bin/{DISCOVERY}", **{name: str(path) for name, path in C_LIBRARY.items()}},
             ),
-            files={"nvidia-device-plugin": tools.path("nvidia-device-plugin"), **C_LIBRARY},
+            files={**{name: tools.path(name) for name in ("nvidia-device-plugin", DISCOVERY)}, **C_LIBRARY},
             drives_gpus=True,
+        ),
+        StandInImage(
+            name=NODE_FEATURE_DISCOVERY,
+            stands_for=NODE_FEATURE_DISCOVERY_IMAGE,
+            reason=f"its registry cannot be reached; its programs, {_version('node-feature-discovery')}, built here",
+            dockerfile=render_dockerfile(
+                NODE_FEATURE_DISCOVERY_IMAGE,
+                program="nfd-master",
+                places=("/usr/bin/nfd-master",),
+                entrypoint=("nfd-master",),
+                more={"nfd-gc": "/usr/bin/nfd-gc"},
+            ),
+            files={name: tools.path(name) for name in ("nfd-gc", "nfd-master")},
         ),
         StandInImage(
             name=PERSISTENCE_DAEMON,

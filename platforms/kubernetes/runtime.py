@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from fleet import labels
+from platforms.kubernetes import feature_discovery
 from platforms.kubernetes.pools import one_of, required
 
 NAMESPACE = "gpu-runtime"  # default for the daemons
-DAEMONS = ("device-plugin", "persistence-daemon")  # plus one `driver-POOL` for each pool with a driver container
+# Plus one `driver-POOL` for each pool with a driver container.
+DAEMONS = ("device-plugin", "persistence-daemon", feature_discovery.DISCOVERY)
 RUNTIME_CLASS = "nvidia"
 
 # The driver's own daemon runs from the host, so versions always match. It keeps GPUs initialised while idle. A second
@@ -34,7 +36,16 @@ def daemon_sets(args: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     others = None if pools is None else [pool for pool in pools if pool not in brought]
     if (image := args.get("persistence_daemon_image")) and others != []:
         found["persistence-daemon"] = daemon_set_spec("persistence-daemon", persistence_pod(image, others))
+    if args.get("node_feature_discovery_image"):
+        pod = discovery_pod(args["device_plugin_image"], pools)
+        found[feature_discovery.DISCOVERY] = daemon_set_spec(feature_discovery.DISCOVERY, pod)
     return found
+
+
+def deployments(args: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The same for Deployments."""
+    image = args.get("node_feature_discovery_image")
+    return {feature_discovery.LABELLER: feature_discovery.labeller_spec(image)} if image else {}
 
 
 def device_plugin_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
@@ -58,6 +69,17 @@ def device_plugin_pod(image: Any, pools: Sequence[str] | None = None) -> dict[st
             }
         ],
         "volumes": [{"name": "device-plugins", "hostPath": {"path": "/var/lib/kubelet/device-plugins"}}],
+    }
+
+
+def discovery_pod(image: Any, pools: Sequence[str] | None = None) -> dict[str, Any]:
+    """Pod spec of GPU feature discovery, which the device plugin's image also has."""
+    return {
+        **_daemon_pod(pools),
+        "runtimeClassName": RUNTIME_CLASS,
+        "serviceAccountName": feature_discovery.DISCOVERY,
+        "automountServiceAccountToken": True,
+        "containers": [{**feature_discovery.discovery_container(image), "resources": _small()}],
     }
 
 
@@ -138,7 +160,7 @@ def driver_set_spec(pool: str, pod: dict[str, Any]) -> dict[str, Any]:
 
 def daemon_set_spec(component: str, pod: dict[str, Any], **more: str) -> dict[str, Any]:
     """DaemonSet of a pod spec. `component` names it and its image; `more` are further selector labels."""
-    selector = {"app.kubernetes.io/name": "nvidia-runtime", "app.kubernetes.io/component": component, **more}
+    selector = {**feature_discovery.OURS, feature_discovery.COMPONENT: component, **more}
     return {
         "selector": {"matchLabels": selector},
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%"}},

@@ -77,3 +77,32 @@ def test_beside_a_driver_container_the_pools_with_gpus_are_named(recorded: Calla
     driver = {"pool": "t4", "image": "registry.example.edu/driver@sha256:" + "3" * 64, "kernel": "6.12.102-flatcar"}
     with pytest.raises(ValueError, match=r"nvidia\.pools is missing: beside driver_containers, name every pool"):
         recorded(lambda: NvidiaRuntime("nvidia", {**IMAGES, "driver_containers": [driver]}) and None)
+
+
+def test_feature_discovery_comes_with_its_image_after_its_definitions_and_rights(recorded: Callable[..., Any]) -> None:
+    without = recorded(lambda: NvidiaRuntime("nvidia", IMAGES) and None)
+    assert not [*without.of_type("CustomResourceDefinition"), *without.of_type("Deployment")]
+
+    def names(run: Any) -> set[tuple[str, str]]:
+        return {(each.type, each.name) for each in run.resources}
+
+    nfd = "registry.k8s.io/nfd/node-feature-discovery:v0.18.3@sha256:" + "4" * 64
+    args = {**IMAGES, "node_feature_discovery_image": nfd}
+    run = recorded(lambda: NvidiaRuntime("nvidia", args) and None)
+    added = names(run) - names(without)
+    made = {
+        "apiextensions.k8s.io/v1:CustomResourceDefinition": [
+            "nvidia-nodefeaturerules.nfd.k8s-sigs.io",
+            "nvidia-nodefeatures.nfd.k8s-sigs.io",
+        ],
+        "apps/v1:DaemonSet": ["nvidia-gpu-feature-discovery"],
+        "apps/v1:Deployment": ["nvidia-node-feature-discovery"],
+        "core/v1:ServiceAccount": ["nvidia-gpu-feature-discovery", "nvidia-node-feature-discovery"],
+        "rbac.authorization.k8s.io/v1:ClusterRole": ["nvidia-node-feature-discovery"],
+        "rbac.authorization.k8s.io/v1:ClusterRoleBinding": ["nvidia-node-feature-discovery"],
+        "rbac.authorization.k8s.io/v1:Role": ["nvidia-gpu-feature-discovery"],
+        "rbac.authorization.k8s.io/v1:RoleBinding": ["nvidia-gpu-feature-discovery"],
+    }
+    assert added == {(f"kubernetes:{kind}", name) for kind, names in made.items() for name in names}
+    images = {each["image"] for each in run.only("Deployment").inputs["spec"]["template"]["spec"]["containers"]}
+    assert images == {nfd}

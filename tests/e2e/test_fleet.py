@@ -6,7 +6,7 @@ import re
 
 import pytest
 from own_stack import succeeded
-from running_lab import Object, RunningLab
+from running_lab import Object, RunningLab, wait_for
 
 from lab.cluster import name_of
 
@@ -112,7 +112,7 @@ def test_every_node_declares_driver_418_88_and_keeps_pods_away_that_need_no_gpu(
     assert {name: node["spec"].get("taints") for name, node in nodes.items()} == dict.fromkeys(GPUS, taint)
 
 
-@pytest.mark.parametrize("daemon", ["device-plugin", "persistence-daemon"])
+@pytest.mark.parametrize("daemon", ["device-plugin", "persistence-daemon", "gpu-feature-discovery"])
 def test_every_node_runs_one_pod_of_each_daemon(lab: RunningLab, daemon: str) -> None:
     label = ("app.kubernetes.io/component", daemon)
     pods = lab.cluster.items("/api/v1/namespaces/gpu-runtime/pods", labels=label)
@@ -151,9 +151,24 @@ def test_n01_is_the_real_node_and_its_gpus_come_from_the_device_plugin(
     log = lab.cluster.text(f"/api/v1/namespaces/gpu-runtime/pods/{plugin['metadata']['name']}/log")
     assert "Starting NVIDIA Device Plugin" in log
     # The lab writes the GPUs of simulated nodes; a kubelet writes those of its own, as the plugin reports them.
-    writers = {
+    assert writers(nodes[REAL_NODE], "nvidia.com/gpu", "status", "capacity") == {"kubelet"}
+
+
+def test_the_labels_of_the_real_node_are_what_gpu_feature_discovery_found_there(lab: RunningLab) -> None:
+    def discovered() -> Object | None:
+        node = lab.cluster.get(f"/api/v1/nodes/{REAL_NODE}") or {}
+        return node if "nvidia.com/gpu.product" in node["metadata"]["labels"] else None
+
+    node = wait_for(discovered, what="labels of its GPUs")  # its pods may have started a moment ago
+    wanted = {"nvidia.com/gpu.product": "GeForce-GTX-1080-Ti", "nvidia.com/cuda.driver-version.full": "418.88"}
+    assert wanted.items() <= node["metadata"]["labels"].items()
+    assert [writers(node, label, "metadata", "labels") for label in wanted] == [{"nfd-master"}] * 2
+
+
+def writers(node: Object, key: str, part: str, field: str) -> set[str]:
+    """Who wrote that label or amount."""
+    return {
         entry["manager"]
-        for entry in nodes[REAL_NODE]["metadata"]["managedFields"]
-        if "f:nvidia.com/gpu" in entry["fieldsV1"].get("f:status", {}).get("f:capacity", {})
+        for entry in node["metadata"]["managedFields"]
+        if f"f:{key}" in entry["fieldsV1"].get(f"f:{part}", {}).get(f"f:{field}", {})
     }
-    assert writers == {"kubelet"}

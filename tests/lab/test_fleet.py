@@ -318,7 +318,7 @@ def test_the_real_node_is_labelled_and_keeps_the_capacity_it_reports(instance: I
     assert node["status"]["capacity"] == {"cpu": "2", "memory": "24Gi", "pods": "110"}
     labels = node["metadata"]["labels"]
     assert labels["gpu-commons.org/lab-node"] == "real"
-    assert labels["nvidia.com/gpu.product"] == "GeForce-GTX-1080-Ti"
+    assert not [label for label in labels if label.startswith("nvidia.com/")]  # those come from the stack's pods
     assert "kwok.x-k8s.io/node" not in labels
     assert fleet.summary(instance).gpus == 111
 

@@ -8,14 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 import pytest
+import yaml
 
+from fleet.labels import GFD_DRIVER
 from lab import control_plane, health, image_pushes, processes
 from lab.cluster import REAL_NODE, Cluster, wait_until
 from lab.instance import RECORD, Instance, LabError
@@ -27,7 +29,9 @@ from lab.processes import Server
 from lab.servers import buildkit, containerd, kube_proxy, kubelet, local_path, persistenced, registry
 from lab.stand_ins import images
 from lab.toolchain import Toolchain
-from platforms.kubernetes import runtime
+from platforms.kubernetes import feature_discovery, runtime
+from platforms.kubernetes.feature_discovery import DISCOVERY, access, definitions
+from platforms.kubernetes.node_pool import differing_nodes
 from tests.slots import free_slot, ports
 
 GPUS = StandInGpus(
@@ -428,8 +432,48 @@ def test_the_device_plugin_is_nvidias_and_a_gpu_that_fails_is_offered_no_more(la
     eventually("0 GPUs", lambda: lab.gpus()[1] == 0)  # the kubelet keeps the capacity for 5 minutes more
 
 
-def test_the_labels_of_the_node_are_those_of_gpu_feature_discovery(lab: Lab) -> None:
-    found = node.discovered_labels(lab.instance, lab.tools, NODE)
+RBAC = "rbac.authorization.k8s.io/v1"
+NODE_FEATURES = "/apis/nfd.k8s-sigs.io/v1alpha1/namespaces/kube-system/nodefeatures"
+
+
+@pytest.fixture(scope="module")
+def discovery(lab: Lab, gpus: None, tmp_path_factory: pytest.TempPathFactory) -> None:  # noqa: ARG001 - their class
+    """GPU feature discovery and what labels nodes for it, as NvidiaRuntime has them, for any node."""
+    assert not [key for key in node_labels(lab) if key.startswith("nvidia.com/")]
+    pods = {**runtime.discovery_pod(lab.image(images.DEVICE_PLUGIN)), "affinity": {}}
+    labeller = feature_discovery.labeller_spec(lab.image(images.NODE_FEATURE_DISCOVERY))
+    specs = {"DaemonSet": runtime.daemon_set_spec(DISCOVERY, pods), "Deployment": labeller}
+    objects = [
+        *(("apiextensions.k8s.io/v1", "CustomResourceDefinition", each) for each in definitions().values()),
+        *((RBAC if "Role" in kind else "v1", kind, made) for kind, _, made in access("kube-system")),
+        *(
+            ("apps/v1", kind, {"metadata": {"name": DISCOVERY, "namespace": "kube-system"}, "spec": spec})
+            for kind, spec in specs.items()
+        ),
+    ]
+    file = tmp_path_factory.mktemp("discovery") / "objects.yaml"
+    file.write_text(yaml.safe_dump_all({"apiVersion": api, "kind": kind, **made} for api, kind, made in objects))
+    lab.kubectl("apply", "-f", str(file))
+
+
+def node_labels(lab: Lab) -> dict[str, str]:
+    found: dict[str, str] = (lab.cluster.get(f"/api/v1/nodes/{NODE.name}") or {})["metadata"]["labels"]
+    return found
+
+
+def node_feature(name: str, node_name: str, **labels: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "nfd.k8s-sigs.io/v1alpha1",
+        "kind": "NodeFeature",
+        "metadata": {"name": name, "labels": {"nfd.node.kubernetes.io/node-name": node_name}},
+        "spec": {"labels": labels},
+    }
+
+
+@pytest.mark.usefixtures("discovery")
+def test_the_labels_of_the_node_come_from_the_pods_of_gpu_feature_discovery(lab: Lab) -> None:
+    eventually("labels of its GPUs", lambda: "nvidia.com/gpu.product" in node_labels(lab), within_s=120)
+    found = node_labels(lab)
     assert found["nvidia.com/gpu.product"] == "GeForce-RTX-2080-Ti"
     assert (found["nvidia.com/gpu.count"], found["nvidia.com/gpu.replicas"]) == ("8", "1")
     assert found["nvidia.com/cuda.driver-version.full"] == "418.88"
@@ -443,6 +487,41 @@ def test_the_persistence_pod_finds_the_service_of_the_node(lab: Lab) -> None:
     service = int(persistenced.PID_FILE.read_text())
     said = f"this node runs nvidia-persistenced, process {service}: using it"
     eventually(said, lambda: lab.kubectl("logs", "persistence").strip() == said)
+
+
+@pytest.mark.usefixtures("discovery")
+def test_a_changed_driver_is_seen_as_drift(lab: Lab) -> None:
+    def drifted() -> list[str]:
+        return differing_nodes({NODE.name: GPUS.driver}, {NODE.name: node_labels(lab).get(GFD_DRIVER)})
+
+    def with_driver(gpus: StandInGpus) -> None:
+        stand_in_gpus.make(lab.instance, lab.tools, node.USE, gpus)
+        node.settle(lab.instance, NODE.name)  # pods with the earlier driver end, as on a machine that starts anew
+
+    assert drifted() == []
+    with_driver(replace(GPUS, driver="470.57.02"))
+    eventually("drift", lambda: drifted() == [NODE.name])
+    with_driver(GPUS)
+    eventually("no drift", lambda: drifted() == [])
+
+
+@pytest.mark.usefixtures("discovery")
+def test_a_token_of_a_gpu_node_sets_no_label_but_nvidias(lab: Lab) -> None:
+    ours, theirs = "nvidia.com/gpu.lie", ("gpu-commons.org/pool", "feature.node.kubernetes.io/x", "unprefixed")
+    lab.cluster.apply(f"{NODE_FEATURES}/lie", node_feature("lie", NODE.name, **dict.fromkeys((ours, *theirs), "told")))
+    eventually("the label of NVIDIA's", lambda: ours in node_labels(lab))
+    assert [key for key, value in node_labels(lab).items() if value == "told"] == [ours]
+    lab.cluster.delete(f"{NODE_FEATURES}/lie")
+    eventually("it is gone", lambda: ours not in node_labels(lab))
+
+
+@pytest.mark.usefixtures("discovery")
+def test_what_was_found_on_a_node_goes_with_the_node(lab: Lab) -> None:
+    gone = "/api/v1/nodes/gone"
+    lab.cluster.apply(gone, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gone"}})
+    lab.cluster.apply(f"{NODE_FEATURES}/of-it", node_feature("of-it", "gone", **{"nvidia.com/gpu.count": "8"}))
+    lab.cluster.delete(gone)
+    eventually("it went too", lambda: lab.cluster.get(f"{NODE_FEATURES}/of-it") is None)
 
 
 def settings_of(lab: Lab) -> dict[str, tuple[int, int]]:

@@ -23,7 +23,7 @@ BUSYBOX = "docker.io/library/busybox:1.36.1@sha256:73aaf090f3d85aa34ee199857f03f
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    for name in ("busybox", "nvidia-device-plugin"):
+    for name in ("busybox", "gpu-feature-discovery", "nfd-gc", "nfd-master", "nvidia-device-plugin"):
         (tmp_path / name).write_text(name)
     return tmp_path
 
@@ -44,6 +44,10 @@ def test_every_substitute_names_the_image_it_stands_for(programs: Path) -> None:
         "lab/pause": "registry.k8s.io/pause:3.10.1",
         "lab/busybox": "docker.io/library/busybox:1.36",
         "lab/device-plugin": DEVICE_PLUGIN,
+        "lab/node-feature-discovery": (
+            "registry.k8s.io/nfd/node-feature-discovery:v0.18.3@sha256:"
+            "f9ef2ebee55141a1758d3c0a87bb701f5db2adf6856f7218b11bc2bac7b63862"
+        ),
         "lab/persistence-daemon": BUSYBOX,
     }
 
@@ -76,6 +80,7 @@ def test_the_device_plugin_is_found_under_the_name_of_the_real_program(programs:
         "FROM scratch\n"
         f'LABEL org.gpu-commons.lab.substitute="{DEVICE_PLUGIN}"\n'
         "COPY --chmod=755 nvidia-device-plugin /usr/bin/nvidia-device-plugin\n"
+        "COPY --chmod=755 gpu-feature-discovery /usr/bin/gpu-feature-discovery\n"
         "COPY --chmod=755 ld-linux-x86-64.so.2 /lib64/ld-linux-x86-64.so.2\n"
         "COPY --chmod=755 libc.so.6 /lib/x86_64-linux-gnu/libc.so.6\n"
         "ENV PATH=/usr/bin:/bin\n"

@@ -68,6 +68,7 @@ def test_nothing_of_the_projects_own_manifests_takes_a_gpu() -> None:
     pods = {
         "DaemonSet device-plugin": runtime.daemon_set_spec("device-plugin", runtime.device_plugin_pod(plugin)),
         "DaemonSet persistence-daemon": runtime.daemon_set_spec("persistence", runtime.persistence_pod(persistence)),
+        "DaemonSet gpu-feature-discovery": runtime.daemon_set_spec("discovery", runtime.discovery_pod(plugin)),
         "DaemonSet pre-puller": pre_puller.daemon_set_spec("pre-puller", "gtx1080ti", {"ml": "registry/ml"}),
         "Job cpu": job_spec("cpu", parse_job("cpu", {**args, "gpus": 0})),
         "Job gpu": job_spec("gpu", parse_job("gpu", {**args, "gpus": 1})),

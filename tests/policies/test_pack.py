@@ -44,6 +44,7 @@ from policies.report import for_people
 from policies.rules.index import ABOUT_THE_PACK, ALL_RULES
 from policies.sdk_handlers import plain
 from policies.stacks import DEFAULT_STACKS, site_of_stack
+from settings.pools import ProvidedRuntime
 from settings.reading import load_stack
 
 SITE = Site(nodes=(), allowed_registries=("registry.example.edu",))
@@ -188,16 +189,19 @@ def test_a_custom_resource_needs_a_site_only_where_it_makes_pods(
     assert message.startswith("P-SITE: ")
 
 
-def test_the_rules_know_a_fleet_that_somebody_else_manages_as_well_as_an_own_one() -> None:
+def test_the_rules_know_nodes_whose_daemons_are_somebody_elses_as_well_as_own_ones() -> None:
     stack = load_stack(DEFAULT_STACKS / "Pulumi.dsmlp-fall.yaml")
     shared = stack.fleet.model_copy(update={"managed_by": "dsmlp-core"})
-    nodes = site_of(stack.model_copy(update={"fleet": shared, "runtime": None})).nodes
     own = site_of(stack).nodes
-    assert [(node.name, node.taints, node.allocatable) for node in nodes] == [
-        (node.name, node.taints, node.allocatable) for node in own
-    ]
-    assert all(node.labels == {**own[index].labels, **ALWAYS_DISCOVERED} for index, node in enumerate(nodes))
-    assert len(nodes) == 15
+    operators = ProvidedRuntime(provided_by="gpu-operator")
+    for others in ({"fleet": shared, "runtime": None}, {"runtime": operators}):
+        site = site_of(stack.model_copy(update=others))
+        assert [(node.name, node.taints, node.allocatable) for node in site.nodes] == [
+            (node.name, node.taints, node.allocatable) for node in own
+        ]
+        assert all(node.labels == {**own[index].labels, **ALWAYS_DISCOVERED} for index, node in enumerate(site.nodes))
+        assert len(site.nodes) == 15
+        assert not site.runtime_daemons
 
 
 @each_row(

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import trustme
 
+from platforms.kubernetes.feature_discovery import definitions
 from settings.cluster_needs import ClusterObjects, kinds_needed, lacking, worth_knowing
 from settings.models import Hub
+from settings.pools import ProvidedRuntime
 from settings.reading import Stack, load_stack
 from workloads.authenticator import OAuthAuthenticator, SecretKey
 
@@ -92,6 +94,43 @@ def test_homes_that_stay_on_one_node_close_the_other_pools(fall: Stack) -> None:
     assert not texts(of_one_pool, storageclasses=[local])
     (notice,) = worth_knowing(of_one_pool, ClusterObjects({"storageclasses": [local]}))
     assert "start only there, and not while that node is full or down" in str(notice)
+
+
+def labelled(name: str, *labels: str, gpus: str = "8") -> dict[str, Any]:
+    metadata = {"labels": dict.fromkeys(labels, "x")}
+    return named(name, metadata=metadata, status={"allocatable": {"nvidia.com/gpu": gpus}})
+
+
+def test_what_the_gpu_operator_gives_is_looked_for(fall: Stack) -> None:
+    stack = fall.model_copy(update={"runtime": ProvidedRuntime(provided_by="gpu-operator")})
+    assert {"runtimeclasses", "nodes"} <= kinds_needed(stack)
+    assert "nodefeatures" not in kinds_needed(stack)
+    fine = labelled("n01", "nvidia.com/cuda.driver-version.full", "feature.node.kubernetes.io/pci-10de.present")
+    assert not texts(stack, runtimeclasses=[named("nvidia")], nodes=[fine])
+    no_class, no_gpus = texts(stack, runtimeclasses=[], nodes=[labelled("n01"), labelled("n02", gpus="0")])
+    assert no_class == (
+        "runtime: comes from the GPU operator, and the cluster has no runtime class nvidia; look at the operator's "
+        "ClusterPolicy and its pods, or write runtime.device_plugin, and the stack brings it"
+    )
+    assert 'fleet.pools[0]: "gtx1080ti" offers no nvidia.com/gpu on n02; look at' in no_gpus
+    (no_label,) = texts(stack, runtimeclasses=[named("nvidia")], nodes=[labelled("n01")])
+    assert "has no label nvidia.com/cuda.driver-version.full on n01, so a changed driver is not seen" in no_label
+
+
+def test_a_second_node_feature_discovery_is_told_before_it_overwrites_the_first(fall: Stack) -> None:
+    assert {"nodefeatures", "nodes"} <= kinds_needed(fall)
+    (definition,) = [each for name, each in definitions().items() if name.startswith("nodefeatures.")]
+    ours = [labelled("n01", "nvidia.com/gpu.product")]
+    assert not texts(fall, nodefeatures=[definition], nodes=ours)
+    (text,) = texts(fall, nodefeatures=[named("nodefeatures.nfd.k8s-sigs.io")], nodes=ours)
+    assert text == (
+        "runtime.node_feature_discovery: would be a second Node Feature Discovery on the cluster "
+        "(nodefeatures.nfd.k8s-sigs.io is not of this stack), and they overwrite each other; leave it out; if the GPU "
+        "operator runs there, write runtime: {provided_by: gpu-operator}"
+    )
+    theirs = [labelled("n01", "feature.node.kubernetes.io/cpu-cpuid.AVX")]
+    (text,) = texts(fall, nodefeatures=[], nodes=theirs)
+    assert "(it labelled n01)" in text
 
 
 def test_homes_that_every_node_can_mount_close_none(fall: Stack) -> None:

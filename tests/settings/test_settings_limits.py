@@ -363,7 +363,7 @@ def test_a_day_is_the_same_day_with_and_without_quotes(read: Callable[..., Stack
 
 
 def test_a_site_whose_nodes_start_the_persistence_daemon_names_no_image_for_it(read: Callable[..., Stack]) -> None:
-    runtime = read((("runtime", "persistence_daemon"), None), (("runtime", "assumptions"), [])).runtime
+    runtime = read((("runtime", "persistence_daemon"), None), (("runtime", "assumptions"), [])).own_runtime
     assert runtime is not None
     assert runtime.persistence_daemon is None
 
