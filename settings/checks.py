@@ -18,7 +18,7 @@ from settings.models import Container, Course, Hub, Image, Job, Kernel, Profile,
 from settings.pool import Pool
 from settings.pools import NodePool
 from settings.slurm_checks import check_slurm
-from workloads.exposure import Ingress, NodePort
+from workloads.exposure import Gateway, Ingress, NodePort
 
 
 def check(stack: Stack) -> Iterator[Fault]:
@@ -103,7 +103,7 @@ def _node_port(ports: dict[int, int], loc: Loc, hub: Hub) -> Iterator[Fault]:
 
 
 def _ingress_host(hosts: dict[str, int], loc: Loc, hub: Hub) -> Iterator[Fault]:
-    if isinstance(hub.expose, Ingress) and hosts.setdefault(hub.expose.host, id(hub)) != id(hub):
+    if isinstance(hub.expose, Ingress | Gateway) and hosts.setdefault(hub.expose.host, id(hub)) != id(hub):
         fix = "give each hub a host name of its own"
         yield Fault((*loc, "expose", "host"), "is the host of another hub", fix, hub.expose.host)
 

@@ -25,7 +25,7 @@ from settings.reading import Stack
 from settings.resolve import by_claims
 from workloads.authenticator import OAuthAuthenticator
 from workloads.certificate_files import certificate_problems
-from workloads.exposure import TLS_TYPE, Certificate, Entry, Ingress
+from workloads.exposure import TLS_TYPE, Certificate, Entry, Gateway, Ingress
 
 Objects = Sequence[Mapping[str, Any]]
 
@@ -59,6 +59,7 @@ PATHS: Final = {
     "ingressclasses": "/apis/networking.k8s.io/v1/ingressclasses",
     "runtimeclasses": "/apis/node.k8s.io/v1/runtimeclasses",
     "clusterissuers": "/apis/cert-manager.io/v1/clusterissuers",
+    "gateways": "/apis/gateway.networking.k8s.io/v1/gateways",
     "nodefeatures": (
         f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldSelector=metadata.name%3D{NODE_FEATURES}"
     ),
@@ -88,6 +89,8 @@ def kinds_needed(stack: Stack) -> frozenset[str]:
         needed.add("storageclasses")
         if isinstance(hub.expose, Ingress):
             needed.add("ingressclasses")
+        if isinstance(hub.expose, Gateway):
+            needed.add("gateways")
         if (certificate := _certificate(hub)) and certificate.cluster_issuer:
             needed.add("clusterissuers")
     return frozenset(needed)
@@ -263,6 +266,8 @@ def _entry(loc: Loc, hub: Hub, cluster: ClusterObjects, now: dt.datetime) -> Ite
         so += "" if expose.ingress_class else ", unless one serves those without a class"
         classes = None if _OWN_CLASS in expose.annotations else cluster.kind("ingressclasses")
         yield from _class((*loc, "expose", "ingress_class"), expose.ingress_class, classes, "ingressclasses", so)
+    if isinstance(expose, Gateway) and (gateways := cluster.kind("gateways")) is not None:
+        yield from _gateway((*loc, "expose"), expose, hub.name, gateways)
     if not isinstance(expose, Entry) or expose.certificate is None:
         return
     at, certificate = (*loc, "expose", "certificate"), expose.certificate
@@ -279,6 +284,39 @@ def _entry(loc: Loc, hub: Hub, cluster: ClusterObjects, now: dt.datetime) -> Ite
     if certificate.cluster_issuer:
         found = cluster.kind("clusterissuers")
         yield from _issuer((*at, "cluster_issuer"), certificate.cluster_issuer, found, "ClusterIssuer of cert-manager")
+
+
+def _gateway(loc: Loc, expose: Gateway, hub: str, gateways: Objects) -> Iterator[Problem]:
+    """A Gateway or listener that is not there, or does not admit the hub's routes."""
+    there = {((each.get("metadata") or {}).get("namespace"), _name(each)): each for each in gateways}
+    namespace = expose.gateway_namespace or hub
+    found = there.get((namespace, expose.gateway))
+    if found is None:
+        names = listing(sorted(f"{where}/{name}" for where, name in there), most=8) or "there is none"
+        fix = f"create it, or name another, with its gateway_namespace: {names}"
+        yield _problem((*loc, "gateway"), expose.gateway, f"is no Gateway of namespace {namespace}", fix)
+        return
+    listeners = {str(each.get("name")): each for each in (found.get("spec") or {}).get("listeners") or ()}
+    named = {key: name for key in ("listener", "http_listener") if (name := getattr(expose, key))}
+    for key, name in named.items():
+        if name not in listeners:
+            yield _problem((*loc, key), name, "is no listener of that Gateway", f"choose from {listing([*listeners])}")
+    used = [listeners[name] for name in named.values() if name in listeners] or [*listeners.values()]
+    if namespace != hub and all(_admits(each) == "Same" for each in used):
+        reason = f"admits only routes of its own namespace {namespace}, and the hub's are in {hub}"
+        fix = "set allowedRoutes.namespaces on its listeners: from: All, or a selector for the hub's namespace"
+        yield _problem((*loc, "gateway"), expose.gateway, reason, fix)
+    if not any(_serves(each, expose.host) for each in used):
+        yield _problem((*loc, "host"), expose.host, "is the host of none of its listeners", "add a listener for it")
+
+
+def _admits(listener: Mapping[str, Any]) -> str:
+    return str(((listener.get("allowedRoutes") or {}).get("namespaces") or {}).get("from", "Same"))
+
+
+def _serves(listener: Mapping[str, Any], host: str) -> bool:
+    served = str(listener.get("hostname") or host)
+    return host == served or (served.startswith("*.") and host.endswith(served[1:]))
 
 
 def _tls_secret(loc: Loc, secret: Mapping[str, Any], host: str, now: dt.datetime) -> Iterator[Problem]:

@@ -26,7 +26,7 @@ from settings.values import Assumptions, Day, RuleId
 from workloads.addresses import Registry, Replaceable
 from workloads.amounts import Count, Gigabytes, Share
 from workloads.authenticator import DummyAuthenticator, Lti13Authenticator, OAuthAuthenticator
-from workloads.exposure import ClusterIp, Ingress, LoadBalancer, NodePort
+from workloads.exposure import ClusterIp, Gateway, Ingress, LoadBalancer, NodePort
 from workloads.hub import ClusterHubKeys, CourseKeys
 from workloads.names import Builder, FilePath, Line, Name, Namespace, Prose
 from workloads.workload import JobKeys, JobName
@@ -213,7 +213,7 @@ class Profile(WithKernels):
 
 
 Expose = Annotated[
-    NodePort | LoadBalancer | Ingress | ClusterIp | HostPort | LoginNodePort, Field(discriminator="kind")
+    NodePort | LoadBalancer | Ingress | Gateway | ClusterIp | HostPort | LoginNodePort, Field(discriminator="kind")
 ]
 
 

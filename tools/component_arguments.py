@@ -36,7 +36,7 @@ NOTEBOOK_HUB: Final = Module(
         Shape("HubCertificate", (exposure.Certificate,)),
         Shape(
             "HubExpose",
-            (exposure.NodePort, exposure.LoadBalancer, exposure.Ingress, exposure.ClusterIp),
+            (exposure.NodePort, exposure.LoadBalancer, exposure.Ingress, exposure.Gateway, exposure.ClusterIp),
             "How users reach the proxy.",
         ),
         Shape(

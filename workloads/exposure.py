@@ -120,6 +120,35 @@ class Ingress(Entry):
         return HTTPS if self.certificate else HTTP
 
 
+class Gateway(BaseModel):
+    """A Gateway of the cluster, which has the listeners and the certificates."""
+
+    model_config = FORM
+    kind: Literal["gateway"] = Field(description="A Gateway that the cluster has, of the Gateway API.")
+    host: HostName = Field(description=HOST)
+    gateway: ObjectName = Field(description="Name of the Gateway; a listener of it speaks https for the host.")
+    gateway_namespace: ObjectName | None = Field(None, description="Its namespace; none: the hub's.")
+    listener: ObjectName | None = Field(None, description="Its listener for https; none: all that admit the host.")
+    http_listener: ObjectName | None = Field(
+        None, description="Its listener for http, whose requests are led to https; needs `listener`."
+    )
+
+    @check
+    def _listeners(self) -> Iterator[Fault]:
+        if getattr(self, "http_listener", None) and getattr(self, "listener", None) in (None, self.http_listener):
+            yield Fault(("listener",), "is not another one than http_listener", "name the listener for https")
+
+    @property
+    def address(self) -> str:
+        """`https://hub.example.edu`."""
+        return origin("https", self.host, HTTPS)
+
+    @property
+    def certificate(self) -> None:
+        """The Gateway's."""
+        return
+
+
 class ClusterIp(BaseModel):
     """Reachable only inside the cluster; the site's own ingress leads to it."""
 
@@ -138,7 +167,7 @@ class ClusterIp(BaseModel):
         return
 
 
-ClusterExposure = Annotated[NodePort | LoadBalancer | Ingress | ClusterIp, Field(discriminator="kind")]
+ClusterExposure = Annotated[NodePort | LoadBalancer | Ingress | Gateway | ClusterIp, Field(discriminator="kind")]
 
 
 class HttpsPort(BaseModel):

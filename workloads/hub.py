@@ -354,7 +354,7 @@ class Hub(MadeHub, ClusterHubKeys):  # keys of the last base come first
     @property
     def in_clear(self) -> str:
         """A warning that logins cross the network in clear; empty with TLS, for a shared password, or if unknown."""
-        is_open = self.expose.kind != "cluster_ip" and self.expose.certificate is None
+        is_open = self.expose.kind not in ("cluster_ip", "gateway") and self.expose.certificate is None
         is_before = (self.public_url or "").startswith("https:")
         if not is_open or self.login.class_name == SHARED_PASSWORD or is_before:
             return ""

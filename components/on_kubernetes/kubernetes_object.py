@@ -15,6 +15,7 @@ _APIS: Final = {
     **dict.fromkeys(("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"), "rbac.authorization.k8s.io/v1"),
     **dict.fromkeys(("Ingress", "NetworkPolicy"), "networking.k8s.io/v1"),
     "Certificate": "cert-manager.io/v1",
+    "HTTPRoute": "gateway.networking.k8s.io/v1",
     "CustomResourceDefinition": "apiextensions.k8s.io/v1",
     "Job": "batch/v1",
     "ResourceClaimTemplate": "resource.k8s.io/v1",

@@ -13,7 +13,7 @@ from platforms.kubernetes import home_export, hub_access, hub_availability, hub_
 from platforms.kubernetes import hub as objects
 from platforms.kubernetes.hub import parse_hub
 from workloads.certificate_files import Pair, read_pair
-from workloads.exposure import ClusterIp, Ingress
+from workloads.exposure import Gateway, Ingress
 from workloads.hub import Hub
 from workloads.hub_programs import hub_programs
 
@@ -74,6 +74,9 @@ class NotebookHub(pulumi.ComponentResource):
         certificate = self._certificate(name, hub, pair, inside)
         if isinstance(hub.expose, Ingress):
             KubernetesObject("Ingress", f"{name}-ingress", hub_entry.ingress(hub, hub.expose), opts=inside)
+        if isinstance(hub.expose, Gateway):
+            for route, manifest in hub_entry.routes(hub, hub.expose).items():
+                KubernetesObject("HTTPRoute", f"{name}-route-{route}", manifest, opts=inside)
         proxy = KubernetesObject(
             "Deployment",
             f"{name}-proxy",
@@ -173,10 +176,10 @@ class NotebookHub(pulumi.ComponentResource):
 
 def _files_of(hub: Hub) -> Pair | None:
     """The files of its certificate, if it has some."""
-    expose = hub.expose
-    if isinstance(expose, ClusterIp) or expose.certificate is None or expose.certificate.files is None:
+    certificate = hub.expose.certificate
+    if certificate is None or certificate.files is None:
         return None
-    return read_pair(expose.certificate.files, str(expose.host))
+    return read_pair(certificate.files, str(getattr(hub.expose, "host", None)))
 
 
 def _text(file: str) -> str:

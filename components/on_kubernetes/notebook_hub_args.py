@@ -115,9 +115,10 @@ class HubExpose(TypedDict):
 
     kind: str
     """node_port: A port of every node. load_balancer: An address from the cluster's load balancer. ingress: The
-    cluster's ingress controller. cluster_ip: Inside the cluster only."""
+    cluster's ingress controller. gateway: A Gateway that the cluster has, of the Gateway API. cluster_ip: Inside the
+    cluster only."""
     host: NotRequired[str]
-    """node_port, load_balancer, ingress: Host name that people open: hub.example.edu."""
+    """node_port, load_balancer, ingress, gateway: Host name that people open: hub.example.edu."""
     certificate: NotRequired[HubCertificate]
     """node_port, load_balancer, ingress: Where the certificate of `host` comes from; default: people reach the hub by
     plain http."""
@@ -128,6 +129,14 @@ class HubExpose(TypedDict):
     """ingress: Ingress class; default: the cluster's default."""
     annotations: NotRequired[Mapping[str, str]]
     """ingress: Annotations for the controller, such as a redirect from http; ours set nginx's."""
+    gateway: NotRequired[str]
+    """gateway: Name of the Gateway; a listener of it speaks https for the host."""
+    gateway_namespace: NotRequired[str]
+    """gateway: Its namespace; default: the hub's."""
+    listener: NotRequired[str]
+    """gateway: Its listener for https; default: all that admit the host."""
+    http_listener: NotRequired[str]
+    """gateway: Its listener for http, whose requests are led to https; needs `listener`."""
 
 
 class HubSecretKey(TypedDict):

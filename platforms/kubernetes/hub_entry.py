@@ -1,13 +1,13 @@
 """How people get in to a hub on Kubernetes: public service, ingress, certificate, URL. Pure.
 
-TLS ends at the hub's proxy for a node port and a load balancer, and at the controller for an ingress.
+TLS ends at the hub's proxy for a node port and a load balancer, and at the controller for an ingress or a Gateway.
 """
 
 from typing import Any, Final
 
 from platforms.kubernetes.hub import PROXY, metadata, service
 from workloads.addresses import LOOPBACK
-from workloads.exposure import HTTP, HTTPS, TLS_TYPE, Certificate, Ingress, origin
+from workloads.exposure import HTTP, HTTPS, TLS_TYPE, Certificate, Gateway, Ingress, origin
 from workloads.hub import Hub
 
 TLS: Final = "hub-tls"
@@ -51,7 +51,8 @@ def public_service(hub: Hub) -> dict[str, Any]:
         first = {"name": target, "port": expose.port, "targetPort": target}
         second = [{"port": HTTP, "targetPort": "redirect"}] if redirect_options(hub) else []
         return _entry(hub, "LoadBalancer", first, *second)
-    return _entry(hub, "ClusterIP", {"port": HTTP if expose.kind == "ingress" else expose.port, "targetPort": "http"})
+    port = HTTP if isinstance(expose, Ingress | Gateway) else expose.port
+    return _entry(hub, "ClusterIP", {"port": port, "targetPort": "http"})
 
 
 def _entry(hub: Hub, kind: str, *ports: dict[str, Any]) -> dict[str, Any]:
@@ -71,6 +72,25 @@ def ingress(hub: Hub, expose: Ingress) -> dict[str, Any]:
         spec["tls"] = [{"hosts": [expose.host], "secretName": tls_secret_name(expose.certificate)}]
     annotations = {**OF_NGINX, **redirect, **expose.annotations}
     return {"metadata": metadata(hub, "hub", PROXY, annotations=annotations), "spec": spec}
+
+
+def routes(hub: Hub, expose: Gateway) -> dict[str, dict[str, Any]]:
+    """HTTPRoutes by name: to the proxy, and from http to https."""
+    to_proxy = {"backendRefs": [{"name": "proxy-public", "port": HTTP}]}
+    to_https = {"filters": [{"type": "RequestRedirect", "requestRedirect": {"scheme": "https", "statusCode": 301}}]}
+    found: dict[str, tuple[str | None, dict[str, Any]]] = {"hub": (expose.listener, to_proxy)}
+    found |= {"hub-redirect": (expose.http_listener, to_https)} if expose.http_listener else {}
+    return {name: _route(hub, name, expose, *each) for name, each in found.items()}
+
+
+def _route(hub: Hub, name: str, expose: Gateway, listener: str | None, rule: dict[str, Any]) -> dict[str, Any]:
+    parent = {"name": expose.gateway, "namespace": expose.gateway_namespace, "sectionName": listener}
+    spec = {
+        "hostnames": [expose.host],
+        "parentRefs": [{key: value for key, value in parent.items() if value}],
+        "rules": [{"matches": [{"path": {"type": "PathPrefix", "value": "/"}}], **rule}],
+    }
+    return {"metadata": metadata(hub, name, PROXY), "spec": spec}
 
 
 def requested_certificate(hub: Hub) -> dict[str, Any] | None:
@@ -99,4 +119,5 @@ def url(hub: Hub, address: str | None = None) -> str:
     if hub.expose.kind == "node_port":
         # Correct on the node itself, as in the lab; elsewhere a site sets a host or public_url.
         return f"http://{LOOPBACK}:{hub.expose.port}/"
-    return f"{origin('http', address or f'proxy-public.{hub.namespace}.svc', hub.expose.port)}/"
+    port = getattr(hub.expose, "port", HTTP)
+    return f"{origin('http', address or f'proxy-public.{hub.namespace}.svc', port)}/"

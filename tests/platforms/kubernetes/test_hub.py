@@ -25,7 +25,7 @@ from platforms.kubernetes import hub as objects
 from platforms.kubernetes.hub import parse_hub
 from platforms.kubernetes.hub_files.availability import count
 from platforms.kubernetes.user_pods import render_availability, render_options, render_page
-from workloads.exposure import Ingress
+from workloads.exposure import Gateway, Ingress
 from workloads.hub import Hub
 from workloads.hub_programs import PACKAGE
 
@@ -182,6 +182,29 @@ def test_who_may_do_what_in_the_namespace() -> None:
             *hub_access.network_policies(one).values(),
         ),
     )
+
+
+# A Gateway
+
+
+def test_a_gateway_gets_a_route_to_the_proxy_and_one_from_http_to_https() -> None:
+    expose = Gateway(
+        kind="gateway", host="hub.example.edu", gateway="campus", gateway_namespace="gateways",
+        listener="secure", http_listener="web",
+    )  # fmt: skip
+    one = hub(expose=expose.model_dump(exclude_none=True))
+    found = hub_entry.routes(one, expose)
+    parents = {name: each["spec"]["parentRefs"] for name, each in found.items()}
+    assert parents == {
+        "hub": [{"name": "campus", "namespace": "gateways", "sectionName": "secure"}],
+        "hub-redirect": [{"name": "campus", "namespace": "gateways", "sectionName": "web"}],
+    }
+    assert found["hub"]["spec"]["rules"][0]["backendRefs"] == [{"name": "proxy-public", "port": 80}]
+    assert hub_entry.url(one) == "https://hub.example.edu/"
+    assert not one.in_clear
+    alone = expose.model_copy(update={"listener": None, "http_listener": None, "gateway_namespace": None})
+    (only,) = hub_entry.routes(one, alone).values()
+    assert only["spec"]["parentRefs"] == [{"name": "campus"}]
 
 
 # Homes
