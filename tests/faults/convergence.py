@@ -5,8 +5,9 @@ from __future__ import annotations
 from second_lab import Lab
 
 # Resources of the stack: 1 stack, 1 provider, 1 image with its check and its build, 3 pools with 15 patches, the
-# runtime with class, namespace and 2 DaemonSets, 1 namespace of jobs, the job and its Job. The 15 nodes are only read.
-RESOURCES = 32
+# runtime with class, namespace, 2 DaemonSets and 10 for labels, 1 namespace of jobs, the job and its Job. The 15 nodes
+# are only read.
+RESOURCES = 42
 DAEMONS = "/apis/apps/v1/namespaces/gpu-runtime/daemonsets"
 JOBS = "/apis/batch/v1/namespaces/batch/jobs"
 CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
@@ -26,7 +27,7 @@ def is_complete(lab: Lab) -> None:
         "gpu-runtime",
     }
     assert set(there[CLASSES]) == {"nvidia"}
-    assert set(there[DAEMONS]) == {"device-plugin", "persistence-daemon"}
+    assert set(there[DAEMONS]) == {"device-plugin", "gpu-feature-discovery", "persistence-daemon"}
     assert set(there[JOBS]) == {"gpu-smoke"}
     assert lab.pending() == []
     assert f"{RESOURCES} unchanged" in lab.pulumi("preview", "--expect-no-changes").succeeded()
