@@ -87,8 +87,12 @@ class NotebookHub(pulumi.ComponentResource):
             "StatefulSet",
             f"{name}-hub",
             hub_core_pods.hub_stateful_set(hub, config_checksum=pulumi.Output.from_input(data).apply(objects.checksum)),
-            # The hub exits if it finds no proxy at startup.
-            opts=self._child(credentials, binding, config, proxy, *policies),
+            # The hub exits if it finds no proxy at startup. A volume that is there keeps its class and size, and
+            # Kubernetes refuses another template for it.
+            opts=pulumi.ResourceOptions.merge(
+                self._child(credentials, binding, config, proxy, *policies),
+                pulumi.ResourceOptions(ignore_changes=["spec.volumeClaimTemplates"]),
+            ),
         )
 
         if hub.availability:

@@ -68,10 +68,13 @@ class Project:
         (self.project / "state").mkdir()
         (self.project / "stacks").mkdir()
 
-    def write(self, stack: Object) -> None:
+    @property
+    def file(self) -> Path:
         """The stack file."""
-        path = self.project / "stacks" / f"Pulumi.{self.stack}.yaml"
-        path.write_text(yaml.safe_dump(stack, sort_keys=False))
+        return self.project / "stacks" / f"Pulumi.{self.stack}.yaml"
+
+    def write(self, stack: Object) -> None:
+        self.file.write_text(yaml.safe_dump(stack, sort_keys=False))
 
     def pulumi(self, *arguments: str, **variables: str) -> Ended:
         """A `pulumi` command about this stack."""

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import own_stack
 import pytest
+import yaml
 from hub_users import Administrator, administrator
 from own_stack import Project, succeeded
 from running_lab import Object, RunningLab, wait_for
@@ -131,6 +132,16 @@ def test_a_file_is_there_in_the_profile_of_another_pool(site: Site) -> None:
     site.stop()
     site.started("gtx1080ti")
     assert site.inside("cat", "/home/jovyan/notes.txt") == "kept\n"
+
+
+def test_another_size_of_the_database_is_previewed_and_leaves_the_volume_that_is_there(site: Site) -> None:
+    path = f"/apis/apps/v1/namespaces/{NAME}/statefulsets/hub"
+    before = (site.lab.cluster.get(path) or {})["metadata"]["uid"]
+    settings = yaml.safe_load(site.stack.file.read_text())
+    settings["config"]["gpu-commons:hubs"][0]["storage"]["database"] = {"storage_class": "local-path", "size_gib": 2}
+    site.stack.write(settings)
+    succeeded(site.stack.pulumi("up", "--yes", "--suppress-progress"))
+    assert (site.lab.cluster.get(path) or {})["metadata"]["uid"] == before
 
 
 def test_destroy_leaves_the_files_and_nothing_that_names_the_export(site: Site) -> None:
