@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAME: Final = "nvidia-persistenced"
 PID_FILE: Final = Path("/run", NAME, f"{NAME}.pid")
 # Under the daemon's name, which is how it is told from another process with its number.
-_SERVICE: Final = 'echo $$ > "$1"; exec "$0" infinity'
+_SERVICE: Final = 'mkdir -p "${1%/*}"; echo $$ > "$1"; exec "$0" infinity'
 
 
 def server(instance: Instance) -> Server:
@@ -28,7 +28,6 @@ def server(instance: Instance) -> Server:
     program = instance.run / NAME
     if not program.exists():
         shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
-    PID_FILE.parent.mkdir(exist_ok=True)
     return Server(
         name=NAME,
         argv=["sh", "-euc", _SERVICE, str(program), str(PID_FILE)],

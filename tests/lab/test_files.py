@@ -28,6 +28,7 @@ from lab.servers import (
     mariadb,
     moto,
     munge,
+    persistenced,
     registry,
     scheduler,
     slurm_files,
@@ -69,7 +70,7 @@ def sshd_server(instance: Instance, tools: servers.Tools) -> Server:
     return sshd.server(instance, tools, "/usr/bin")
 
 
-NO_SERVERS = {"cri", "listening", "nvidia_runtime", "slurm_config", "slurm_files"}  # what several of them need
+NO_SERVERS = {"cri", "listening", "nfs_exports", "nvidia_runtime", "slurm_config", "slurm_files"}  # what others need
 ALL: dict[str, Describe] = {
     "apiserver": apiserver.server,
     "buildkit": buildkit.server,
@@ -87,10 +88,11 @@ ALL: dict[str, Describe] = {
         instance, cluster_endpoint=instance.apiserver_url, cluster_authority=certificates.authority(instance)
     ),
     "munge": munge.server,
+    "persistenced": lambda instance, _: persistenced.server(instance),
     "registry": registry.server,
     "scheduler": scheduler.server,
     "slurmctld": slurm(slurmctld.server),
-    "slurmd": slurm(lambda instance, tools: slurmd.server(instance, tools, "gpu-1", 7001)),
+    "slurmd": slurm(lambda instance, tools: slurmd.server(instance, tools, "gpu-1", 7001, ["nvidia0"])),
     "slurmdbd": slurm(slurmdbd.server),
     "slurmrestd": slurm(slurmrestd.server),
     "sshd": sshd_server,
