@@ -128,9 +128,9 @@ def worth_knowing(stack: Stack, cluster: ClusterObjects) -> tuple[Problem, ...]:
 
 def _node_bound(loc: Loc, hub: Hub, stack: Stack, cluster: ClusterObjects) -> Iterator[Problem]:
     """Homes that only one node can mount; of several pools, all but one are then closed to a person."""
-    found = _class_of_homes(hub, cluster)
-    if found is None or found.get("provisioner") not in NODE_BOUND or len(stack.fleet.node_names) < 2:
-        return
+    found, is_shared = _class_of_homes(hub, cluster), hub.storage.homes.access == "ReadWriteMany"
+    if found is None or found.get("provisioner") not in NODE_BOUND or is_shared or len(stack.fleet.node_names) < 2:
+        return  # volumes of one node refuse that access mode; some provisioners also have shared ones, which do not
     pools = _pools_of_profiles(stack, hub)
     elsewhere = f"in one of the pools {listing(pools)}, " if len(pools) > 1 else ""
     reason = (

@@ -191,6 +191,15 @@ def login_page(url: str, trusting: ssl.SSLContext) -> str:
     return wait_for(answered, what=f"{url} shows its login", within_s=120)
 
 
+def redirect() -> str:
+    """Where http leads, once the controller knows its routes."""
+
+    def answered() -> str | None:
+        return httpx.get(f"http://{HOST}:{CONTROLLER_HTTP}/hub/login", timeout=10).headers.get("location")
+
+    return wait_for(answered, what="http leads somewhere")
+
+
 @pytest.fixture
 def certificates_are_trusted() -> bool:
     """The browser does not know the test's authority; the tests compare certificates themselves."""
@@ -222,8 +231,7 @@ def test_an_ingress_leads_its_host_to_the_hub_and_http_to_https(
     with ingress_controller(lab, tmp_path):
         deploy({"kind": "ingress", "host": HOST, "ingress_class": CLASS, "certificate": certificate})
         assert 'name="username"' in login_page(f"https://{HOST}", trusting)
-        plain = httpx.get(f"http://{HOST}:{CONTROLLER_HTTP}/hub/login", timeout=10)
-        assert plain.headers["location"].startswith(f"https://{HOST}"), plain.headers
+        assert redirect().startswith(f"https://{HOST}")
         page.goto(f"https://{HOST}/")
         page.get_by_label("Username").fill("ada")
         page.get_by_label("Password").fill(lab.credentials(NAME)["dummy-password"])
@@ -241,6 +249,5 @@ def test_a_gateway_leads_its_host_to_the_hub_and_http_to_https(
     with gateway(lab, tmp_path, certificate["files"]):
         deploy({**expose, "listener": "secure", "http_listener": "web"})
         assert 'name="username"' in login_page(f"https://{HOST}", trusting)
-        plain = httpx.get(f"http://{HOST}:{CONTROLLER_HTTP}/hub/login", timeout=10)
-        assert plain.headers["location"].startswith(f"https://{HOST}"), plain.headers
+        assert redirect().startswith(f"https://{HOST}")
         deploy({"kind": "node_port", "port": PORT})  # routes go before what defines them

@@ -158,10 +158,15 @@ def test_homes_that_every_node_can_mount_close_none(fall: Stack) -> None:
     local = named("local-path", provisioner="rancher.io/local-path", metadata=default)
     shared = named("nfs", provisioner="nfs.csi.k8s.io", reclaimPolicy="Retain")
     of_class = {"homes": {"storage_class": "nfs"}, "database": {"storage_class": "local-path"}}
-    for storage in (of_class, {"homes": {"nfs": EXPORT}}):
+    of_provisioner = {
+        "homes": {"storage_class": "folders", "access": "ReadWriteMany"},
+        "database": of_class["database"],
+    }
+    folders = named("folders", provisioner="rancher.io/local-path", reclaimPolicy="Retain")
+    for storage in (of_class, of_provisioner, {"homes": {"nfs": EXPORT}}):
         stack = with_hub(fall, storage=storage)
-        assert not texts(stack, storageclasses=[local, shared])
-        assert not worth_knowing(stack, ClusterObjects({"storageclasses": [local, shared]}))
+        assert not texts(stack, storageclasses=[local, shared, folders])
+        assert not worth_knowing(stack, ClusterObjects({"storageclasses": [local, shared, folders]}))
 
 
 def test_homes_that_go_with_their_namespace_are_worth_knowing(fall: Stack) -> None:
