@@ -242,10 +242,10 @@ def _stale(cluster: Cluster, node_name: str, driver_since: datetime | None) -> s
 
 
 def _runs_since_before(driver_since: datetime, pod: dict[str, Any], status: dict[str, Any]) -> bool:
-    """Whether a container with the driver's files started before those of now were there."""
+    """Whether a container with the driver's files started before those of now were there, or in the same second."""
     states = (each.get("state", {}).get("running", {}) for each in status.get("containerStatuses", ()))
     starts = [datetime.fromisoformat(each["startedAt"]) for each in states if each]
-    return pod["spec"].get("runtimeClassName") == RUNTIME_CLASS and any(start < driver_since for start in starts)
+    return pod["spec"].get("runtimeClassName") == RUNTIME_CLASS and any(start <= driver_since for start in starts)
 
 
 def _pod_path(pod: dict[str, Any]) -> str:

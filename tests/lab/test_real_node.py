@@ -500,9 +500,9 @@ def test_a_changed_driver_is_seen_as_drift(lab: Lab) -> None:
 
     assert drifted() == []
     with_driver(replace(GPUS, driver="470.57.02"))
-    eventually("drift", lambda: drifted() == [NODE.name])
+    eventually("drift", lambda: drifted() == [NODE.name], within_s=180)  # it looks once a minute
     with_driver(GPUS)
-    eventually("no drift", lambda: drifted() == [])
+    eventually("no drift", lambda: drifted() == [], within_s=180)
 
 
 @pytest.mark.usefixtures("discovery")
