@@ -301,12 +301,14 @@ def _gateway(loc: Loc, expose: Gateway, hub: str, gateways: Objects) -> Iterator
     for key, name in named.items():
         if name not in listeners:
             yield _problem((*loc, key), name, "is no listener of that Gateway", f"choose from {listing([*listeners])}")
+    # Each that is named has to let the hub in, otherwise one.
     used = [listeners[name] for name in named.values() if name in listeners] or [*listeners.values()]
-    if namespace != hub and all(_admits(each) == "Same" for each in used):
+    enough = all if named else any
+    if namespace != hub and not enough(_admits(each) != "Same" for each in used):
         reason = f"admits only routes of its own namespace {namespace}, and the hub's are in {hub}"
         fix = "set allowedRoutes.namespaces on its listeners: from: All, or a selector for the hub's namespace"
         yield _problem((*loc, "gateway"), expose.gateway, reason, fix)
-    if not any(_serves(each, expose.host) for each in used):
+    if not enough(_serves(each, expose.host) for each in used):
         yield _problem((*loc, "host"), expose.host, "is the host of none of its listeners", "add a listener for it")
 
 

@@ -51,5 +51,5 @@ def forget() -> None:
 def _running() -> int | None:
     with contextlib.suppress(OSError, ValueError, psutil.Error):
         process = psutil.Process(int(PID_FILE.read_text()))
-        return process.pid if process.status() != psutil.STATUS_ZOMBIE else None
+        return process.pid if process.name() == NAME and process.status() != psutil.STATUS_ZOMBIE else None
     return None

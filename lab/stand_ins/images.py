@@ -96,20 +96,7 @@ def images(tools: Tools, drivers: Collection[str] = ()) -> list[StandInImage]:
             ),
             files={"busybox": busybox},
         ),
-        StandInImage(
-            name=BUSYBOX,
-            stands_for="docker.io/library/busybox:1.36",
-            reason="its registry cannot be reached; Debian's busybox takes its place",
-            dockerfile=render_dockerfile(
-                "docker.io/library/busybox:1.36",
-                program="busybox",
-                places=("/bin/busybox",),
-                entrypoint=(),
-                # Applets by name, as in the replaced image. (Debian's `wget -T` crashes; `timeout 5 wget` works.)
-                run='["/bin/busybox", "--install", "-s", "/bin"]',
-            ),
-            files={"busybox": busybox},
-        ),
+        _busybox(BUSYBOX, "docker.io/library/busybox:1.36", busybox),
         StandInImage(
             name=DEVICE_PLUGIN,
             stands_for=DEVICE_PLUGIN_IMAGE,
@@ -137,21 +124,26 @@ def images(tools: Tools, drivers: Collection[str] = ()) -> list[StandInImage]:
             ),
             files={name: tools.path(name) for name in ("nfd-gc", "nfd-master")},
         ),
-        StandInImage(
-            name=PERSISTENCE_DAEMON,
-            stands_for=PERSISTENCE_IMAGE,
-            reason="its registry cannot be reached; Debian's busybox takes its place",
-            dockerfile=render_dockerfile(
-                PERSISTENCE_IMAGE,
-                program="busybox",
-                places=("/bin/busybox",),
-                entrypoint=(),
-                run='["/bin/busybox", "--install", "-s", "/bin"]',
-            ),
-            files={"busybox": busybox},
-        ),
+        _busybox(PERSISTENCE_DAEMON, PERSISTENCE_IMAGE, busybox),
         *(_driver(reference, busybox) for reference in sorted({*drivers})),
     ]
+
+
+def _busybox(name: str, reference: str, program: Path) -> StandInImage:
+    return StandInImage(
+        name=name,
+        stands_for=reference,
+        reason="its registry cannot be reached; Debian's busybox takes its place",
+        dockerfile=render_dockerfile(
+            reference,
+            program="busybox",
+            places=("/bin/busybox",),
+            entrypoint=(),
+            # Applets by name, as in the replaced image. (Debian's `wget -T` crashes; `timeout 5 wget` works.)
+            run='["/bin/busybox", "--install", "-s", "/bin"]',
+        ),
+        files={"busybox": program},
+    )
 
 
 def _version(tool: str) -> str:

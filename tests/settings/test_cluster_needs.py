@@ -92,6 +92,11 @@ def test_a_gateway_that_does_not_let_the_hub_in_is_named(fall: Stack) -> None:
     assert text == 'hubs[0].expose.listener: "secure" is no listener of that Gateway; choose from tls'
     (text,) = texts(stack, gateways=[site(**{**everybody, "hostname": "other.example.edu"})])
     assert f'"{HOST}" is the host of none of its listeners' in text
+    plain = {**everybody, "name": "web"}
+    redirected = with_hub(fall, expose={"kind": "gateway", "host": HOST, **at_gateway, "http_listener": "web"})
+    two = named("campus", metadata={"namespace": "gateways"}, spec={"listeners": [{"name": "secure"}, plain]})
+    (text,) = texts(redirected, gateways=[two])
+    assert "admits only routes of its own namespace" in text, "one listener that admits the hub is not enough"
     (text,) = texts(stack, gateways=[])
     assert '"campus" is no Gateway of namespace gateways; create it, or name another' in text
 
