@@ -173,7 +173,10 @@ def _kept_sizes(loc: Loc, hub: Hub, cluster: ClusterObjects) -> Iterator[Problem
             fix = f"copy what is in there: class {listing(fixed)} does not expand volumes"
         there = listing([_name(each) for each in smaller], most=4)
         yield _problem(
-            (*loc, part, "size_gib"), f"{size_gib:g}", f"is only for new volumes: smaller ones are {there}", fix
+            (*loc, part, "size_gib"),
+            f"{size_gib:g}",
+            f"is the size of new volumes only, and these are smaller: {there}",
+            fix,
         )
 
 

@@ -47,7 +47,9 @@ class Homes(Volumes):
     @check
     def _one_kind(self) -> Iterator[Fault]:
         if self.nfs is not None and (besides := [key for key in _OF_A_CLAIM if given(self, key)]):
-            yield Fault((besides[0],), "is given beside nfs", "leave it out: an export is all the homes have")
+            yield Fault(
+                (besides[0],), "is given beside nfs", "leave it out: an export has no size, class or access mode"
+            )
 
 
 class Database(Volumes):

@@ -191,7 +191,7 @@ def test_volumes_that_are_there_keep_their_size(fall: Stack) -> None:
     assert (homes.path, homes.value, homes.reason) == (
         "hubs[0].storage.homes.size_gib",
         '"10"',
-        "is only for new volumes: smaller ones are claim-ada",
+        "is the size of new volumes only, and these are smaller: claim-ada",
     )
     assert "kubectl --namespace datahub patch persistentvolumeclaim claim-ada" in homes.fix
     assert database.fix == "copy what is in there: class fixed does not expand volumes"

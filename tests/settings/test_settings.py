@@ -291,7 +291,7 @@ start_timeout_s,  =>
     hubs[0].volume_gib: is not a known key; write it as storage.homes.size_gib
 # size of an export
 storage_class: campus-files, access: ReadWriteMany => nfs: { server: nfs.example.edu, path: /export/homes }
-    hubs[0].storage.homes.size_gib: is given beside nfs; leave it out: an export is all the homes have
+    hubs[0].storage.homes.size_gib: is given beside nfs; leave it out: an export has no size, class or access mode
 # export without a path
 storage_class: campus-files, access: ReadWriteMany => nfs: { server: nfs.example.edu, path: homes }
 , size_gib: 10 =>
